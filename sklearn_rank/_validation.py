@@ -1,0 +1,192 @@
+"""Checks of parameters and arrays, with errors that say who, what, allowed and got."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
+
+from sklearn_rank._protocols import Floats, Indices
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in an interval, or one of some other values.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to it.
+    integer : bool
+        Whether only integers are allowed.
+    other : tuple
+        Values allowed besides numbers, such as None.
+    """
+
+    low: float
+    high: float = np.inf
+    closed: str = "both"
+    integer: bool = False
+    other: tuple[object, ...] = ()
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if any(value is one for one in self.other):
+            return True
+        kind = Integral if self.integer else Real
+        if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+            return False
+        number: Any = value
+        above = number >= self.low if self.closed in ("both", "left") else number > self.low
+        below = number <= self.high if self.closed in ("both", "right") else number < self.high
+        return bool(above and below)
+
+    def __str__(self) -> str:
+        kind = "an int" if self.integer else "a float"
+        left = "[" if self.closed in ("both", "left") and np.isfinite(self.low) else "("
+        right = "]" if self.closed in ("both", "right") and not self.integer else ")"
+        text = f"{kind} in {left}{self.low:g}, {self.high:g}{right}"
+        return " or ".join([text, *map(repr, self.other)])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some strings."""
+
+    options: tuple[str, ...]
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return isinstance(value, str) and value in self.options
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(map(repr, self.options))
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return isinstance(value, bool | np.bool_)
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Anything that scikit-learn takes as random state."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if value is None or isinstance(value, np.random.RandomState):
+            return True
+        return Number(0, 2**32 - 1, integer=True).allows(value)
+
+    def __str__(self) -> str:
+        return "None, an int in [0, 2**32 - 1] or a numpy.random.RandomState"
+
+
+@dataclass(frozen=True)
+class WeakRanker:
+    """The name of a family of weak rankers, or an estimator."""
+
+    options: tuple[str, ...]
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if isinstance(value, str):
+            return value in self.options
+        return not isinstance(value, type) and all(
+            hasattr(value, method) for method in ("fit", "predict", "get_params")
+        )
+
+    def __str__(self) -> str:
+        names = ", ".join(map(repr, self.options))
+        return f"one of {names}, or a scikit-learn regressor or classifier"
+
+
+Constraint = Number | Choice | Flag | Seed | WeakRanker
+
+
+def check_parameters(
+    owner: str, values: Mapping[str, object], allowed: Mapping[str, Constraint]
+) -> None:
+    """Raise ValueError for the first value that its constraint does not allow."""
+    for name, constraint in allowed.items():
+        if not constraint.allows(values[name]):
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be {constraint}. "
+                f"Got {values[name]!r} instead."
+            )
+
+
+def check_weight(sample_weight: Any, n_samples: int) -> Floats:
+    """Return weights as an array of floats: finite, non-negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight for each row of "
+            f"X. Got shape {weight.shape}."
+        )
+    if weight.min() < 0:
+        raise ValueError(
+            f"sample_weight must not be negative: a weight is the number of times a row "
+            f"counts. Got {weight.min():g}."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight: all weights are zero, so that no row counts.")
+    return np.asarray(weight)
+
+
+def check_qid(qid: Any, n_samples: int) -> Indices:
+    """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
+    ids = column_or_1d(qid)
+    if len(ids) != n_samples:
+        raise ValueError(
+            f"qid must hold one query id for each of the {n_samples} rows of X. Got {len(ids)} ids."
+        )
+    missing = ids != ids  # noqa: PLR0124  NaN, NaT and None-like values
+    if ids.dtype.kind == "O":
+        missing = np.array([one is None or bool(one != one) for one in ids])
+    if np.any(missing):
+        raise ValueError(
+            f"qid must not have missing values: row {int(np.argmax(missing))} belongs to no query."
+        )
+    try:
+        return np.unique(ids, return_inverse=True)[1].ravel()
+    except TypeError as error:
+        raise ValueError(
+            f"qid must hold ids of one kind that can be sorted, such as int or str. {error}"
+        ) from error
+
+
+def check_relevance(y: Any, name: str = "y") -> Floats:
+    """Return graded relevance as floats; strings and missing values are refused."""
+    relevance = column_or_1d(y)
+    if relevance.dtype.kind == "O":
+        try:
+            relevance = relevance.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers. {error}") from error
+    if relevance.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must hold numbers, greater for rows that rank higher. Got values of "
+            f"type {relevance.dtype}."
+        )
+    relevance = relevance.astype(np.float64)
+    if not np.isfinite(relevance).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return relevance

@@ -1,0 +1,332 @@
+"""What every ranker shares: validation, the two relevance modes, tags and score."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Number,
+    Seed,
+    check_parameters,
+    check_qid,
+    check_relevance,
+    check_weight,
+)
+from sklearn_rank.metrics import auc_score
+from sklearn_rank.preferences import Preferences
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Validated input of `fit`, without rows of weight zero.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
+        Features.
+    y : ndarray of shape (n_rows,)
+        True for the upper class (binary), or relevance (graded).
+    qid : ndarray of shape (n_rows,) or None
+        Query codes.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    """
+
+    X: Any
+    y: Values
+    qid: Indices | None
+    weight: Floats
+
+    def take(self, rows: Indices) -> TrainingData:
+        """Return some of the rows."""
+        qid = None if self.qid is None else self.qid[rows]
+        return TrainingData(self.X[rows], self.y[rows], qid, self.weight[rows])
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        """Who must rank above whom."""
+        return Preferences.from_labels(self.y, self.qid, self.weight)
+
+
+def is_binary(ranker: Any) -> bool:
+    """Whether a ranker is in binary mode; the error names the parameter."""
+    if ranker.relevance == "binary":
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has no decision function with relevance='graded': "
+        "predict returns the scores. Use relevance='binary' for two classes."
+    )
+
+
+class BaseRanker(BaseEstimator, metaclass=ABCMeta):
+    """Base class of the rankers.
+
+    A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
+    `_score_rows`. Everything a user can get wrong about arrays is handled here.
+    """
+
+    # Requested by default, so that with metadata routing `qid` is passed only once.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "relevance": Choice(("binary", "graded")),
+        "n_jobs": Number(-np.inf, integer=True, other=(None,)),
+        "random_state": Seed(),
+        "verbose": Number(0, integer=True, other=(True, False)),
+    }
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
+            the top. Graded mode: numbers, greater for rows that rank higher.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order. Only
+            rows of one query are compared. None means one list.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
+            pair weighs the product of its rows' weights.
+
+        Returns
+        -------
+        self : object
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described, when there is no
+            comparable pair, or in binary mode when there are not exactly two classes.
+        """
+        known = dict(vars(self))
+        try:
+            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+            self._check_combination()
+            data, classes = self._validate_training(X, y, qid, sample_weight)
+            self._check_training(data)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+        try:
+            fitted = self._fit(data)
+        except BaseException:
+            self._forget()
+            raise
+        if classes is not None:
+            fitted["classes_"] = classes
+        fitted["_has_qid_"] = qid is not None
+        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
+        self._forget()
+        fitted.update({name: value for name, value in inputs.items() if value is not None})
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def predict(self, X: Any) -> Values:
+        """Return labels (binary mode) or scores (graded mode).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``classes_[1]`` where the decision function is positive, else
+            ``classes_[0]``; in graded mode scores, greater for rows that rank higher.
+            Scores of different queries are on one scale but were never compared.
+        """
+        scores = self._score_validated(X)
+        return scores if self.relevance == "graded" else self._label(scores)
+
+    @available_if(is_binary)
+    def decision_function(self, X: Any) -> Floats:
+        """Return scores plus `offset_`: positive where `predict` says ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Greater for rows that rank higher. Only in binary mode.
+        """
+        return self._score_validated(X)
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Return the area under the ROC curve, within queries and pooled over pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; needed when the ranker was fitted with `qid`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better; ties count one half.
+
+        Raises
+        ------
+        ValueError
+            When the ranker was fitted with `qid` and is scored without, or when there
+            is no comparable pair.
+        """
+        scores = self._score_validated(X)
+        if self._has_qid_ and qid is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"This {name} was fitted with qid and can't be scored without it: rows of "
+                "different queries are not comparable. Pass qid to score. Inside "
+                "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
+                "error_score='raise' shows this message instead of NaN."
+            )
+        return self._score_order(self._relevance_of(y), scores, qid, sample_weight)
+
+    @abstractmethod
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        """Learn and return the fitted attributes; set none."""
+
+    @abstractmethod
+    def _score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of validated rows."""
+
+    def _check_combination(self) -> None:
+        """Raise ValueError for parameters that don't go together."""
+
+    def _check_training(self, data: TrainingData) -> None:
+        """Raise ValueError for data that nothing can be learned from."""
+        if data.preferences.total_pair_weight == 0:
+            raise ValueError(
+                f"{type(self).__name__} found no comparable pair: in every query all rows "
+                "have the same relevance, so that no order is better than another."
+            )
+
+    def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
+        """Return the metric of `score` for known scores."""
+        return auc_score(relevance, scores, qid=qid, sample_weight=weight)
+
+    def _validate_features(self, X: Any, **options: Any) -> Any:
+        tags = self.__sklearn_tags__().input_tags
+        return validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            **options,
+        )
+
+    def _validate_training(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any
+    ) -> tuple[TrainingData, Values | None]:
+        graded = self.relevance == "graded"
+        if graded:
+            check_relevance(y)
+        X, y = self._validate_features(X, y=y, y_numeric=graded, ensure_min_samples=2)
+        weight = check_weight(sample_weight, X.shape[0])
+        codes = None if qid is None else check_qid(qid, X.shape[0])
+        classes = None
+        keep = weight > 0
+        if graded:
+            y = check_relevance(y)
+        else:
+            classes = self._find_classes(y[keep] if not keep.all() else y)
+            y = y == classes[1]
+        data = TrainingData(X, y, codes, weight)
+        return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
+
+    def _find_classes(self, y: Values) -> Values:
+        """Return the two classes."""
+        name = type(self).__name__
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind.startswith("continuous"):
+            raise ValueError(
+                f"Unknown label type: {kind}. With relevance='binary' {name} needs two "
+                "classes; relevance='graded' takes numbers."
+            )
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{kind}: {len(classes)} classes. For graded relevance use "
+                f"{name}(relevance='graded')."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"{name} needs two classes to rank one above the other. y has one class: "
+                f"{classes[0]!r}."
+            )
+        return classes
+
+    def _relevance_of(self, y: Any) -> Any:
+        """Return relevance as numbers: classes become 0 and 1."""
+        if self.relevance == "graded":
+            return y
+        labels = np.asarray(y)
+        is_known = np.isin(labels, self.classes_)
+        if not is_known.all():
+            raise ValueError(
+                f"y has labels that {type(self).__name__} was not fitted with: "
+                f"{np.unique(labels[~is_known])!r}. Known: {self.classes_!r}."
+            )
+        return labels == self.classes_[1]
+
+    def _score_validated(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        scores = self._score_rows(self._validate_features(X, reset=False))
+        return scores + self.offset_ if self.relevance == "binary" else scores
+
+    def _label(self, scores: Floats) -> Values:
+        return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+
+    def _forget(self) -> None:
+        """Remove everything that `fit` has set."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has come to its end."""
+        return hasattr(self, "_has_qid_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's description of the ranker, before and after fit."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self.relevance == "binary":
+            return replace(
+                tags,
+                estimator_type="classifier",
+                classifier_tags=ClassifierTags(multi_class=False),
+            )
+        return replace(tags, estimator_type="ranker")

@@ -1,0 +1,1 @@
+"""The rankers: one file each."""

@@ -1,0 +1,454 @@
+"""What the three boosting rankers share: from validated data to a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Descent, Floats, Gain, Mask, Values
+from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
+from sklearn_rank.base import BaseRanker, TrainingData, is_binary
+from sklearn_rank.estimators._early_stopping import (
+    EarlyStopping,
+    best_round,
+    rows_in_pairs,
+    split_validation,
+)
+from sklearn_rank.objectives import BipartiteDescent, Push, ScoredDescent, SidePush
+from sklearn_rank.preferences import Preferences
+from sklearn_rank.solvers import (
+    Ledger,
+    PushStep,
+    Round,
+    coordinate_descent,
+    steepest,
+)
+from sklearn_rank.weak_rankers import (
+    WEAK_RANKERS,
+    EstimatorRules,
+    Family,
+    FeatureRules,
+    StumpFamily,
+    make_family,
+)
+
+
+@dataclass
+class History:
+    """What the rounds so far have done; a warm start continues it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the training X.
+    seed : int
+        Seed of everything random in the fit.
+    coordinates, steps, decreases : list
+        Weak ranker, step and decrease of the objective of each round.
+    objective, offsets, margins, smooth_margins, validation : list of float
+        Curves over rounds.
+    """
+
+    shape: tuple[int, int]
+    seed: int
+    coordinates: list[int] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    decreases: list[float] = field(default_factory=list)
+    objective: list[float] = field(default_factory=list)
+    offsets: list[float] = field(default_factory=list)
+    margins: list[float] = field(default_factory=list)
+    smooth_margins: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+
+    def truncate(self, n_rounds: int) -> None:
+        """Forget later rounds; the validation curve stays whole."""
+        for curve in (
+            self.coordinates,
+            self.steps,
+            self.decreases,
+            self.objective,
+            self.offsets,
+            self.margins,
+            self.smooth_margins,
+        ):
+            del curve[n_rounds:]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The parts that a fit brings together.
+
+    Attributes
+    ----------
+    data : TrainingData
+        Rows to learn from.
+    preferences : Preferences
+        Who must rank above whom.
+    objective : Push
+        What is minimised.
+    family : Family
+        The weak rankers.
+    crew : Crew
+        Threads.
+    """
+
+    data: TrainingData
+    preferences: Preferences
+    objective: Push
+    family: Family
+    crew: Crew
+
+    @property
+    def positive(self) -> Mask | None:
+        """Mask of the upper class in preference order; None in graded mode."""
+        y = self.data.y
+        return y[self.preferences.order] if y.dtype == np.bool_ else None
+
+    @property
+    def smoothing(self) -> float:
+        """The e of the closed-form step: half a pair of unit weight."""
+        return 1.0 / (2.0 * self.preferences.total_pair_weight)
+
+    @property
+    def log_scale(self) -> float:
+        """Logarithm of the factor that makes every pair weight at least one."""
+        log_weight = self.preferences.log_weight
+        return max(0.0, -self.preferences.smallest_difference(log_weight, -log_weight))
+
+    def push_step(self, p: float) -> PushStep:
+        """Return the rule for steps on a p-norm push."""
+        return PushStep(p, self.smoothing, self.preferences.largest_gap)
+
+
+def has_stages(ranker: Any) -> bool:
+    """Whether the model was built weak ranker by weak ranker."""
+    if getattr(ranker, "solver", "coordinate") == "coordinate":
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has stages only with solver='coordinate': "
+        f"solver={ranker.solver!r} moves all weights at once."
+    )
+
+
+def has_binary_stages(ranker: Any) -> bool:
+    """Whether there is a decision function for each stage."""
+    return is_binary(ranker) and has_stages(ranker)
+
+
+class BoostingRanker(BaseRanker):
+    """Base class of the boosting rankers.
+
+    A subclass names its objective (`_make_objective`) and may change the step
+    (`_make_step_rule`), the choice of the weak ranker (`_make_gain`) or the solver
+    (`_solve`).
+    """
+
+    _tracks_margin: ClassVar[bool] = True
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **BaseRanker._allowed,
+        "n_estimators": Number(1, integer=True),
+        "weak_ranker": WeakRanker(WEAK_RANKERS),
+        "learning_rate": Number(0, 1, "right"),
+        "max_bins": Number(2, 65_535, integer=True),
+        "tol": Number(0, closed="left"),
+        "warm_start": Flag(),
+        "validation_fraction": Number(0, 1, "neither"),
+        "n_iter_no_change": Number(1, integer=True, other=(None,)),
+    }
+
+    @available_if(has_binary_stages)
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield the decision function after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Scores plus the offset of the stage; the last is `decision_function`.
+        """
+        for scores, offset in zip(self._stages(X), self.staged_offsets_, strict=True):
+            yield scores + offset
+
+    @available_if(has_stages)
+    def staged_predict(self, X: Any) -> Iterator[Values]:
+        """Yield what `predict` would return after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Labels (binary mode) or scores (graded mode).
+        """
+        if self.relevance == "graded":
+            yield from self._stages(X)
+            return
+        for decision in self.staged_decision_function(X):
+            yield self._label(decision)
+
+    def _stages(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
+        X = self._validate_features(X, reset=False)
+        yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
+
+    def _score_rows(self, X: Any) -> Floats:
+        with Crew(self.n_jobs).at_work() as crew:
+            scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, crew)
+        return scores
+
+    # What a subclass decides -------------------------------------------------------
+
+    def _make_objective(self, preferences: Preferences) -> Push:
+        return SidePush(preferences, 1.0)
+
+    def _make_gain(self, problem: Problem) -> Gain:
+        return steepest
+
+    def _make_step_rule(self, problem: Problem, ledger: Ledger) -> Any:
+        return problem.push_step(1.0)
+
+    # Fitting -------------------------------------------------------------------------
+
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        history = self._open_history(data)
+        with Crew(self.n_jobs).at_work() as crew:
+            held_out = None
+            if self.n_iter_no_change is not None:
+                data, held_out = split_validation(data, self.validation_fraction, history.seed)
+            problem = self._pose(data, history, crew)
+            return self._solve(problem, history, held_out)
+
+    def _open_history(self, data: TrainingData) -> History:
+        """Return the earlier rounds of a warm start, or an empty history."""
+        if not (self.warm_start and hasattr(self, "_history_")):
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            return History(data.X.shape, int(seed))
+        history: History = deepcopy(self._history_)
+        return history
+
+    def _check_training(self, data: TrainingData) -> None:
+        super()._check_training(data)
+        if not (self.warm_start and hasattr(self, "_history_")):
+            return
+        name, history = type(self).__name__, self._history_
+        if history.shape != data.X.shape:
+            raise ValueError(
+                f"{name} with warm_start=True continues on the same data: X had shape "
+                f"{history.shape} and now has {data.X.shape}."
+            )
+        if self.n_estimators < self.n_iter_:
+            raise ValueError(
+                f"{name} with warm_start=True can only add rounds: n_estimators="
+                f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
+            )
+
+    def _pose(self, data: TrainingData, history: History, crew: Crew) -> Problem:
+        """Bring the parts together."""
+        if self.relevance == "graded":
+            paired = rows_in_pairs(data)
+            if 0 < len(paired) < len(data.y):
+                data = data.take(paired)
+        preferences = data.preferences
+        family = make_family(
+            self.weak_ranker,
+            data.X,
+            preferences,
+            max_bins=self.max_bins,
+            rng=np.random.default_rng([history.seed, len(history.steps)]),
+            crew=crew,
+            known=getattr(self, "weak_rankers_", None) if history.steps else None,
+        )
+        return Problem(data, preferences, self._make_objective(preferences), family, crew)
+
+    def _solve(
+        self, problem: Problem, history: History, held_out: TrainingData | None
+    ) -> dict[str, Any]:
+        """Run the boosting loop and return the fitted attributes."""
+        ledger, scores = self._restore(problem, history)
+        descent = self._make_descent(problem, scores)
+        stopping = self._make_stopping(problem, history, held_out)
+        start_offset = descent.skew() if self.relevance == "binary" else 0.0
+        rounds = coordinate_descent(
+            problem.family,
+            descent,
+            ledger,
+            gain=self._make_gain(problem),
+            step_rule=self._make_step_rule(problem, ledger),
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+        )
+        while len(history.steps) < self.n_estimators:
+            done = next(rounds, None)
+            if done is None:
+                break
+            self._note_round(history, done, descent)
+            if self._tracks_margin:
+                note_margins(history, problem, ledger, descent)
+            self._report(history)
+            if stopping is not None:
+                change = self._change(problem, held_out, done.index, done.step)
+                if stopping.is_over(change, history.validation):
+                    break
+        if stopping is not None:
+            history.truncate(best_round(history.validation, self.tol))
+        return self._collect(problem, history, start_offset)
+
+    def _note_round(self, history: History, done: Round, descent: Descent) -> None:
+        history.coordinates.append(done.index)
+        history.steps.append(done.step)
+        history.decreases.append(done.decrease)
+        history.objective.append(descent.value)
+        if self.relevance == "binary":
+            history.offsets.append(descent.skew())
+
+    def _restore(self, problem: Problem, history: History) -> tuple[Ledger, Floats]:
+        """Return coefficients and training scores of the rounds so far."""
+        ledger = Ledger()
+        for index, step in zip(history.coordinates, history.steps, strict=True):
+            ledger.add(index, step)
+        scores = np.zeros(problem.preferences.n_rows)
+        if history.steps:
+            rows = problem.data.X[problem.preferences.order]
+            scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.crew)
+        return ledger, scores
+
+    def _make_descent(self, problem: Problem, scores: Floats) -> Descent:
+        objective, preferences = problem.objective, problem.preferences
+        if (
+            isinstance(objective, SidePush)
+            and objective.is_bipartite_list
+            and isinstance(problem.family, StumpFamily)
+        ):
+            return BipartiteDescent(
+                objective,
+                scores,
+                problem.crew,
+                with_skew=self.relevance == "binary",
+                with_margin=self._tracks_margin,
+            )
+        return ScoredDescent(objective, preferences, scores, problem.positive)
+
+    def _make_stopping(
+        self, problem: Problem, history: History, held_out: TrainingData | None
+    ) -> EarlyStopping | None:
+        if held_out is None:
+            return None
+        scores = np.zeros(len(held_out.y))
+        if history.steps:
+            scores = self.weak_rankers_.scores(held_out.X, self.estimator_weights_, problem.crew)
+            del history.validation[len(history.steps) :]
+        return EarlyStopping(
+            scores,
+            lambda f: self._score_order(held_out.y, f, held_out.qid, held_out.weight),
+            self.n_iter_no_change,
+            self.tol,
+        )
+
+    @staticmethod
+    def _change(problem: Problem, rows: TrainingData | None, index: int, step: float) -> Floats:
+        """Return what one round adds to the scores of some rows."""
+        assert rows is not None
+        rule = problem.family.rules(np.array([index]))
+        return rule.scores(rows.X, np.array([step]), problem.crew)
+
+    def _report(self, history: History) -> None:
+        """Print a line about the round, ten a fit with verbose=1."""
+        number = len(history.steps)
+        every = 1 if self.verbose > 1 else max(1, self.n_estimators // 10)
+        if self.verbose and (number % every == 0 or number == 1):
+            print(
+                f"[{type(self).__name__}] round {number}/{self.n_estimators}: "
+                f"objective {history.objective[-1]:.6g}"
+            )
+
+    def _collect(self, problem: Problem, history: History, start_offset: float) -> dict[str, Any]:
+        """Return the fitted attributes of a model built round by round."""
+        weights = np.array(history.steps)
+        coordinates = np.array(history.coordinates, dtype=np.intp)
+        rules = problem.family.rules(coordinates)
+        fitted: dict[str, Any] = {
+            "weak_rankers_": rules,
+            "estimator_weights_": weights,
+            "objective_curve_": np.array(history.objective),
+            "n_iter_": len(weights),
+            "_history_": history,
+        }
+        if self.relevance == "binary":
+            fitted["staged_offsets_"] = np.array(history.offsets)
+            fitted["offset_"] = history.offsets[-1] if history.offsets else start_offset
+        if self._tracks_margin:
+            fitted["margin_curve_"] = np.array(history.margins)
+            fitted["smooth_margin_curve_"] = np.array(history.smooth_margins)
+            fitted["margin_"] = history.margins[-1] if history.margins else 0.0
+        if history.validation:
+            fitted["validation_scores_"] = np.array(history.validation)
+        n_features = problem.data.X.shape[1]
+        fitted.update(describe(rules, weights, np.array(history.decreases), n_features))
+        return fitted
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags; missing and sparse input depend on the weak ranker."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.weak_ranker, str):
+            tags.input_tags.allow_nan = self.weak_ranker == "stump"
+            tags.input_tags.sparse = self.weak_ranker == "feature"
+        else:
+            inner = get_tags(self.weak_ranker).input_tags
+            tags.input_tags.allow_nan = inner.allow_nan
+            tags.input_tags.sparse = inner.sparse
+        return tags
+
+    def _check_combination(self) -> None:
+        if not isinstance(self.weak_ranker, str) and not has_fit_parameter(
+            self.weak_ranker, "sample_weight"
+        ):
+            raise ValueError(
+                f"weak_ranker={self.weak_ranker!r} of {type(self).__name__} can't be used: "
+                "its fit takes no sample_weight."
+            )
+
+
+def note_margins(history: History, problem: Problem, ledger: Ledger, descent: Descent) -> None:
+    """Extend the curves of the margin and of the smooth margin."""
+    margin, smooth_margin = descent.smallest_margin(), -descent.value - problem.log_scale
+    if ledger.l1_norm > 0:
+        margin, smooth_margin = margin / ledger.l1_norm, smooth_margin / ledger.l1_norm
+    history.margins.append(margin)
+    history.smooth_margins.append(smooth_margin)
+
+
+def describe(rules: Any, weights: Floats, credit: Floats, n_features: int) -> dict[str, Any]:
+    """Return `coef_` and `feature_importances_` where the weak rankers have them.
+
+    `credit` is the decrease of the objective that each weak ranker brought.
+    """
+    fitted: dict[str, Any] = {}
+    if isinstance(rules, FeatureRules):
+        fitted["coef_"] = rules.coefficients(weights, n_features)
+    if isinstance(rules, EstimatorRules):
+        if not all(hasattr(one, "feature_importances_") for one in rules.estimators):
+            return fitted
+        shares = [one.feature_importances_ for one in rules.estimators]
+        importance = np.zeros(n_features) + sum(c * s for c, s in zip(credit, shares, strict=True))
+    else:
+        importance = np.bincount(rules.feature, credit, minlength=n_features)
+    importance = np.maximum(importance, 0.0)
+    total = importance.sum()
+    fitted["feature_importances_"] = importance / total if total > 0 else importance
+    return fitted

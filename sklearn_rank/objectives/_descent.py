@@ -1,0 +1,281 @@
+"""An objective together with the current scores: what the boosting loop moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Candidate, Floats, Mask, PairShares, RowMasses, Values
+from sklearn_rank.objectives._push import Push, SidePush
+from sklearn_rank.preferences import Preferences
+
+_BLOCK = 32_768
+"""Rows updated at a time: the working set of a block stays in the second-level cache."""
+
+_SMALLEST_EXPONENT = -690.0
+_SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
+"""Masses below are raised to it: arithmetic on subnormal numbers is 20 times slower."""
+
+
+def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> float:
+    r"""Return the offset at which both classes have one exponential mass.
+
+    .. math:: b = \tfrac12 \Bigl(\log \sum_{i \in +} w_i e^{-f_i}
+        - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
+
+    With it the F-skew of scores + b is zero, and RankBoost classifies as AdaBoost does
+    (RudinSchapire2009, sec. 6 and Theorem 13).
+    """
+    positives = logsumexp((log_weight - scores)[positive])
+    negatives = logsumexp((log_weight + scores)[~positive])
+    return float(positives - negatives) / 2
+
+
+class ScoredDescent:
+    """Any objective: the scores are kept and the masses computed from them.
+
+    Parameters
+    ----------
+    objective : Push
+        The objective.
+    preferences : Preferences
+        The comparable pairs.
+    scores : ndarray of shape (n_rows,)
+        Where to begin; not modified.
+    positive : ndarray of bool or None
+        Rows of the upper class, where an offset is wanted.
+    """
+
+    drifts = False
+
+    def __init__(
+        self,
+        objective: Push,
+        preferences: Preferences,
+        scores: Floats,
+        positive: Mask | None = None,
+    ) -> None:
+        self.objective = objective
+        self.preferences = preferences
+        self.positive = positive
+        self._pointer = np.array([0, preferences.n_rows])
+        self.refresh(scores)
+
+    def refresh(self, scores: Floats) -> None:
+        """Restart from `scores`."""
+        self.scores = scores.copy()
+        self._update()
+
+    def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
+        """Return d+, d-, d0 when the closed-form step applies to h, else None."""
+        if h.dtype != np.bool_:
+            return None
+        return self.objective.pair_shares(self.scores, h)
+
+    def slope(self, h: Values) -> Callable[[float], float]:
+        """Return the derivative of the objective along h."""
+        return self.objective.slope(self.scores, h)
+
+    def advance(self, candidate: Candidate, h: Values, step: float) -> None:
+        """Move the scores by ``step * h``."""
+        self.scores += step * h
+        self._update()
+
+    def smallest_margin(self) -> float:
+        """Return the smallest margin over all pairs."""
+        return self.preferences.smallest_difference(self.scores, self.scores)
+
+    def skew(self) -> float:
+        """Return the balancing offset of the scores."""
+        assert self.positive is not None
+        log_weight = self.preferences.log_weight
+        return balancing_offset(self.scores, self.positive, log_weight)
+
+    def _update(self) -> None:
+        self.value, masses = self.objective.value_and_masses(self.scores)
+        self.masses = RowMasses(masses, self._pointer)
+
+
+class _SideMass:
+    """Masses ``w exp(c f)`` of one side of a list, moved in place.
+
+    Their true values are ``data * exp(log_scale)``, `total` is the sum of `data` and
+    `peak` the largest of ``data / w``.
+    """
+
+    def __init__(self, rows: slice, exponent: float, data: Floats, weight: Floats):
+        self.rows = rows
+        self.exponent = exponent
+        self.data = data
+        self.log_weight = np.log(weight[rows])
+        self._per_weight: Floats | float = 1.0 / weight[rows]
+        if np.ptp(weight[rows]) == 0:
+            self._per_weight = 1.0 / float(weight[rows][0])
+            self.log_weight = self.log_weight[:1]
+
+    def restart(self, scores: Floats) -> None:
+        """Compute the masses in the log domain."""
+        data = self.data
+        np.multiply(scores[self.rows], self.exponent, out=data)
+        data += self.log_weight
+        top = float(data.max())
+        data -= top
+        np.maximum(data, _SMALLEST_EXPONENT, out=data)
+        np.exp(data, out=data)
+        total = float(data.sum())
+        data /= total
+        self.log_scale = top + float(np.log(total))
+        self.total = 1.0
+        self.peak = self.largest(slice(None))
+
+    def move(self, block: slice, h: Values, step: float) -> None:
+        """Multiply a block by ``exp(c step h) / total``."""
+        factor = h[self.rows][block].astype(np.float64)
+        factor *= np.expm1(self.exponent * step) / self.total
+        factor += 1.0 / self.total
+        data = self.data[block]
+        data *= factor
+        np.maximum(data, _SMALLEST_MASS, out=data)
+
+    def finish_move(self, total: float, peak: float) -> None:
+        """Take note of what the blocks have become."""
+        self.log_scale += float(np.log(self.total))
+        self.total, self.peak = total, peak
+
+    def largest(self, block: slice) -> float:
+        """Return the largest ``data / w`` of a block."""
+        if isinstance(self._per_weight, float):
+            return float(self.data[block].max()) * self._per_weight
+        return float((self.data[block] * self._per_weight[block]).max())
+
+    @property
+    def log_total(self) -> float:
+        """Logarithm of the true sum."""
+        return self.log_scale + float(np.log(self.total))
+
+    @property
+    def extreme_score(self) -> float:
+        """Lowest score above, highest score below."""
+        return (self.log_scale + float(np.log(self.peak))) / self.exponent
+
+
+class BipartiteDescent:
+    r"""P-norm push on one bipartite list: the masses are kept and moved in place.
+
+    There the objective is ``log(sum_i w_i e^{-a f_i}) / a + log(sum_k w_k e^{b f_k}) /
+    b`` with (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A 0/1
+    weak ranker multiplies masses by one of two factors, so that no exponential of a
+    row is taken between two calls of `refresh`.
+
+    Parameters
+    ----------
+    objective : SidePush
+        The objective, on one bipartite list.
+    scores : ndarray of shape (n_rows,)
+        Where to begin.
+    crew : Crew
+        Threads that share the rows.
+    with_skew, with_margin : bool
+        Whether `skew` and `smallest_margin` will be asked for: each costs a pass.
+    """
+
+    drifts = True
+
+    def __init__(
+        self,
+        objective: SidePush,
+        scores: Floats,
+        crew: Crew,
+        *,
+        with_skew: bool,
+        with_margin: bool,
+    ) -> None:
+        weight = objective.preferences.weight
+        n_rows, n_above = len(weight), int(objective.preferences.segment_start[1])
+        above, below = slice(0, n_above), slice(n_above, n_rows)
+        data = np.empty(n_rows)
+        a, b = (1.0, objective.p) if objective.side == "top" else (objective.p, 1.0)
+        self._sides = [
+            _SideMass(above, -a, data[above], weight),
+            _SideMass(below, b, data[below], weight),
+        ]
+        # The offset needs e^{-f} above and e^f below: at p = 1 both are there already.
+        self._plain = [
+            side
+            if abs(side.exponent) == 1
+            else _SideMass(side.rows, np.sign(side.exponent), side.data.copy(), weight)
+            for side in self._sides
+        ]
+        self.masses = RowMasses(data, np.array([0, n_above, n_rows]))
+        self._crew = crew
+        self._with_margin = with_margin
+        self._moving = list(self._sides)
+        if with_skew:
+            self._moving += [side for side in self._plain if side not in self._sides]
+        self._blocks = [
+            (side, slice(start, start + _BLOCK))
+            for side in self._moving
+            for start in range(0, len(side.data), _BLOCK)
+        ]
+        self.refresh(scores)
+
+    def refresh(self, scores: Floats) -> None:
+        """Restart from `scores`: rounding does not build up over the rounds."""
+        for side in self._moving:
+            side.restart(scores)
+
+    @property
+    def value(self) -> float:
+        """The objective now."""
+        return sum(side.log_total / abs(side.exponent) for side in self._sides)
+
+    def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
+        """Return d+, d-, d0 of a 0/1 weak ranker, from its masses in the histogram."""
+        assert candidate.one is not None
+        assert candidate.zero is not None
+        total = candidate.one + candidate.zero
+        (above_one, below_one), (above_zero, below_zero) = (
+            (candidate.one / total).tolist(),
+            (candidate.zero / total).tolist(),
+        )
+        tied = above_one * below_one + above_zero * below_zero
+        return PairShares(above_one * below_zero, above_zero * below_one, tied)
+
+    def slope(self, h: Values) -> Callable[[float], float]:
+        """Never asked for: the closed-form step always applies."""
+        raise AssertionError
+
+    def advance(self, candidate: Candidate, h: Values, step: float) -> None:
+        """Move the scores by ``step * h``."""
+        assert candidate.one is not None
+        assert candidate.zero is not None
+
+        def move(number: int) -> tuple[float, float]:
+            side, block = self._blocks[number]
+            side.move(block, h, step)
+            total = 0.0 if side in self._sides else float(side.data[block].sum())
+            return total, side.largest(block) if self._with_margin else 0.0
+
+        moved = self._crew.map(move, len(self._blocks))
+        for side in self._moving:
+            parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
+            total = sum(part[0] for part in parts)
+            if side in self._sides:  # known from the histogram, without a pass
+                group = self._sides.index(side)
+                growth = np.exp(side.exponent * step)
+                one, zero = candidate.one[group], candidate.zero[group]
+                total = float(one * growth + zero) / side.total
+            side.finish_move(total, max(part[1] for part in parts))
+
+    def smallest_margin(self) -> float:
+        """Return the smallest margin over all pairs."""
+        above, below = self._sides
+        return above.extreme_score - below.extreme_score
+
+    def skew(self) -> float:
+        """Return the balancing offset of the scores."""
+        above, below = self._plain
+        return (above.log_total - below.log_total) / 2

@@ -1,0 +1,281 @@
+r"""Exponential pair objectives: sums over all pairs at the price of the rows.
+
+An exponential of a margin factorises, ``exp(-(f_i - f_k)) = exp(-f_i) * exp(f_k)``, so
+a sum over the pairs of a segment with the segments above it needs only one number for
+each segment. Everything is kept in the log domain: no score overflows, at any p.
+
+Each objective is a function of the scores alone and has three methods: ``value``,
+``value_and_masses`` (masses are minus the gradient) and ``slope``, its derivative along
+a direction. ``PUSHES`` collects them by the name users pass as ``push``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from sklearn_rank._protocols import Floats, PairShares, Values
+from sklearn_rank.preferences import Preferences
+
+Parts = tuple[Floats, Floats]
+
+
+def _log(values: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
+def _normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Floats]:
+    """Return each segment's logsumexp and each row's share of its segment."""
+    top = preferences.reduce(np.maximum, log_mass)
+    share = np.exp(log_mass - preferences.spread(top))
+    total = preferences.reduce(np.add, share)
+    share /= preferences.spread(total)
+    return top + np.log(total), share
+
+
+class SidePush:
+    r"""P-norm push from one side of the list (Rudin2009, eq. 2 and sec. 9).
+
+    .. math:: J_p(f) = \frac1p \log \sum_k w_k
+        \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p
+
+    where f are scores, w row weights, i runs over the rows above row k. This is
+    ``side="top"``: rows below are pushed away from the top. ``side="bottom"`` is its
+    mirror image, with the roles of i and k exchanged; p = 1 is RankBoost's objective
+    (Freund2003) from either side, and ``p = inf`` the maximum over k (R_max, sec. 9.2).
+
+    The rows inside the bracket are called *inner* and carry exp(-s f), the others
+    *outer* and carry exp(s p f), where s is +1 at the top and -1 at the bottom.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    p : float in [1, inf]
+        How strongly the sum concentrates on the end of the list.
+    side : {"top", "bottom"}
+        Which end.
+    """
+
+    def __init__(self, preferences: Preferences, p: float, side: str = "top") -> None:
+        self.preferences = preferences
+        self.p = p
+        self.side = side
+        self.sign = 1.0 if side == "top" else -1.0
+
+    @property
+    def is_bipartite_list(self) -> bool:
+        """Whether the pair masses factorise over all pairs, at every p."""
+        return self.preferences.is_bipartite_list
+
+    def value(self, scores: Floats) -> float:
+        """Return J_p; p may be infinite."""
+        inner = _normalised(self.preferences, self._log_inner(scores))[0]
+        if np.isinf(self.p):
+            outer = self.preferences.reduce(np.maximum, self.sign * scores)
+            return float(np.max(outer + self._inner_scan(inner)))
+        outer = _normalised(self.preferences, self._log_outer(scores))[0]
+        return self._segment_masses(inner, outer)[0]
+
+    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and minus its gradient; p must be finite."""
+        inner, inner_share = _normalised(self.preferences, self._log_inner(scores))
+        outer, outer_share = _normalised(self.preferences, self._log_outer(scores))
+        value, inner_mass, outer_mass = self._segment_masses(inner, outer)
+        inner_share *= self.preferences.spread(inner_mass)
+        outer_share *= self.preferences.spread(outer_mass)
+        inner_share -= outer_share
+        inner_share *= self.sign
+        return value, inner_share
+
+    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
+        """Divide the pair masses by a 0/1 weak ranker h, where p or the list allows it.
+
+        At p = 1 the objective is bilinear in the two sides, so the mass of the pairs
+        with ``h_i = 1, h_k = 0`` is the objective of those rows alone; in one
+        bipartite list it is a product of two row shares at every p.
+        """
+        if not (self.p == 1 or self.is_bipartite_list):
+            return None
+        inner, outer, inner_parts, outer_parts = self._split(scores, h)
+        value = self._segment_masses(inner, outer)[0]
+
+        def share(inner_h: int, outer_h: int) -> float:
+            one, other = inner_parts[inner_h], outer_parts[outer_h]
+            if self.is_bipartite_list:
+                i, o = (0, 1) if self.side == "top" else (1, 0)
+                return float(one[i] * other[o])
+            pairs = outer + _log(other) + self._inner_scan(inner + _log(one))
+            return float(np.exp(logsumexp(pairs) - value))
+
+        above_only, below_only = share(1, 0), share(0, 1)
+        if self.side == "bottom":
+            above_only, below_only = below_only, above_only
+        return PairShares(above_only, below_only, share(0, 0) + share(1, 1))
+
+    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
+        """Return a -> derivative of J_p(scores + a h).
+
+        A 0/1 weak ranker moves every segment sum as a whole, so that the line search
+        touches two numbers for each segment instead of the rows.
+        """
+        if h.dtype != np.bool_:
+            return lambda a: -float(self.value_and_masses(scores + a * h)[1] @ h)
+        inner, outer, inner_parts, outer_parts = self._split(scores, h)
+        inner_zero, inner_one = (_log(part) for part in inner_parts)
+        outer_zero, outer_one = (_log(part) for part in outer_parts)
+
+        def derivative(a: float) -> float:
+            inner_step, outer_step = -self.sign * a, self.sign * self.p * a
+            inner_a = np.logaddexp(inner_one + inner_step, inner_zero)
+            outer_a = np.logaddexp(outer_one + outer_step, outer_zero)
+            _, pull, push = self._segment_masses(inner + inner_a, outer + outer_a)
+            pull = pull @ np.exp(inner_one + inner_step - inner_a)
+            push = push @ np.exp(outer_one + outer_step - outer_a)
+            return float(self.sign * (push - pull))
+
+        return derivative
+
+    def _split(self, scores: Floats, h: Values) -> tuple[Floats, Floats, Parts, Parts]:
+        """Segment sums of both sides, and their shares with h = 0 and with h = 1.
+
+        Both shares are sums: one minus the other would lose a small share to rounding.
+        """
+        inner, inner_share = _normalised(self.preferences, self._log_inner(scores))
+        outer, outer_share = _normalised(self.preferences, self._log_outer(scores))
+        reduce = self.preferences.reduce
+        inner_parts = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
+        outer_parts = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
+        return inner, outer, inner_parts, outer_parts
+
+    def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
+        """Return J_p and the mass of each segment in its inner and its outer role."""
+        bracket = self._inner_scan(inner)
+        log_terms = outer + self.p * bracket
+        log_risk = float(logsumexp(log_terms))
+        # Segments without inner rows (bracket = -inf) are never reached by the scan.
+        finite = np.where(np.isfinite(bracket), bracket, 0.0)
+        pulled = self._outer_scan(outer + (self.p - 1) * finite)
+        inner_mass = np.exp(inner + pulled - log_risk)
+        return log_risk / self.p, inner_mass, np.exp(log_terms - log_risk)
+
+    def _log_inner(self, scores: Floats) -> Floats:
+        return self.preferences.log_weight - self.sign * scores
+
+    def _log_outer(self, scores: Floats) -> Floats:
+        return self.preferences.log_weight + self.sign * self.p * scores
+
+    def _inner_scan(self, inner: Floats) -> Floats:
+        scan = self.preferences.scan_above
+        if self.side == "bottom":
+            scan = self.preferences.scan_below
+        return scan(np.logaddexp, inner, -np.inf)
+
+    def _outer_scan(self, outer: Floats) -> Floats:
+        scan = self.preferences.scan_below
+        if self.side == "bottom":
+            scan = self.preferences.scan_above
+        return scan(np.logaddexp, outer, -np.inf)
+
+
+class _RowwiseLine:
+    """Line search through the rows, for objectives without a shortcut."""
+
+    is_bipartite_list: ClassVar[bool] = False
+
+    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        raise NotImplementedError
+
+    def value(self, scores: Floats) -> float:
+        """Return the objective."""
+        return self.value_and_masses(scores)[0]
+
+    def pair_shares(self, scores: Floats, h: Values) -> None:
+        """There is no closed-form step."""
+
+    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
+        """Return a -> derivative of the objective at scores + a h."""
+        return lambda a: -float(self.value_and_masses(scores + a * h)[1] @ h)
+
+
+class BothPush(_RowwiseLine):
+    r"""Push at the top and at the bottom (Rudin2009, sec. 9).
+
+    .. math:: J(f) = \log(R_\text{top}(f) + b \, R_\text{bottom}(f))
+
+    where :math:`R = e^{p J_p}` of `SidePush` for each side and b is `bottom_weight`.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    p : float in [1, inf)
+        Power of both sides.
+    bottom_weight : float in [0, inf)
+        Weight of the bottom side.
+    """
+
+    def __init__(self, preferences: Preferences, p: float, bottom_weight: float = 1.0) -> None:
+        self.p = p
+        self.top = SidePush(preferences, p, "top")
+        self.bottom = SidePush(preferences, p, "bottom")
+        self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
+
+    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J and minus its gradient."""
+        top, masses = self.top.value_and_masses(scores)
+        bottom, bottom_masses = self.bottom.value_and_masses(scores)
+        log_top, log_bottom = self.p * top, self.p * bottom + self.log_bottom_weight
+        value = float(np.logaddexp(log_top, log_bottom))
+        masses *= self.p * np.exp(log_top - value)
+        masses += self.p * np.exp(log_bottom - value) * bottom_masses
+        return value, masses
+
+
+class InformationRetrievalPush(_RowwiseLine):
+    r"""Push with a concave price for each row above (Rudin2009, sec. 9.1).
+
+    .. math:: J(f) = \sum_i w_i \ln\Bigl(1 +
+        \sum_{k \text{ below } i} w_k e^{-(f_i - f_k)}\Bigr)
+
+    where f are scores and w row weights. Unlike the other pushes it is not in the log
+    domain: a relevant row far down costs no more than its own term, so that the
+    objective concentrates on the rows that can still reach the top.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    """
+
+    def __init__(self, preferences: Preferences) -> None:
+        self.preferences = preferences
+
+    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J and minus its gradient."""
+        rows = self.preferences
+        segment, share = _normalised(rows, rows.log_weight + scores)
+        below = rows.scan_below(np.logaddexp, segment, -np.inf)
+        excess = rows.spread(below) - scores
+        value = float(rows.weight @ np.logaddexp(0.0, excess))
+        masses = rows.weight * expit(excess)
+        pull = _log(rows.reduce(np.add, masses))
+        # A segment with nothing below pulls nothing: avoid -inf - (-inf).
+        pull -= np.where(np.isfinite(below), below, 0.0)
+        pull = rows.scan_above(np.logaddexp, pull, -np.inf)
+        masses -= share * rows.spread(np.exp(pull + segment))
+        return value, masses
+
+
+Push = SidePush | BothPush | InformationRetrievalPush
+
+PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
+    "top": lambda preferences, p, _: SidePush(preferences, p, "top"),
+    "bottom": lambda preferences, p, _: SidePush(preferences, p, "bottom"),
+    "both": BothPush,
+    "ir": lambda preferences, _, __: InformationRetrievalPush(preferences),
+}

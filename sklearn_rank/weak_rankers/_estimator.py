@@ -1,0 +1,124 @@
+"""Any scikit-learn regressor or classifier as weak ranker."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
+
+
+class EstimatorFamily:
+    """Weak rankers that are learned anew each round, from the signs of the row masses.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned each round and fitted with ``sample_weight = |row mass|`` to the sign of
+        the row mass.
+    X : array-like of shape (n, n_features)
+        Training rows.
+    order : ndarray of shape (n_rows,)
+        Rows in preference order.
+    rng : numpy.random.Generator
+        Seeds the clones.
+    known : EstimatorRules or None
+        Rounds that are already there.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        order: Indices,
+        rng: np.random.Generator,
+        known: EstimatorRules | None = None,
+    ) -> None:
+        self._estimator = estimator
+        self._X = X[order]
+        self._rng = rng
+        self._known = EstimatorRules([], [], []) if known is None else known
+        self._h: Values = np.zeros(0)
+
+    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
+        """Fit a clone to the row masses."""
+        target, weight = np.sign(masses.data), np.abs(masses.data)
+        rows = weight > 0
+        if np.ptp(target[rows]) == 0:
+            return None
+        estimator = clone(self._estimator)
+        estimator.set_params(
+            **{
+                name: int(self._rng.integers(2**31 - 1))
+                for name in estimator.get_params()
+                if name == "random_state" or name.endswith("__random_state")
+            }
+        )
+        # Weights of mean one: regularised estimators expect them.
+        weight = weight[rows] / weight[rows].mean()
+        estimator.fit(self._X[rows], target[rows], sample_weight=weight)
+        prediction = _predict(estimator, self._X)
+        low, width = float(prediction.min()), float(np.ptp(prediction))
+        if width == 0:
+            return None
+        h = (prediction - low) / width
+        self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
+        self._known = self._known.with_one_more(estimator, low, width)
+        return Candidate(len(self._known.estimators) - 1, float(masses.data @ h))
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return the prediction of the last clone, mapped to [0, 1]."""
+        return self._h
+
+    def rules(self, indices: Indices) -> EstimatorRules:
+        """Return the weak rankers, ready for new rows."""
+        known = self._known
+        return EstimatorRules(
+            [known.estimators[t] for t in indices],
+            [known.low[t] for t in indices],
+            [known.width[t] for t in indices],
+        )
+
+
+def _predict(estimator: Any, X: Any) -> Floats:
+    return np.asarray(estimator.predict(X), dtype=float).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorRules:
+    """Fitted estimators and the affine maps that bring them to [0, 1].
+
+    Attributes
+    ----------
+    estimators : list of estimators
+        One each round.
+    low, width : list of float
+        Smallest prediction on the training rows, and their range.
+    """
+
+    estimators: list[Any]
+    low: list[float]
+    width: list[float]
+
+    def with_one_more(self, estimator: Any, low: float, width: float) -> EstimatorRules:
+        """Return the rules and one more."""
+        return EstimatorRules([*self.estimators, estimator], [*self.low, low], [*self.width, width])
+
+    def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
+        last = deque(self.staged_scores(X, weights), maxlen=1)
+        return last.pop() if last else np.zeros(X.shape[0])
+
+    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+        out = np.zeros(X.shape[0])
+        for number, weight in enumerate(weights):
+            h = _predict(self.estimators[number], X) - self.low[number]
+            out = out + weight / self.width[number] * h
+            yield out

@@ -1,0 +1,87 @@
+"""Raw features as weak rankers: h(x) = x_j, never rescaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
+from sklearn_rank.weak_rankers._ties import first_largest
+
+
+class FeatureFamily:
+    """The columns of X, dense or sparse: one coefficient each.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, n_features)
+        Training rows.
+    order : ndarray of shape (n_rows,)
+        Rows in preference order.
+    """
+
+    def __init__(self, X: Any, order: Indices) -> None:
+        self._X = X
+        self._by_column = X.tocsc() if issparse(X) else X
+        self._order = order
+        self.n_coordinates: int = X.shape[1]
+
+    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
+        """Return the feature with the largest gain; ties go to the first."""
+        edges = self.edges(masses.data)
+        index = first_largest(gain(edges[None], np.zeros(1)))
+        return Candidate(index, float(edges[index]))
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return a feature on the training rows; a boolean array when it is 0/1."""
+        column = self._by_column[:, [candidate.index]]
+        dense = column.toarray() if issparse(column) else column
+        h = np.asarray(dense, dtype=float).ravel()[self._order]
+        return h == 1 if np.all((h == 0) | (h == 1)) else h
+
+    def edges(self, masses: Floats) -> Floats:
+        """Return the edge of every feature."""
+        in_place = np.zeros(self._X.shape[0])
+        in_place[self._order] = masses
+        return np.asarray(self._X.T @ in_place)
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        return np.asarray(self._X @ coefficients)[self._order]
+
+    def rules(self, indices: Indices) -> FeatureRules:
+        """Return the weak rankers of some coordinates, ready for new rows."""
+        return FeatureRules(np.asarray(indices, dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRules:
+    """Features used as weak rankers.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_rules,)
+        Column that each returns.
+    """
+
+    feature: Indices
+
+    def coefficients(self, weights: Floats, n_features: int) -> Floats:
+        """Return one coefficient for each feature."""
+        return np.bincount(self.feature, weights, n_features).astype(np.float64)
+
+    def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
+        return np.asarray(X @ self.coefficients(weights, X.shape[1]))
+
+    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+        coefficients = np.zeros(X.shape[1])
+        for feature, weight in zip(self.feature, weights, strict=True):
+            coefficients[feature] += weight
+            yield np.asarray(X @ coefficients)

@@ -1,0 +1,107 @@
+"""Histograms of row masses over every feature's bins."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Floats, Indices, RowMasses
+
+_MAX_CELLS = 4356
+"""Cells of a joint table (two features of 64 bins and a missing one): first-level cache."""
+
+
+class BinnedRows:
+    """Bin codes of the training rows, laid out so that SciPy sums masses by bin.
+
+    A CSR matrix whose column indices are bin codes *is* a weighted histogram: its row g
+    summed densely (``toarray``) is the mass of group g in each bin. Two or three
+    features share one matrix by a joint code, so that one scatter serves them all; the
+    table is summed out afterwards. The masses are the matrix' ``data``, shared, so
+    nothing is copied between rounds.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_rows)
+        Bin of each value, below `n_bins`.
+    n_bins : int
+        Number of bins of the feature that has most.
+    crew : Crew
+        Threads that share the matrices.
+    """
+
+    def __init__(self, codes: Indices, n_bins: int, crew: Crew) -> None:
+        n_features, n_rows = codes.shape
+        self.codes = codes
+        self.n_bins = n_bins
+        self._crew = crew
+        cells = min(_MAX_CELLS, max(n_rows // 2, n_bins))
+        self._width = 1  # features in one joint code
+        while self._width < n_features and n_bins ** (self._width + 1) <= cells:
+            self._width += 1
+        n_matrices = -(-n_features // self._width)
+        self._joint = crew.map(self._join_codes, n_matrices)
+        self._matrices: list[csr_matrix] = []
+        self._tables = np.zeros((n_matrices, 0, 0))
+
+    def _join_codes(self, number: int) -> Indices:
+        first = number * self._width
+        joint = np.zeros(self.codes.shape[1], dtype=np.int32)
+        for feature in range(first, first + self._width):
+            joint *= self.n_bins
+            if feature < len(self.codes):  # the last group is filled with zeros
+                joint += self.codes[feature]
+        return joint
+
+    def sum_by_bin(self, masses: RowMasses) -> Floats:
+        """Return the mass in each bin, shape (n_groups, n_features, n_bins)."""
+        self._prepare(masses.n_groups)
+        pointer = masses.pointer.astype(np.int32)
+
+        def scatter(number: int) -> None:
+            matrix = self._matrices[number]
+            matrix.data, matrix.indptr = masses.data, pointer
+            matrix.toarray(out=self._tables[number])
+
+        self._crew.map(scatter, len(self._matrices))
+        return self._sum_out(masses.n_groups)
+
+    def _prepare(self, n_groups: int) -> None:
+        """Make the matrices and the tables they are summed into, once a fit."""
+        if self._tables.shape[1] == n_groups:
+            return
+        n_cells = self.n_bins**self._width
+        self._tables = np.zeros((len(self._joint), n_groups, n_cells))
+        self._matrices = [csr_matrix((n_groups, n_cells)) for _ in self._joint]
+        for matrix, joint in zip(self._matrices, self._joint, strict=True):
+            # An attribute, not the constructor, which would scan and copy the indices.
+            matrix.indices = joint
+
+    def _sum_out(self, n_groups: int) -> Floats:
+        """Reduce joint tables to one histogram for each feature."""
+        n_bins, width = self.n_bins, self._width
+        sums = np.empty((n_groups, len(self._joint), width, n_bins))
+        rest = self._tables
+        for place in range(width - 1):
+            rest = rest.reshape(len(rest), n_groups, n_bins, -1)
+            sums[:, :, place] = rest.sum(axis=-1).transpose(1, 0, 2)
+            rest = rest.sum(axis=2)
+        sums[:, :, -1] = rest.reshape(len(rest), n_groups, n_bins).transpose(1, 0, 2)
+        by_feature = sums.reshape(n_groups, -1, n_bins)
+        return by_feature[:, : len(self.codes)]
+
+    def look_up(self, tables: Floats) -> Floats:
+        """Return ``sum_j tables[j, code_j]`` for each row."""
+        out = np.zeros(self.codes.shape[1])
+        for number, joint_code in enumerate(self._joint):
+            first = number * self._width
+            part = tables[first : first + self._width]
+            if not part.any():
+                continue
+            joint = np.zeros(1)
+            for place in range(self._width):
+                row = part[place] if place < len(part) else np.zeros(self.n_bins)
+                joint = (joint[:, None] + row).ravel()
+            out += joint.take(joint_code)
+        return out

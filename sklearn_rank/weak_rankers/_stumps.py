@@ -1,0 +1,251 @@
+"""Threshold weak rankers: h(x) = 1 when a feature exceeds a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowMasses, Values
+from sklearn_rank.weak_rankers._binning import Digitizer, weighted_thresholds
+from sklearn_rank.weak_rankers._histogram import BinnedRows
+from sklearn_rank.weak_rankers._ties import first_largest
+
+_CHUNK = 65_536
+_SAMPLE = 200_000
+"""Rows from which thresholds are taken when there are more."""
+
+
+def _columns(X: Floats, rows: Indices | slice) -> Floats:
+    """Return some rows of X, one contiguous line for each feature."""
+    return np.ascontiguousarray(X[rows].T)
+
+
+class StumpFamily:
+    """All threshold weak rankers on the training rows, h(x) = 1[x_j > t].
+
+    A row whose feature is missing has h = 0 or, in a second weak ranker, h = 1
+    (Freund2003, sec. 4.2, calls this value q_def). Coordinates are ordered by feature,
+    threshold and side of the missing values, padded to one number of thresholds.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        Training rows, NaN for missing values.
+    order : ndarray of shape (n_rows,)
+        Rows in preference order.
+    weight : ndarray of shape (n_rows,)
+        Their multiplicities.
+    max_bins : int
+        Largest number of bins of a feature, without the one for missing values.
+    rng : numpy.random.Generator
+        Draws the rows from which thresholds are taken, when there are many.
+    crew : Crew
+        Threads.
+    """
+
+    def __init__(
+        self,
+        X: Floats,
+        order: Indices,
+        weight: Floats,
+        *,
+        max_bins: int,
+        rng: np.random.Generator,
+        crew: Crew,
+    ) -> None:
+        self._crew = crew
+        self.thresholds, self.has_missing = self._find_thresholds(X, order, weight, max_bins, rng)
+        self._n_thresholds = np.array([len(t) for t in self.thresholds])
+        # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
+        self._missing_code = self._n_thresholds + 1
+        depth = max(1, int(self._n_thresholds.max()))
+        n_sides = 2 if self.has_missing.any() else 1
+        self._shape = (X.shape[1], depth, n_sides)
+        self._is_valid = np.zeros(self._shape, dtype=bool)
+        self._is_valid[:, :, 0] = np.arange(depth) < self._n_thresholds[:, None]
+        if n_sides == 2:
+            self._is_valid[:, :, 1] = self._is_valid[:, :, 0]
+            self._is_valid[~self.has_missing, :, 1] = False
+            # The last threshold is the largest value: only missing rows exceed it.
+            with_missing = np.flatnonzero(self.has_missing)
+            self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
+        self._rows = BinnedRows(self._encode(X, order), depth + 1 + (n_sides == 2), crew)
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of weak rankers, padding included."""
+        return int(np.prod(self._shape))
+
+    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first."""
+        if not self._is_valid.any():
+            return None
+        by_bin = self._rows.sum_by_bin(masses)
+        totals = by_bin[:, 0].sum(axis=-1)
+        gains = gain(self._mass_above(by_bin, totals), totals)
+        index = first_largest(np.where(self._is_valid, gains, -np.inf).ravel())
+        feature, h = self._by_code(index)
+        one = by_bin[:, feature] @ h
+        zero = by_bin[:, feature] @ ~h
+        edge = one[0] if masses.n_groups == 1 else np.subtract(*(one / (one + zero)))
+        return Candidate(index, float(edge), one, zero)
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return h on the training rows."""
+        feature, h = self._by_code(candidate.index)
+        codes = self._rows.codes[feature]
+        first = int(np.argmax(h))
+        above: Mask = codes >= first
+        if self.has_missing[feature] and not h[self._missing_code[feature]]:
+            above &= codes != self._missing_code[feature]
+        return above
+
+    def edges(self, masses: Floats) -> Floats:
+        """Return the edge of every weak ranker."""
+        signed = RowMasses(masses, np.array([0, len(masses)]))
+        by_bin = self._rows.sum_by_bin(signed)
+        above = self._mass_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
+        return np.where(self._is_valid, above, 0.0).ravel()
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        steps = np.asarray(coefficients).reshape(self._shape)
+        tables = np.zeros((self._shape[0], self._rows.n_bins))
+        np.cumsum(steps.sum(axis=2), axis=1, out=tables[:, 1 : self._shape[1] + 1])
+        for feature in np.flatnonzero(self.has_missing):
+            tables[feature, self._missing_code[feature]] = steps[feature, :, 1].sum()
+        return self._rows.look_up(tables)
+
+    def rules(self, indices: Indices) -> StumpRules:
+        """Return the weak rankers of some coordinates, ready for new rows."""
+        feature, place, side = np.unravel_index(indices, self._shape)
+        threshold = [self.thresholds[j][b] for j, b in zip(feature, place, strict=True)]
+        return StumpRules(feature.astype(np.intp), np.array(threshold, dtype=float), side == 1)
+
+    def _find_thresholds(
+        self,
+        X: Floats,
+        order: Indices,
+        weight: Floats,
+        max_bins: int,
+        rng: np.random.Generator,
+    ) -> tuple[list[Floats], Mask]:
+        """Return the thresholds of each feature and whether it has missing values."""
+        n_rows = len(order)
+        is_sampled = n_rows > _SAMPLE
+        sample: Indices | slice = slice(None)
+        if is_sampled:
+            sample = np.sort(rng.choice(n_rows, _SAMPLE, replace=False, shuffle=False))
+        columns, sample_weight = _columns(X, order[sample]), weight[sample]
+        has_missing = np.isnan(columns.sum(axis=1))
+        if is_sampled:
+            has_missing = np.isnan(X.sum(axis=0))
+
+        def one_feature(j: int) -> Floats:
+            x, w = _observed(columns[j], sample_weight)
+            if is_sampled and len(np.unique(x)) <= max_bins:
+                x, w = _observed(X[order, j], weight)  # no rare value is overlooked
+            if len(x) == 0:
+                return x
+            thresholds = weighted_thresholds(x, w, max_bins)
+            return np.append(thresholds, x.max()) if has_missing[j] else thresholds
+
+        return self._crew.map(one_feature, X.shape[1]), has_missing
+
+    def _encode(self, X: Floats, order: Indices) -> Indices:
+        """Return the bin of every value, one line for each feature."""
+        n_bins = int(self._n_thresholds.max()) + 2
+        dtype = np.uint8 if n_bins <= 256 else np.uint16
+        codes = np.empty((X.shape[1], len(order)), dtype=dtype)
+        digitizers = [Digitizer(t) for t in self.thresholds]
+
+        def encode(number: int) -> None:
+            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
+            for j, x in enumerate(_columns(X, order[rows])):
+                codes[j, rows] = digitizers[j](x, self._missing_code[j])
+
+        self._crew.map(encode, -(-len(order) // _CHUNK))
+        return codes
+
+    def _mass_above(self, by_bin: Floats, totals: Floats) -> Floats:
+        """Return the mass where h = 1, for each group, feature, threshold and side."""
+        up_to = np.cumsum(by_bin[:, :, : self._shape[1]], axis=2)
+        above = totals[:, None, None] - up_to
+        if self._shape[2] == 1:
+            return above[..., None]
+        features = np.arange(self._shape[0])
+        last = np.minimum(self._missing_code, self._rows.n_bins - 1)
+        missing = np.where(self.has_missing, by_bin[:, features, last], 0.0)
+        return np.stack([above - missing[..., None], above], axis=-1)
+
+    def _by_code(self, index: int) -> tuple[int, Mask]:
+        """Return the feature of a weak ranker and its value in each bin."""
+        feature, threshold, side = np.unravel_index(index, self._shape)
+        h = np.arange(self._rows.n_bins) > threshold
+        if side == 0 and self.has_missing[feature]:
+            h[self._missing_code[feature]] = False
+        return int(feature), h
+
+
+def _observed(x: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Leave missing values out."""
+    missing = np.isnan(x)
+    return (x[~missing], weight[~missing]) if missing.any() else (x, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class StumpRules:
+    """Threshold weak rankers, ready to be applied to new rows.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_rules,)
+        Column that each looks at.
+    threshold : ndarray of shape (n_rules,)
+        The value that must be exceeded for h = 1.
+    missing_right : ndarray of shape (n_rules,)
+        Whether a missing value gives h = 1.
+    """
+
+    feature: Indices
+    threshold: Floats
+    missing_right: Mask
+
+    def scores(self, X: Floats, weights: Floats, crew: Crew) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
+        out = np.zeros(X.shape[0])
+        used = np.unique(self.feature)
+        tables = [self._collapse(j, weights) for j in used]
+
+        def score(number: int) -> None:
+            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
+            columns = _columns(X[:, used] if len(used) < X.shape[1] else X, rows)
+            for x, (digitizer, table) in zip(columns, tables, strict=True):
+                out[rows] += table.take(digitizer(x, len(table) - 1))
+
+        crew.map(score, -(-len(out) // _CHUNK))
+        return out
+
+    def values(self, X: Floats, number: int) -> Mask:
+        """Return h of one rule for each row of X."""
+        x = X[:, self.feature[number]]
+        h = x > self.threshold[number]
+        return h | np.isnan(x) if self.missing_right[number] else h
+
+    def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+        out = np.zeros(X.shape[0])
+        for number, weight in enumerate(weights):
+            out = out + weight * self.values(X, number)
+            yield out
+
+    def _collapse(self, feature: int, weights: Floats) -> tuple[Digitizer, Floats]:
+        """Add up all rules on one feature to a table over its bins."""
+        here = self.feature == feature
+        thresholds, place = np.unique(self.threshold[here], return_inverse=True)
+        steps = np.bincount(place.ravel(), weights[here], minlength=len(thresholds))
+        missing = float(weights[here] @ self.missing_right[here])
+        return Digitizer(thresholds), np.concatenate([[0.0], np.cumsum(steps), [missing]])

@@ -1,0 +1,16 @@
+"""One rule for weak rankers that are equally good."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+
+TIE_TOLERANCE = 1e-10
+"""Gains that differ by less, relatively, are tied: rounding must not choose."""
+
+
+def first_largest(gains: Floats) -> int:
+    """Return the first index whose gain is the largest, up to rounding."""
+    largest = float(gains.max())
+    return int(np.argmax(gains >= largest - TIE_TOLERANCE * abs(largest)))

@@ -1,0 +1,23 @@
+"""What every test shares: Hypothesis profiles, matplotlib without windows, restored settings."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
+
+import pytest
+import sklearn
+from hypothesis import settings
+
+# "ci" draws the same examples on every run, so a failure can be repeated from its log alone.
+# "deep" is for looking for trouble by hand: HYPOTHESIS_PROFILE=deep pytest
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("deep", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def restore_sklearn_config():
+    """Undo what a test does to scikit-learn's global settings, metadata routing above all."""
+    before = sklearn.get_config()
+    yield
+    sklearn.set_config(**before)

@@ -1,0 +1,716 @@
+"""Slow, obvious functions written straight from the papers' definitions.
+
+They are the independent truth that the fast code is held against: every pair of rows
+is visited, nothing is factorised, and nothing here imports the package under test.
+
+Conventions
+-----------
+- ``y`` is the relevance (greater is better), ``qid`` one hashable id per row
+  (``None``: one list), ``w`` the row weights as multiplicities (``None``: ones).
+- A pair (i, k) has ``y[i] > y[k]`` and ``qid[i] == qid[k]``: i must rank above k. It
+  weighs ``w[i] * w[k]``; a row of weight zero is a row that is not there.
+- The margin of a pair is ``f[i] - f[k]``. Matrices over pairs have rows i, columns k.
+- ``p`` and ``push`` select the objective J, see `log_push`.
+
+Sources: Rudin2009 (The P-Norm Push, JMLR 10), RudinSchapire2009 (Margin-based Ranking
+and an Equivalence between AdaBoost and RankBoost, JMLR 10), Freund2003 (An efficient
+boosting algorithm for combining preferences, JMLR 4).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+TIE_TOLERANCE = 1e-10
+SEARCH_TOLERANCE = 1e-13
+
+
+# --------------------------------------------------------------------------------------
+# Pairs
+# --------------------------------------------------------------------------------------
+
+
+def comparable(i, k, y, qid=None):
+    """Whether row i must rank above row k (Freund2003)."""
+    return bool(y[i] > y[k]) and (qid is None or bool(qid[i] == qid[k]))
+
+
+def pairs(y, qid=None):
+    """All (i, k) such that row i must rank above row k, zero weights included."""
+    n = len(y)
+    return [(i, k) for i in range(n) for k in range(n) if comparable(i, k, y, qid)]
+
+
+def row_weights(y, w=None):
+    """Row weights as floats; ``None`` means ones."""
+    return np.ones(len(y)) if w is None else np.asarray(w, dtype=float)
+
+
+def above(y, qid=None, w=None):
+    """Boolean matrix: entry (i, k) is true for a pair of positive weight."""
+    y = np.asarray(y)
+    present = row_weights(y, w) > 0
+    seen = {}
+    query = np.array([0] * len(y) if qid is None else [_code(q, seen) for q in qid])
+    is_pair = np.greater.outer(y, y) & np.equal.outer(query, query)
+    return is_pair & np.logical_and.outer(present, present)
+
+
+def _code(value, seen):
+    return seen.setdefault(value, len(seen))
+
+
+def total_pair_weight(y, qid=None, w=None):
+    """Sum of ``w[i] * w[k]`` over all pairs."""
+    weight = row_weights(y, w)
+    return float(sum(weight[i] * weight[k] for i, k in pairs(y, qid)))
+
+
+def is_one_bipartite_list(y, qid=None, w=None):
+    """Whether the pairs are *all* of (some rows) x (some other rows).
+
+    True for two relevances in one query; other queries may be there as long as they
+    form no pair.
+    """
+    is_pair = above(y, qid, w)
+    product = np.logical_and.outer(is_pair.any(axis=1), is_pair.any(axis=0))
+    return bool(is_pair.any()) and bool(np.array_equal(is_pair, product))
+
+
+# --------------------------------------------------------------------------------------
+# The p-norm push and its relatives: value
+# --------------------------------------------------------------------------------------
+
+
+def push_sum(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """R of Rudin2009 sec. 2, literally, with exponentials that may overflow.
+
+    Top: ``sum_k w_k (sum_i w_i e^-(f_i-f_k))^p``; bottom: its mirror image; both: top
+    plus ``bottom_weight`` times bottom; ir: ``sum_i w_i ln(1 + sum_k w_k
+    e^-(f_i-f_k))``. With p=inf the outer sum is a maximum over the rows there are.
+    """
+    if push == "both":
+        top = push_sum(f, y, qid, w, p, "top")
+        return top + bottom_weight * push_sum(f, y, qid, w, p, "bottom")
+    weight = row_weights(y, w)
+    inner = {}
+    for i, k in pairs(y, qid):
+        if weight[i] > 0 and weight[k] > 0:
+            outer_row, inner_row = (k, i) if push == "top" else (i, k)
+            loss = weight[inner_row] * math.exp(-(f[i] - f[k]))
+            inner[outer_row] = inner.get(outer_row, 0.0) + loss
+    if push == "ir":
+        return sum(weight[n] * math.log(1 + value) for n, value in inner.items())
+    if math.isinf(p):
+        return max(inner.values())
+    return sum(weight[n] * value**p for n, value in inner.items())
+
+
+def log_push(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Objective J, by sums over explicit pairs in the log domain.
+
+    Top and bottom: ``log(R) / p`` (p=inf: ``log`` of the maximum, Rudin2009 sec. 9.2);
+    both: ``log(R_top + bottom_weight R_bottom)``, not divided by p; ir: R itself.
+    """
+    if push == "ir":
+        inner, _ = _log_inner(f, y, qid, w, "bottom")
+        return float(row_weights(y, w) @ np.logaddexp(0.0, inner))
+    if push == "both":
+        top = p * log_push(f, y, qid, w, p, "top")
+        bottom = p * log_push(f, y, qid, w, p, "bottom")
+        return float(np.logaddexp(top, _log(bottom_weight) + bottom))
+    inner, log_weight = _log_inner(f, y, qid, w, push)
+    has_pair = np.isfinite(inner)
+    if math.isinf(p):
+        return float(inner[has_pair].max())
+    return float(logsumexp(log_weight[has_pair] + p * inner[has_pair]) / p)
+
+
+def _log(value):
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _margins(f):
+    f = np.asarray(f, dtype=float)
+    return np.subtract.outer(f, f)
+
+
+def _log_inner(f, y, qid, w, push):
+    """Per row: log of its inner sum (-inf: no pair), and log of its weight.
+
+    Top: row k, ``log sum_{i above k} w_i e^-(f_i-f_k)``; bottom: row i, ``log
+    sum_{k below i} w_k e^-(f_i-f_k)``.
+    """
+    weight = row_weights(y, w)
+    log_weight = np.log(np.where(weight > 0, weight, 1.0))
+    inner_weight = log_weight[:, None] if push == "top" else log_weight[None, :]
+    terms = np.where(above(y, qid, w), inner_weight - _margins(f), -np.inf)
+    return logsumexp(terms, axis=0 if push == "top" else 1), log_weight
+
+
+# --------------------------------------------------------------------------------------
+# Derivatives
+# --------------------------------------------------------------------------------------
+
+
+def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Matrix of ``log(-dJ / dm_ik)``, the derivative by the pair's margin; -inf: none.
+
+    Chain rule on the definition: for the top push ``-dJ/dm_ik = w_k S_k^(p-1) w_i
+    e^-(f_i-f_k) / R`` where ``S_k`` is the inner sum of row k (finite p only).
+    """
+    if math.isinf(p):
+        raise ValueError("The objective has no derivative at p=inf.")
+    if push == "both":
+        value = log_push(f, y, qid, w, p, push, bottom_weight)
+        top, bottom = (
+            p * log_push(f, y, qid, w, p, side) + log_pair_derivatives(f, y, qid, w, p, side)
+            for side in ("top", "bottom")
+        )
+        return math.log(p) - value + np.logaddexp(top, _log(bottom_weight) + bottom)
+    side = "top" if push == "top" else "bottom"
+    inner, log_weight = _log_inner(f, y, qid, w, side)
+    inner = np.where(np.isfinite(inner), inner, 0.0)
+    pair = log_weight[:, None] + log_weight[None, :] - _margins(f)
+    if push == "ir":
+        outer = -np.logaddexp(0.0, inner)
+    else:
+        outer = (p - 1) * inner - p * log_push(f, y, qid, w, p, push)
+    pair = pair + (outer[None, :] if push == "top" else outer[:, None])
+    return np.where(above(y, qid, w), pair, -np.inf)
+
+
+def row_masses(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Minus the derivative of J with respect to each score, summed pair by pair."""
+    mass = np.exp(log_pair_derivatives(f, y, qid, w, p, push, bottom_weight))
+    return mass.sum(axis=1) - mass.sum(axis=0)
+
+
+def edge(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Minus the derivative of ``alpha -> J(f + alpha h)`` at zero: sum of mass * h."""
+    masses = row_masses(f, y, qid, w, p, push, bottom_weight)
+    return float(masses @ np.asarray(h, dtype=float))
+
+
+def numeric_gradient(function, f, step=1e-3):
+    """Gradient of ``function`` at ``f`` by fourth-order central differences."""
+    f = np.asarray(f, dtype=float)
+    gradient = np.empty(len(f))
+    for n in range(len(f)):
+        unit = np.zeros(len(f))
+        unit[n] = step
+        near = function(f + unit) - function(f - unit)
+        far = function(f + 2 * unit) - function(f - 2 * unit)
+        gradient[n] = (8 * near - far) / (12 * step)
+    return gradient
+
+
+# --------------------------------------------------------------------------------------
+# Pair masses and steps
+# --------------------------------------------------------------------------------------
+
+
+def log_pair_masses(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Log of the pairs' masses: their derivatives of J, normalised to sum to one.
+
+    At p=1 these are RankBoost's ``d_ik`` (RudinSchapire2009).
+    """
+    log_mass = log_pair_derivatives(f, y, qid, w, p, push, bottom_weight)
+    return log_mass - logsumexp(log_mass)
+
+
+def pair_masses(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """(d_plus, d_minus, d_zero): mass of the pairs with h_i - h_k = +1, -1, 0."""
+    h = np.asarray(h, dtype=float)
+    mass = np.exp(log_pair_masses(f, y, qid, w, p, push, bottom_weight))
+    difference = np.subtract.outer(h, h)
+    return tuple(float(mass[difference == sign].sum()) for sign in (1, -1, 0))
+
+
+def smoothing(y, qid=None, w=None):
+    """``e = 1 / (2 total pair weight)``: keeps the step of a perfect h finite."""
+    return 1 / (2 * total_pair_weight(y, qid, w))
+
+
+def closed_form_step(h, f, y, qid=None, w=None, p=1.0, push="top", smooth=True):
+    """Step of a 0/1 weak ranker, ``ln((d+ + e) / (d- + e)) / (p + 1)``.
+
+    Exact (but for e) at p=1, and at any p on one bipartite list; refused elsewhere.
+    ``smooth=False`` sets e to zero. At p=1 it is RankBoost's (Freund2003).
+    """
+    exact = p == 1 or is_one_bipartite_list(y, qid, w)
+    if push not in ("top", "bottom") or not exact:
+        raise ValueError("There is no closed form here: use line_search.")
+    d_plus, d_minus, _ = pair_masses(h, f, y, qid, w, p, push)
+    e = smoothing(y, qid, w) if smooth else 0.0
+    return math.log((d_plus + e) / (d_minus + e)) / (p + 1)
+
+
+def step_cap(h, y, qid=None, w=None, p=1.0):
+    """Longest step: the closed form at d+ = 1, d- = 0, over the range of h on pairs."""
+    h = np.asarray(h, dtype=float)
+    e = smoothing(y, qid, w)
+    largest = np.abs(np.subtract.outer(h, h)[above(y, qid, w)]).max()
+    return math.inf if largest == 0 else math.log((1 + e) / e) / (p + 1) / largest
+
+
+def line_search(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Minimiser of the convex ``alpha -> J(f + alpha h)`` over ``|alpha| <= cap``."""
+    f, h = np.asarray(f, dtype=float), np.asarray(h, dtype=float)
+    difference = np.subtract.outer(h, h)
+    cap = step_cap(h, y, qid, w, p)
+    if math.isinf(cap):
+        return 0.0
+
+    def descent(alpha):
+        masses = log_pair_masses(f + alpha * h, y, qid, w, p, push, bottom_weight)
+        return float((np.exp(masses) * difference).sum())
+
+    if descent(cap) >= 0:
+        return cap
+    if descent(-cap) <= 0:
+        return -cap
+    return float(brentq(descent, -cap, cap, xtol=SEARCH_TOLERANCE))
+
+
+def takes_closed_form(h, y, qid=None, w=None, p=1.0, push="top"):
+    """Whether the step of h is the closed form rather than a line search."""
+    is_binary = bool(np.isin(h, (0.0, 1.0)).all())
+    exact = p == 1 or is_one_bipartite_list(y, qid, w)
+    return is_binary and push in ("top", "bottom") and exact
+
+
+def step(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Coordinate-descent step of h: the closed form where there is one."""
+    if takes_closed_form(h, y, qid, w, p, push):
+        return closed_form_step(h, f, y, qid, w, p, push)
+    return line_search(h, f, y, qid, w, p, push, bottom_weight)
+
+
+# --------------------------------------------------------------------------------------
+# Weak rankers
+# --------------------------------------------------------------------------------------
+
+
+class Stump(NamedTuple):
+    """h = 1[x > threshold]; a missing x gives ``missing_right``.
+
+    A threshold of ``None`` is the raw feature, ``weak_ranker="feature"``.
+    """
+
+    feature: int
+    threshold: float | None
+    missing_right: bool
+    h: np.ndarray
+
+
+def thresholds(x, w=None, max_bins=64):
+    """Thresholds of one feature, increasing; rows of weight zero are not seen.
+
+    At most ``max_bins`` distinct values: all of them; else the weighted inverted-CDF
+    quantiles at b / max_bins. The largest value separates only the missing ones, so it
+    is a threshold exactly when some are missing.
+    """
+    x = np.asarray(x, dtype=float)
+    weight = row_weights(x, w)
+    x, weight = x[weight > 0], weight[weight > 0]
+    observed = [float(value) for value in np.unique(x[~np.isnan(x)])]
+    if not observed:
+        return []
+    chosen = observed
+    if len(observed) > max_bins:
+        levels = [b / max_bins for b in range(1, max_bins)]
+        chosen = sorted({_quantile(x, weight, observed, q) for q in levels})
+    chosen = [value for value in chosen if value < observed[-1]]
+    return [*chosen, observed[-1]] if np.isnan(x).any() else chosen
+
+
+def _quantile(x, weight, observed, level):
+    """Smallest observed value whose cumulative weight reaches the level."""
+    total = weight[~np.isnan(x)].sum()
+    for value in observed:
+        if weight[x <= value].sum() >= level * total * (1 - 1e-12):
+            return value
+    raise AssertionError("The last value reaches every level.")
+
+
+def apply_stump(X, feature, threshold, missing_right=False):
+    """Values of one weak ranker on X (Freund2003, with ``q_def`` for missing)."""
+    x = np.asarray(X, dtype=float)[:, feature]
+    if threshold is None:
+        return x.copy()
+    return np.where(np.isnan(x), float(missing_right), (x > threshold).astype(float))
+
+
+def stumps(X, w=None, max_bins=64):
+    """Every stump that is not constant, in the order in which ties are resolved.
+
+    By feature, then threshold, then missing values left before right.
+    """
+    X = np.asarray(X, dtype=float)
+    present = row_weights(X, w) > 0
+    candidates = []
+    for feature in range(X.shape[1]):
+        has_missing = np.isnan(X[present, feature]).any()
+        for threshold in thresholds(X[:, feature], w, max_bins):
+            for missing_right in (False, True) if has_missing else (False,):
+                h = apply_stump(X, feature, threshold, missing_right)
+                if np.ptp(h[present]) > 0:
+                    candidates.append(Stump(feature, threshold, missing_right, h))
+    return candidates
+
+
+def features(X):
+    """The raw features as weak rankers, in order."""
+    X = np.asarray(X, dtype=float)
+    return [Stump(j, None, False, X[:, j].copy()) for j in range(X.shape[1])]
+
+
+def optimal_decrease(h, f, y, qid=None, w=None, p=1.0, push="top"):
+    """``J(f) - J(f + alpha h)`` at the closed-form alpha (Freund2003).
+
+    One bipartite list and 0/1 weak rankers only. With a the mass of the pairs where
+    h_i = 1 and b of those where h_k = 1, the new sum over the pairs of the top push is
+    ``log(a e^-alpha + 1 - a) + log(b e^(p alpha) + 1 - b) / p`` in J.
+    """
+    if not is_one_bipartite_list(y, qid, w):
+        raise ValueError("The optimal selection needs one bipartite list.")
+    alpha = closed_form_step(h, f, y, qid, w, p, push)
+    mass = np.exp(log_pair_masses(f, y, qid, w, p, push))
+    a, b = float(h @ mass.sum(axis=1)), float(h @ mass.sum(axis=0))
+    power_i, power_k = (1, p) if push == "top" else (p, 1)
+    change = math.log1p(a * math.expm1(-power_i * alpha)) / power_i
+    change += math.log1p(b * math.expm1(power_k * alpha)) / power_k
+    return -change
+
+
+def candidate_scores(
+    candidates,
+    f,
+    y,
+    qid=None,
+    w=None,
+    p=1.0,
+    push="top",
+    bottom_weight=1.0,
+    selection="steepest",
+):
+    """What the selection maximises, per candidate: |edge|, or the decrease of J."""
+    if selection == "optimal":
+        return [optimal_decrease(c.h, f, y, qid, w, p, push) for c in candidates]
+    masses = row_masses(f, y, qid, w, p, push, bottom_weight)
+    return [abs(float(masses @ c.h)) for c in candidates]
+
+
+def first_best(candidates, scores):
+    """The first candidate within a relative 1e-10 of the best score."""
+    best = max(scores)
+    least = best - TIE_TOLERANCE * abs(best)
+    return next(c for c, s in zip(candidates, scores, strict=True) if s >= least)
+
+
+def best_stump(
+    X,
+    f,
+    y,
+    qid=None,
+    w=None,
+    p=1.0,
+    push="top",
+    bottom_weight=1.0,
+    selection="steepest",
+    max_bins=64,
+):
+    """The stump that ``selection`` takes at scores f; ties go to the first."""
+    candidates = stumps(X, w, max_bins)
+    arguments = (f, y, qid, w, p, push, bottom_weight, selection)
+    return first_best(candidates, candidate_scores(candidates, *arguments))
+
+
+# --------------------------------------------------------------------------------------
+# Boosting
+# --------------------------------------------------------------------------------------
+
+
+class Round(NamedTuple):
+    """One round of coordinate descent, and the objective after it."""
+
+    feature: int
+    threshold: float | None
+    missing_right: bool
+    alpha: float
+    objective: float
+
+
+def _weak_rankers(X, w, max_bins, weak_ranker):
+    return stumps(X, w, max_bins) if weak_ranker == "stump" else features(X)
+
+
+def boost(
+    X,
+    y,
+    qid=None,
+    w=None,
+    *,
+    n_rounds,
+    p=1.0,
+    push="top",
+    bottom_weight=1.0,
+    selection="steepest",
+    learning_rate=1.0,
+    max_bins=64,
+    weak_ranker="stump",
+):
+    """Coordinate descent on J from f = 0 (Rudin2009; RankBoost is p=1).
+
+    Never stops early; no rounds at all when every weak ranker is constant.
+    """
+    candidates = _weak_rankers(X, w, max_bins, weak_ranker)
+    f = np.zeros(len(y))
+    rounds = []
+    for _ in range(n_rounds if candidates else 0):
+        objective = (y, qid, w, p, push, bottom_weight)
+        scores = candidate_scores(candidates, f, *objective, selection)
+        chosen = first_best(candidates, scores)
+        alpha = learning_rate * step(chosen.h, f, *objective)
+        f = f + alpha * chosen.h
+        rounds.append(Round(*chosen[:3], alpha, log_push(f, *objective)))
+    return rounds
+
+
+def rounds_scores(X, rounds):
+    """Scores on X of the ranking function that the rounds add up to."""
+    f = np.zeros(len(X))
+    for r in rounds:
+        f = f + r.alpha * apply_stump(X, r.feature, r.threshold, r.missing_right)
+    return f
+
+
+def net_l1_norm(rounds):
+    """``||lambda||_1``: the steps of one weak ranker are summed before the norm."""
+    net = {}
+    for r in rounds:
+        net[r[:3]] = net.get(r[:3], 0.0) + r.alpha
+    return sum(abs(coefficient) for coefficient in net.values())
+
+
+# --------------------------------------------------------------------------------------
+# Margins and the smooth margin ranker
+# --------------------------------------------------------------------------------------
+
+
+def ranking_margin(f, l1_norm, y, qid=None, w=None):
+    """Smallest margin over the pairs / l1 norm (RudinSchapire2009)."""
+    return float(_margins(f)[above(y, qid, w)].min()) / l1_norm
+
+
+def smooth_margin(f, l1_norm, y, qid=None, w=None):
+    """``G = -ln(F) / ||lambda||_1``, F the sum of w_i w_k e^-m (RudinSchapire2009)."""
+    return -log_push(f, y, qid, w) / l1_norm
+
+
+def unit_pair_weights(y, qid=None, w=None):
+    """Row weights, scaled up so that no pair weighs less than one.
+
+    Only then ``F >= e^-m`` for every pair, hence ``G <= margin``.
+    """
+    weight = row_weights(y, w)
+    smallest = np.multiply.outer(weight, weight)[above(y, qid, w)].min()
+    return weight / math.sqrt(smallest) if smallest < 1 else weight
+
+
+def smooth_margin_closed_form(d_plus, d_minus, d_zero, g):
+    """RudinSchapire2009 eq. 12: the step of a 0/1 (or +-1) weak ranker."""
+    root = math.sqrt((d_zero * g) ** 2 + 4 * (1 - g**2) * d_plus * d_minus)
+    if d_minus == 0:
+        return math.log((1 - g) * d_plus / (g * d_zero))
+    return math.log((root - d_zero * g) / (2 * (1 + g) * d_minus))
+
+
+def smooth_margin_step(h, g, f, y, qid=None, w=None, cap_always=False):
+    """Root in alpha of ``-tau'(alpha) / tau(alpha) = g`` (RudinSchapire2009).
+
+    ``tau(alpha) = sum_ik d_ik e^(-alpha (h_i-h_k))``; needs ``0 < g < |edge|``. Where
+    there is no root, every pair being separated by at least g, it is the cap of
+    `step_cap`; ``cap_always`` applies that to the root too.
+    """
+    h = np.asarray(h, dtype=float)
+    sign = 1.0 if edge(h, f, y, qid, w) > 0 else -1.0
+    is_pair = above(y, qid, w)
+    difference = sign * np.subtract.outer(h, h)[is_pair]
+    log_mass = log_pair_masses(f, y, qid, w)[is_pair]
+
+    def excess(alpha):
+        exponents = log_mass - alpha * difference
+        share = np.exp(exponents - logsumexp(exponents))
+        return float(share @ difference) - g
+
+    cap = step_cap(h, y, qid, w)
+    if difference.min() >= g:
+        return sign * cap
+    upper = 1.0
+    while excess(upper) >= 0:
+        upper *= 2
+    alpha = float(brentq(excess, 0.0, upper, xtol=SEARCH_TOLERANCE))
+    return sign * (min(alpha, cap) if cap_always else alpha)
+
+
+class SmoothRound(NamedTuple):
+    """One round of the smooth margin ranker, and the two margins after it."""
+
+    feature: int
+    threshold: float | None
+    missing_right: bool
+    alpha: float
+    smooth_margin: float
+    margin: float
+    is_smooth_step: bool
+
+
+def smooth_margin_boost(
+    X,
+    y,
+    qid=None,
+    w=None,
+    *,
+    n_rounds,
+    learning_rate=1.0,
+    max_bins=64,
+    weak_ranker="stump",
+    cap_always=False,
+):
+    """Smooth margin ranker (RudinSchapire2009): approximate ascent on G.
+
+    RankBoost's step unless ``0 < G < |edge|`` and lambda is not zero. Weights are
+    scaled up first, see `unit_pair_weights`.
+    """
+    candidates = _weak_rankers(X, w, max_bins, weak_ranker)
+    w = unit_pair_weights(y, qid, w)
+    f, norm, rounds = np.zeros(len(y)), 0.0, []
+    for _ in range(n_rounds if candidates else 0):
+        scores = candidate_scores(candidates, f, y, qid, w)
+        chosen = first_best(candidates, scores)
+        g = smooth_margin(f, norm, y, qid, w) if norm > 0 else 0.0
+        is_smooth = 0 < g < abs(edge(chosen.h, f, y, qid, w))
+        if is_smooth:
+            alpha = smooth_margin_step(chosen.h, g, f, y, qid, w, cap_always)
+        else:
+            alpha = step(chosen.h, f, y, qid, w)
+        alpha *= learning_rate
+        f = f + alpha * chosen.h
+        norm = net_l1_norm([*rounds, SmoothRound(*chosen[:3], alpha, 0, 0, is_smooth)])
+        after = (math.nan, math.nan)
+        if norm > 0:
+            after = (
+                smooth_margin(f, norm, y, qid, w),
+                ranking_margin(f, norm, y, qid, w),
+            )
+        rounds.append(SmoothRound(*chosen[:3], alpha, *after, is_smooth))
+    return rounds
+
+
+# --------------------------------------------------------------------------------------
+# Scores and offsets
+# --------------------------------------------------------------------------------------
+
+
+def auc(score, y, qid=None, w=None):
+    """Share (by weight) of the pairs in the right order, ties one half."""
+    weight = row_weights(y, w)
+    right, total = 0.0, 0.0
+    for i, k in pairs(y, qid):
+        pair_weight = weight[i] * weight[k]
+        total += pair_weight
+        if score[i] > score[k]:
+            right += pair_weight
+        elif score[i] == score[k]:
+            right += pair_weight / 2
+    if total == 0:
+        raise ValueError("There is no comparable pair.")
+    return right / total
+
+
+def p_norm_score(score, y, qid=None, w=None, p=1.0):
+    """``1 - R_{p,1}``, normalised as in Rudin2009 sec. 4; ties are errors.
+
+    Per k: the share (by weight) of its comparable i that it is not below; then the
+    weighted p-norm mean over the k that have a comparable i (p=inf: the maximum).
+    """
+    weight = row_weights(y, w)
+    shares, share_weights = [], []
+    for k in range(len(y)):
+        rivals = [i for i in range(len(y)) if comparable(i, k, y, qid)]
+        total = sum(weight[i] for i in rivals)
+        if total > 0 and weight[k] > 0:
+            wrong = sum(weight[i] for i in rivals if score[k] >= score[i])
+            shares.append(wrong / total)
+            share_weights.append(weight[k])
+    if not shares:
+        raise ValueError("There is no comparable pair.")
+    if math.isinf(p):
+        return 1 - max(shares)
+    powers = sum(v * s**p for s, v in zip(shares, share_weights, strict=True))
+    return 1 - (powers / sum(share_weights)) ** (1 / p)
+
+
+def f_skew_offset(f, y, w=None):
+    """Intercept that makes the classes' exponential masses equal (F-skew zero).
+
+    RudinSchapire2009. Queries play no part; the greater y is the positive class.
+    """
+    f, y, weight = np.asarray(f, dtype=float), np.asarray(y), row_weights(y, w)
+    present = weight > 0
+    positive = (y == y.max()) & present
+    negative = (y != y.max()) & present
+    log_positive = logsumexp(-f[positive] + np.log(weight[positive]))
+    log_negative = logsumexp(f[negative] + np.log(weight[negative]))
+    return float(0.5 * (log_positive - log_negative))
+
+
+# --------------------------------------------------------------------------------------
+# AdaBoost, and the tables of the p-norm push paper
+# --------------------------------------------------------------------------------------
+
+
+def adaboost(h_matrix, y, n_rounds, w=None):
+    """Scores of discrete AdaBoost; the greater y is the positive class.
+
+    ``h_matrix`` is (n_rows, n_weak) of 0/1 or +-1 weak classifiers, either sign allowed;
+    the constant classifier is added, as RudinSchapire2009 needs. A classifier
+    without error has its edge limited to 1 - 1e-12. Returns (scores, coefficients), the
+    constant's coefficient last.
+    """
+    y = np.asarray(y)
+    label = np.where(y == y.max(), 1.0, -1.0)
+    h = np.asarray(h_matrix, dtype=float)
+    h = 2 * h - 1 if np.isin(h, (0.0, 1.0)).all() else h
+    h = np.column_stack([h, np.ones(len(y))])
+    scores, coefficients = np.zeros(len(y)), np.zeros(h.shape[1])
+    for _ in range(n_rounds):
+        logs = -label * scores
+        mass = row_weights(y, w) * np.exp(logs - logs.max())
+        edges = h.T @ (label * mass / mass.sum())
+        j = int(np.argmax(np.abs(edges)))
+        r = float(np.clip(edges[j], -1 + 1e-12, 1 - 1e-12))
+        alpha = 0.5 * math.log((1 + r) / (1 - r))
+        coefficients[j] += alpha
+        scores = scores + alpha * h[:, j]
+    return scores, coefficients
+
+
+def rudin_risk(f, labels, p, loss):
+    """``R_{p,l} = sum_k (sum_i l(f_i - f_k))^p`` of Rudin2009 sec. 2; label > 0 is +.
+
+    ``loss``: "zero-one" (ties are errors), "exponential", "logistic" (base e).
+    """
+    losses = {
+        "zero-one": lambda m: float(m <= 0),
+        "exponential": lambda m: math.exp(-m),
+        "logistic": lambda m: math.log(1 + math.exp(-m)),
+    }
+    positives = [f[n] for n in range(len(f)) if labels[n] > 0]
+    negatives = [f[n] for n in range(len(f)) if labels[n] <= 0]
+    return sum(sum(losses[loss](i - k) for i in positives) ** p for k in negatives)

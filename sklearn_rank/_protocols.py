@@ -104,7 +104,9 @@ class WeakRankerFamily(Protocol):
 class LinearFamily(WeakRankerFamily, Protocol):
     """A bounded family: all of H at once, for solvers that move every coefficient."""
 
-    n_coordinates: int
+    @property
+    def n_coordinates(self) -> int:
+        """Number of columns of H."""
 
     def edges(self, masses: Floats) -> Floats:
         """Return ``H.T @ masses``."""

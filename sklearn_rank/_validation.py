@@ -158,9 +158,10 @@ def check_qid(qid: Any, n_samples: int) -> Indices:
         raise ValueError(
             f"qid must hold one query id for each of the {n_samples} rows of X. Got {len(ids)} ids."
         )
-    missing = ids != ids  # noqa: PLR0124  NaN, NaT and None-like values
+    # NaN and NaT are the values that differ from themselves.
+    missing = ids != ids  # noqa: PLR0124
     if ids.dtype.kind == "O":
-        missing = np.array([one is None or bool(one != one) for one in ids])
+        missing = np.array([_is_missing(one) for one in ids])
     if np.any(missing):
         raise ValueError(
             f"qid must not have missing values: row {int(np.argmax(missing))} belongs to no query."
@@ -171,6 +172,13 @@ def check_qid(qid: Any, n_samples: int) -> Indices:
         raise ValueError(
             f"qid must hold ids of one kind that can be sorted, such as int or str. {error}"
         ) from error
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except TypeError:  # pandas.NA has no truth value
+        return True
 
 
 def check_relevance(y: Any, name: str = "y") -> Floats:

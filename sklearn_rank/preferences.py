@@ -66,8 +66,18 @@ class Preferences:
 
     @property
     def is_bipartite_list(self) -> bool:
-        """Whether there is one query with two levels."""
+        """Whether there is one query with two levels and nothing else."""
         return len(self.segment_start) == 2 and len(self.query_start) == 1
+
+    @cached_property
+    def bipartite_segments(self) -> tuple[int, int] | None:
+        """The segments above and below, when all pairs are between two segments."""
+        levels = np.diff(self.query_start, append=len(self.segment_start))
+        paired = np.flatnonzero(levels > 1)
+        if len(paired) != 1 or levels[paired[0]] != 2:
+            return None
+        first = int(self.query_start[paired[0]])
+        return first, first + 1
 
     @cached_property
     def segment_length(self) -> Indices:

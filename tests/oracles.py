@@ -261,7 +261,7 @@ def line_search(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0)
     """Minimiser of the convex ``alpha -> J(f + alpha h)`` over ``|alpha| <= cap``."""
     f, h = np.asarray(f, dtype=float), np.asarray(h, dtype=float)
     difference = np.subtract.outer(h, h)
-    cap = step_cap(h, y, qid, w, p)
+    cap = step_cap(h, y, qid, w, 1.0 if push == "ir" else p)  # IR has no power
     if math.isinf(cap):
         return 0.0
 

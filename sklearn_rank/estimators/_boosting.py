@@ -332,7 +332,7 @@ class BoostingRanker(BaseRanker):
         objective, preferences = problem.objective, problem.preferences
         if (
             isinstance(objective, SidePush)
-            and objective.is_bipartite_list
+            and preferences.is_bipartite_list
             and isinstance(problem.family, StumpFamily)
         ):
             return BipartiteDescent(

@@ -21,7 +21,7 @@ def make_gain(ranker: Any, problem: Problem, p: float) -> Gain:
         ranker.weak_ranker == "stump"
         and isinstance(objective, SidePush)
         and objective.side == "top"
-        and objective.is_bipartite_list
+        and problem.preferences.is_bipartite_list
     ):
         return OptimalGain(p, problem.smoothing)
     raise ValueError(

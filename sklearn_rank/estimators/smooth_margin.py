@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting import BoostingRanker, History, Problem
-from sklearn_rank.solvers import Ledger, SmoothMarginStep
+from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
 
 
 class SmoothMarginRanker(BoostingRanker):
@@ -133,7 +134,15 @@ class SmoothMarginRanker(BoostingRanker):
         self.verbose = verbose
 
     def _make_step_rule(self, problem: Problem, ledger: Ledger) -> SmoothMarginStep:
-        return SmoothMarginStep(problem.push_step(1.0), ledger, problem.log_scale)
+        # Scaled weights count more pairs, so that less smoothing is needed.
+        smoothing = problem.smoothing * np.exp(-problem.log_scale)
+        pairs = problem.preferences
+        return SmoothMarginStep(
+            PushStep(1.0, smoothing, pairs.largest_gap),
+            ledger,
+            problem.log_scale,
+            lambda h: pairs.smallest_difference(h, h),
+        )
 
     def _solve(
         self, problem: Problem, history: History, held_out: TrainingData | None

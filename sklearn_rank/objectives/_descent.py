@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Candidate, Floats, Mask, PairShares, RowMasses, Values
-from sklearn_rank.objectives._push import Push, SidePush
+from sklearn_rank.objectives._push import Push, SidePush, log_sum_exp
 from sklearn_rank.preferences import Preferences
 
 _BLOCK = 32_768
@@ -29,9 +28,9 @@ def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> floa
     With it the F-skew of scores + b is zero, and RankBoost classifies as AdaBoost does
     (RudinSchapire2009, sec. 6 and Theorem 13).
     """
-    positives = logsumexp((log_weight - scores)[positive])
-    negatives = logsumexp((log_weight + scores)[~positive])
-    return float(positives - negatives) / 2
+    positives = log_sum_exp((log_weight - scores)[positive])
+    negatives = log_sum_exp((log_weight + scores)[~positive])
+    return (positives - negatives) / 2
 
 
 class ScoredDescent:

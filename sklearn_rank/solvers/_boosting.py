@@ -98,12 +98,15 @@ class SmoothMarginStep:
         Net coefficients.
     log_scale : float
         Logarithm of the factor that makes every pair weight at least one.
+    smallest_difference : callable
+        Maps h to the minimum of ``h_i - h_k`` over pairs: where it is at least g the
+        slope is never reached, and the step is bounded as `rankboost` is.
     """
 
     rankboost: PushStep
     ledger: Ledger
     log_scale: float
-    has_begun: bool = False
+    smallest_difference: Callable[[Values], float]
 
     def smooth_margin(self, value: float) -> float:
         r"""Return :math:`G = -\ln F / \|\lambda\|_1`, given ``value = ln F``."""
@@ -116,12 +119,16 @@ class SmoothMarginStep:
         g = self.smooth_margin(descent.value)
         if not 0 < g < abs(candidate.edge):
             return self.rankboost(descent, candidate, h)
-        self.has_begun = True
         sign = float(np.sign(candidate.edge))
         shares = descent.pair_shares(candidate, h)
         bound = self.rankboost.bound(h)
         if shares is None:
-            return step_to_slope(descent.slope(h), -sign * g, bound)
+            if self.smallest_difference(sign * h) >= g:
+                return sign * bound
+            slope = descent.slope(h)
+            while sign * slope(sign * bound) < -g:
+                bound *= 2
+            return step_to_slope(slope, -sign * g, bound)
         if sign < 0:
             shares = shares.flipped()
         root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)

@@ -80,7 +80,7 @@ class Digitizer:
         if np.isinf(self._cells_per_unit) or len(x) < _CELLS:
             return np.searchsorted(self.thresholds, x).astype(self.dtype)
         cell = self._cell(x)
-        code: Indices = self._before.take(cell)
+        code = np.asarray(self._before.take(cell))
         code += (x > self._inside.take(cell)).view(np.uint8)
         if self._crowded.any():
             search = np.flatnonzero(self._crowded.take(cell))

@@ -1,0 +1,253 @@
+"""Boosting round by round against the literal algorithm, and what each round must do."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import bipartite, graded, one_list, problems, with_missing
+
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.solvers._line_search import closed_form_step
+
+N_ROUNDS = 5
+NEGLIGIBLE = 1e-9
+"""Edges below are rounding: which weak ranker is best is then undefined."""
+
+
+def fit(ranker, problem):
+    """Fit in binary mode where there are two levels, else in graded mode."""
+    levels = np.unique(problem.y if problem.w is None else problem.y[problem.w > 0])
+    y = problem.y
+    if len(levels) == 2:
+        y = np.where(y == levels[1], "relevant", "other")
+    ranker.set_params(relevance="binary" if len(levels) == 2 else "graded")
+    return ranker.fit(problem.X, y, qid=problem.qid, sample_weight=problem.w)
+
+
+def training_part(problem, ranker):
+    """The rows whose features the ranker has seen."""
+    keep = np.ones(len(problem.y), dtype=bool) if problem.w is None else problem.w > 0
+    if ranker.relevance == "graded":
+        keep &= oracles.above(problem.y, problem.qid, problem.w).any(axis=0) | oracles.above(
+            problem.y, problem.qid, problem.w
+        ).any(axis=1)
+    return problem._replace(
+        X=problem.X[keep],
+        y=problem.y[keep],
+        qid=None if problem.qid is None else problem.qid[keep],
+        w=None if problem.w is None else problem.w[keep],
+        f=problem.f[keep],
+    )
+
+
+def check_rounds(ranker, problem, **options):
+    """Replay the fitted rounds: each must be the oracle's choice from where it stood.
+
+    The choice is compared by what it attains, so that a tie broken by rounding is no
+    difference; the step and the objective are compared themselves.
+    """
+    fit(ranker, problem)
+    part = training_part(problem, ranker)
+    objective = (part.y, part.qid, part.w, options.get("p", 1.0), options.get("push", "top"))
+    selection = options.get("selection", "steepest")
+    candidates = oracles.stumps(part.X, part.w, options.get("max_bins", 64))
+    f, rules = np.zeros(len(part.y)), ranker.weak_rankers_
+    for number, step in enumerate(ranker.estimator_weights_):
+        scores = oracles.candidate_scores(candidates, f, *objective, selection=selection)
+        h = rules.values(part.X, number).astype(float)
+        chosen = oracles.Stump(
+            rules.feature[number], rules.threshold[number], rules.missing_right[number], h
+        )
+        attained = oracles.candidate_scores([chosen], f, *objective, selection=selection)[0]
+        assert attained == pytest.approx(max(scores), rel=1e-9, abs=1e-9)
+        if max(scores) > 1e-6:
+            tied = [
+                c for c, s in zip(candidates, scores, strict=True) if s >= max(scores) * (1 - 1e-9)
+            ]
+            assert chosen[:3] in [c[:3] for c in tied]
+        expected = oracles.step(h, f, *objective) * ranker.learning_rate
+        assert step == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        f = f + step * h
+        assert ranker.objective_curve_[number] == pytest.approx(
+            oracles.log_push(f, *objective), rel=1e-9, abs=1e-9
+        )
+    assert (
+        len(ranker.estimator_weights_) == N_ROUNDS
+        or not candidates
+        or step_is_over(candidates, f, objective)
+    )
+
+
+def step_is_over(candidates, f, objective):
+    """Whether no weak ranker has an edge any more."""
+    return max(oracles.candidate_scores(candidates, f, *objective)) < NEGLIGIBLE
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
+@pytest.mark.parametrize("p", [1, 2, 4, 16, 64])
+@given(problem=problems())
+def test_p_norm_push_rounds_equal_the_oracles(push, p, problem):
+    ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, problem, p=p, push=push)
+
+
+@given(problem=with_missing())
+def test_missing_values_go_to_the_better_side(problem):
+    check_rounds(RankBoost(n_estimators=N_ROUNDS, tol=0), problem)
+
+
+@given(problem=problems(max_rows=16), max_bins=st.sampled_from([2, 3]))
+def test_few_bins_take_weighted_quantiles(problem, max_bins):
+    ranker = RankBoost(n_estimators=N_ROUNDS, tol=0, max_bins=max_bins)
+    check_rounds(ranker, problem, max_bins=max_bins)
+
+
+@pytest.mark.parametrize("p", [1, 4, 64])
+@given(problem=one_list(max_rows=12))
+def test_optimal_selection_takes_the_largest_decrease(p, problem):
+    ranker = PNormPushRanker(p=p, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, problem, p=p, selection="optimal")
+
+
+@given(problem=problems(), rate=st.sampled_from([0.1, 0.5]))
+def test_learning_rate_multiplies_the_step(problem, rate):
+    check_rounds(RankBoost(n_estimators=N_ROUNDS, tol=0, learning_rate=rate), problem)
+
+
+@pytest.mark.parametrize("p", [1, 4])
+@given(problem=problems())
+def test_raw_features_equal_the_oracles(p, problem):
+    ranker = PNormPushRanker(p=p, weak_ranker="feature", n_estimators=N_ROUNDS, tol=0)
+    fit(ranker, problem)
+    part = training_part(problem, ranker)
+    rounds = oracles.boost(
+        part.X, part.y, part.qid, part.w, n_rounds=N_ROUNDS, p=p, weak_ranker="feature"
+    )
+    curve = ranker.objective_curve_
+    expected = [r.objective for r in rounds[: len(curve)]]
+    np.testing.assert_allclose(curve, expected, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        RankBoost(),
+        RankBoost(learning_rate=0.3),
+        RankBoost(selection="optimal"),
+        PNormPushRanker(p=16),
+        PNormPushRanker(p=4, push="both"),
+        PNormPushRanker(p=4, push="ir"),
+        PNormPushRanker(p=4, push="bottom", weak_ranker="feature"),
+    ],
+    ids=str,
+)
+@given(problem=one_list(max_rows=12), seed=st.integers(0, 3))
+def test_each_round_lowers_the_objective(ranker, problem, seed):
+    fit(ranker.set_params(n_estimators=30, tol=0), problem)
+    if ranker.n_iter_ > 1:
+        curve = ranker.objective_curve_
+        start = oracles.log_push(
+            np.zeros(len(problem.y)),
+            problem.y,
+            None,
+            problem.w,
+            getattr(ranker, "p", 1.0),
+            getattr(ranker, "push", "top"),
+        )
+        assert np.all(np.diff(curve, prepend=start) <= 1e-12 * np.maximum(1, np.abs(curve)))
+
+
+@given(
+    problem=one_list(),
+    h=st.lists(st.booleans(), min_size=9, max_size=9),
+    p=st.sampled_from([1, 4, 64]),
+)
+def test_closed_form_is_the_minimiser_where_both_shares_are_positive(problem, h, p):
+    """The smoothing aside, and within the bound of the numeric line search."""
+    h = np.array(h[: len(problem.y)], dtype=float)
+    arguments = (problem.y, problem.qid, problem.w)
+    shares = oracles.pair_masses(h, problem.f, *arguments, p)
+    if min(shares[:2]) < 1e-9:
+        h[problem.y == problem.y.max()] = np.arange(np.sum(problem.y == problem.y.max())) % 2
+        shares = oracles.pair_masses(h, problem.f, *arguments, p)
+    assume(min(shares[:2]) > 1e-9)
+    step = closed_form_step(oracle_shares(shares), p, 0.0)
+    cap = oracles.step_cap(h, *arguments, p)
+    expected = oracles.line_search(h, problem.f, *arguments, p)
+    assert np.clip(step, -cap, cap) == pytest.approx(expected, abs=1e-8)
+    smoothed = closed_form_step(oracle_shares(shares), p, oracles.smoothing(*arguments))
+    assert abs(smoothed) <= abs(step)
+    assert smoothed * step >= 0
+
+
+def oracle_shares(shares):
+    from sklearn_rank._protocols import PairShares
+
+    return PairShares(*shares)
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankBoost(), PNormPushRanker(p=64), SmoothMarginRanker()], ids=str
+)
+def test_separating_weak_ranker_constant_feature_and_tiny_weights(ranker):
+    X = np.column_stack([np.arange(20.0), np.ones(20)])
+    y = (X[:, 0] > 9).astype(int)
+    for weight in (None, np.full(20, 1e-2), np.full(20, 1e-4)):
+        ranker.fit(X, y, sample_weight=weight)
+        assert np.isfinite(ranker.decision_function(X)).all()
+        assert ranker.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("estimator", [RankBoost, PNormPushRanker])
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
+def test_constant_features_give_constant_scores(estimator, weak_ranker):
+    X, y = np.ones((6, 2)), [0, 1, 0, 1, 1, 1]
+    ranker = estimator(weak_ranker=weak_ranker).fit(X, y)
+    assert np.ptp(ranker.decision_function(X)) == 0
+    assert ranker.score(X, y) == 0.5
+    assert np.all(ranker.predict(X) == 1)  # the greater class has more mass
+
+
+@pytest.mark.parametrize("p", [1.0, 64.0])
+@pytest.mark.parametrize("solver", ["coordinate", "lbfgs"])
+def test_features_of_huge_spread(p, solver):
+    """Scores of +-1e4 spread: finite, no warning."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1e4, 1e4, (60, 2))
+    y = X[:, 0] + rng.uniform(-5e3, 5e3, 60) > 0
+    ranker = PNormPushRanker(
+        p=p, weak_ranker="feature", solver=solver, alpha=1e-3 * (solver == "lbfgs")
+    ).fit(X, y)
+    assert np.isfinite(ranker.decision_function(X)).all()
+    assert np.isfinite(ranker.objective_curve_).all()
+    assert ranker.score(X, y) > 0.9
+
+
+@given(problem=bipartite(queries=("none",)))
+def test_masses_kept_in_place_equal_masses_computed_anew(problem):
+    """140 rounds: two refreshes, and the closed form on either way through the code."""
+    options = {"n_estimators": 140, "tol": 0, "p": 4}
+    problem = problem._replace(y=(problem.y == problem.y.max()).astype(int))
+    binary = PNormPushRanker(**options).fit(problem.X, problem.y, sample_weight=problem.w)
+    # A second query of one class forms no pair, but forbids moving masses in place.
+    n = len(problem.y)
+    X, y = np.vstack([problem.X, problem.X[:1]]), np.append(problem.y, problem.y.max())
+    w = np.append(np.ones(n) if problem.w is None else problem.w, 1e-300)
+    other = PNormPushRanker(**options).fit(X, y, qid=np.arange(n + 1) == n, sample_weight=w)
+    n = min(binary.n_iter_, other.n_iter_)
+    np.testing.assert_allclose(
+        binary.objective_curve_[:n], other.objective_curve_[:n], rtol=1e-8, atol=1e-8
+    )
+
+
+@given(problem=graded(queries=("integers",)))
+def test_graded_rows_without_a_pair_change_nothing(problem):
+    ranker = RankBoost(relevance="graded", n_estimators=3)
+    before = ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+    before = before.predict(problem.X)
+    X = np.vstack([problem.X, problem.X[:1] + 17])
+    y, qid = np.append(problem.y, 0.0), np.append(problem.qid, 99)
+    w = None if problem.w is None else np.append(problem.w, 1.0)
+    after = ranker.fit(X, y, qid=qid, sample_weight=w).predict(problem.X)
+    np.testing.assert_array_equal(before, after)

@@ -1,0 +1,172 @@
+"""Objectives and steps against the O(n^2) definitions."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import problems
+
+from sklearn_rank._protocols import Candidate
+from sklearn_rank._validation import check_qid
+from sklearn_rank.objectives import PUSHES, ScoredDescent, SidePush, balancing_offset
+from sklearn_rank.preferences import Preferences
+from sklearn_rank.solvers import PushStep
+
+POWERS = [1, 2, 4, 16, 64]
+SPLIT_H = st.lists(st.booleans(), min_size=9, max_size=9).map(np.array)
+
+
+def prepare(problem):
+    """Return preferences, and the rows that weigh something in their order."""
+    keep = np.ones(len(problem.y), dtype=bool) if problem.w is None else problem.w > 0
+    rows = np.flatnonzero(keep)
+    weight = np.ones(len(rows)) if problem.w is None else problem.w[rows]
+    qid = None if problem.qid is None else check_qid(problem.qid[rows], len(rows))
+    preferences = Preferences.from_labels(problem.y[rows], qid, weight)
+    return preferences, rows[preferences.order]
+
+
+def oracle_of(problem):
+    return (problem.y, problem.qid, problem.w)
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", POWERS)
+@given(problem=problems(), bottom_weight=st.sampled_from([0.0, 0.3, 2.0]))
+def test_value_and_masses_equal_the_definition(push, p, problem, bottom_weight):
+    preferences, rows = prepare(problem)
+    objective = PUSHES[push](preferences, float(p), bottom_weight)
+    options = (*oracle_of(problem), p, push, bottom_weight)
+    value, masses = objective.value_and_masses(problem.f[rows])
+    expected = oracles.log_push(problem.f, *options)
+    assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert objective.value(problem.f[rows]) == pytest.approx(value, rel=1e-13, abs=1e-13)
+    np.testing.assert_allclose(
+        masses, oracles.row_masses(problem.f, *options)[rows], rtol=1e-9, atol=1e-11 * p
+    )
+    assert masses.sum() == pytest.approx(0, abs=1e-11 * max(1, np.abs(masses).sum()))
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", [1.0, 3.5])
+@given(problem=problems(spread=2.0))
+def test_masses_are_minus_the_numeric_gradient(push, p, problem):
+    preferences, rows = prepare(problem)
+    objective = PUSHES[push](preferences, p, 0.7)
+    masses = objective.value_and_masses(problem.f[rows])[1]
+    numeric = oracles.numeric_gradient(objective.value, problem.f[rows])
+    np.testing.assert_allclose(masses, -numeric, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("side", ["top", "bottom"])
+@given(problem=problems())
+def test_infinite_p_is_the_largest_height(side, problem):
+    preferences, rows = prepare(problem)
+    value = SidePush(preferences, np.inf, side).value(problem.f[rows])
+    expected = oracles.log_push(problem.f, *oracle_of(problem), np.inf, side)
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", [1, 4, 64])
+@given(problem=problems(), h=SPLIT_H, real=st.booleans())
+def test_slope_is_the_derivative_along_h(push, p, problem, h, real):
+    preferences, rows = prepare(problem)
+    h = h[: len(problem.y)]
+    objective = PUSHES[push](preferences, float(p), 1.0)
+    direction = h[rows] * 0.5 if real else h[rows]
+    slope = objective.slope(problem.f[rows], direction)
+    for a in (-0.7, 0.0, 0.3):
+        moved = problem.f + a * (h * 0.5 if real else h)
+        expected = -oracles.edge(h * (0.5 if real else 1.0), moved, *oracle_of(problem), p, push)
+        assert slope(a) == pytest.approx(expected, rel=1e-9, abs=1e-10 * p)
+
+
+@pytest.mark.parametrize("side", ["top", "bottom"])
+@pytest.mark.parametrize("p", [1, 4, 64])
+@given(problem=problems(), h=SPLIT_H)
+def test_pair_shares_equal_the_pair_masses(side, p, problem, h):
+    preferences, rows = prepare(problem)
+    h = h[: len(problem.y)]
+    shares = SidePush(preferences, float(p), side).pair_shares(problem.f[rows], h[rows])
+    if p > 1 and not oracles.is_one_bipartite_list(*oracle_of(problem)):
+        assert shares is None
+        return
+    expected = oracles.pair_masses(h, problem.f, *oracle_of(problem), p, side)
+    np.testing.assert_allclose(
+        (shares.right, shares.wrong, shares.tied), expected, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", POWERS)
+@given(problem=problems(), h=SPLIT_H, scale=st.sampled_from([None, 0.25, 3.0]))
+def test_step_equals_the_oracles(push, p, problem, h, scale):
+    """0/1 weak rankers and real-valued ones (0 or `scale`), separating ones included."""
+    preferences, rows = prepare(problem)
+    h = h[: len(problem.y)]
+    values = h if scale is None else h * scale
+    descent = ScoredDescent(PUSHES[push](preferences, float(p), 1.0), preferences, problem.f[rows])
+    rule = PushStep(
+        1.0 if push == "ir" else p,
+        1 / (2 * preferences.total_pair_weight),
+        preferences.largest_gap,
+    )
+    step = rule(descent, Candidate(0, 0.0), values[rows])
+    expected = oracles.step(values.astype(float), problem.f, *oracle_of(problem), p, push)
+    assert step == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+@given(problem=problems())
+def test_offset_balances_the_exponential_masses(problem):
+    positive = problem.y == problem.y.max()
+    w = np.ones(len(positive)) if problem.w is None else problem.w
+    positive, f, w = positive[w > 0], problem.f[w > 0], w[w > 0]
+    offset = balancing_offset(f, positive, np.log(w))
+    skew = w[positive] @ np.exp(-f[positive] - offset) - w[~positive] @ np.exp(
+        f[~positive] + offset
+    )
+    assert skew == pytest.approx(0, abs=1e-10 * (w @ np.exp(np.abs(f))))
+    assert offset == pytest.approx(oracles.f_skew_offset(f, positive.astype(float), w), abs=1e-12)
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", [1.0, 64.0])
+@pytest.mark.parametrize("spread", [1e4, 1e10, 1e20])
+def test_extreme_scores_stay_finite(push, p, spread):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 40).astype(float)
+    qid = rng.integers(0, 3, 40)
+    scores = np.linspace(-spread, spread, 40)[rng.permutation(40)]
+    preferences = Preferences.from_labels(y, qid, np.ones(40))
+    value, masses = PUSHES[push](preferences, p, 1.0).value_and_masses(scores[preferences.order])
+    assert np.isfinite(value)
+    assert np.isfinite(masses).all()
+
+
+@given(problem=problems())
+def test_margins_and_gaps_equal_the_loop_over_pairs(problem):
+    preferences, rows = prepare(problem)
+    is_pair = oracles.above(*oracle_of(problem))
+    differences = np.subtract.outer(problem.f, problem.f)[is_pair]
+    f = problem.f[rows]
+    assert preferences.smallest_difference(f, f) == differences.min()
+    assert preferences.largest_gap(f) == np.abs(differences).max()
+    assert preferences.total_pair_weight == pytest.approx(
+        oracles.total_pair_weight(*oracle_of(problem)), rel=1e-13
+    )
+
+
+def test_many_levels_are_scanned_like_few():
+    """Queries of many levels take another way through the scans."""
+    rng = np.random.default_rng(1)
+    y = np.concatenate([rng.permutation(80), rng.integers(0, 3, 20)]).astype(float)
+    qid = np.repeat([5, 2], [80, 20])
+    f = rng.standard_normal(100)
+    preferences = Preferences.from_labels(y, check_qid(qid, 100), np.ones(100))
+    value, masses = SidePush(preferences, 4.0).value_and_masses(f[preferences.order])
+    assert value == pytest.approx(oracles.log_push(f, y, qid, None, 4), rel=1e-12)
+    np.testing.assert_allclose(
+        masses, oracles.row_masses(f, y, qid, None, 4)[preferences.order], atol=1e-12
+    )

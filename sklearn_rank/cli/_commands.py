@@ -1,0 +1,242 @@
+"""The four commands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sklearn_rank
+from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, make_folds
+from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
+from sklearn_rank.cli._errors import InputError
+from sklearn_rank.cli._metrics import compute_figures
+from sklearn_rank.cli._output import check_output, complete_or_not_at_all
+from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._rankers import (
+    BASELINE,
+    baseline_pipeline,
+    choose_rankers,
+    fit_pipeline,
+    make_ranker,
+    note_unknown_categories,
+    ranker_pipeline,
+    scores_of,
+    with_name,
+)
+from sklearn_rank.cli._report import (
+    COLUMNS,
+    PLOT_SUFFIXES,
+    Comparison,
+    Summary,
+    as_json,
+    conventions,
+    print_comparison,
+    print_evaluation,
+    write_json,
+    write_plot,
+)
+from sklearn_rank.cli._schema import BOOLEAN, NUMBER, feature_frame, query_codes
+from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
+from sklearn_rank.cli._tables import Table, read_table
+
+_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Cross-validate rankers beside the baseline and print a table."""
+    notes: list[str] = []
+    names = choose_rankers(options.rankers)
+    json_path = _optional_output(options.json, (".json",), options, options.data)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, options.data)
+    data = training_data(options, notes)
+    candidates = [
+        Candidate(
+            name,
+            ranker_pipeline(make_ranker(name, options.relevance, options.seed), data.schema),
+        )
+        for name in names
+    ]
+    if np.unique(data.y > 0).size == 2:
+        candidates.append(Candidate(BASELINE, baseline_pipeline(data.schema), is_baseline=True))
+    else:
+        notes.append(f"no {BASELINE}: it needs rows with a relevance above 0, and others")
+    folds = make_folds(data, options.cv, options.seed)
+    results = cross_validate(candidates, data, folds, options.n_jobs)
+    notes += _warnings_by_fold(results, options.cv)
+    _show_notes(notes)
+    comparison = _summarise(results)
+    title = data.describe()
+    print_comparison(comparison, title, _compare_footnote(options, data))
+    if json_path is not None:
+        content = {**_describe(data), "cv": options.cv, "seed": options.seed}
+        content["results"] = as_json(comparison)
+        write_json(json_path, content, force=options.force)
+    if plot_path is not None:
+        write_plot(plot_path, comparison, title, force=options.force)
+
+
+def train(options: argparse.Namespace) -> None:
+    """Fit one ranker on all rows and store it."""
+    notes: list[str] = []
+    ranker = make_ranker(options.ranker, options.relevance, options.seed, options.param)
+    path = check_output(
+        options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
+    )
+    data = training_data(options, notes)
+    pipeline = ranker_pipeline(ranker, data.schema)
+    with progress(f"fitting {options.ranker}"):
+        warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, options.ranker)
+    notes += [with_name(options.ranker, message) for message in warnings]
+    save_model(Model(pipeline, options.ranker, data.schema), path, force=options.force)
+    _show_notes(notes)
+    print(f"{path}: {options.ranker} fitted on {data.describe()}")
+
+
+def rank(options: argparse.Namespace) -> None:
+    """Write the rows of a table best first within each query."""
+    notes: list[str] = []
+    path = _rank_output(options)
+    model, table = _model_and_table(options, notes)
+    codes = query_codes(table, model.schema.qid)
+    X = feature_frame(table, model.schema)
+    note_unknown_categories(model.pipeline, model.schema, X, notes)
+    with progress("ranking"):
+        scores = scores_of(model.pipeline, X)
+    ranked = _ranked(table, scores, codes)
+    if path is None:
+        _show_notes(notes)
+        ranked.to_csv(sys.stdout, index=False)
+        return
+    with complete_or_not_at_all(path, force=options.force) as temporary:
+        _write_table(ranked, temporary)
+    _show_notes(notes)
+    lists = "one list" if codes is None else f"{codes.max() + 1} queries"
+    print(f"{path}: {len(ranked)} rows ranked in {lists}")
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Measure a stored model on rows whose target is known."""
+    notes: list[str] = []
+    json_path = _optional_output(options.json, (".json",), options, options.data, options.model)
+    model, table = _model_and_table(options, notes)
+    data = labelled_data(table, model.schema)
+    note_unknown_categories(model.pipeline, model.schema, data.X, notes)
+    with progress("evaluating"):
+        scores = scores_of(model.pipeline, data.X)
+        figures = compute_figures(data.y.astype(float), scores, data.qid)
+    _show_notes(notes)
+    print_evaluation(figures, f"{model.ranker} on {data.describe()}", _conventions(data))
+    if json_path is not None:
+        content = {**_describe(data), "model": options.model, "ranker": model.ranker}
+        write_json(json_path, {**content, "results": figures}, force=options.force)
+
+
+def _optional_output(
+    name: str | None,
+    suffixes: tuple[str, ...],
+    options: argparse.Namespace,
+    *inputs: str | None,
+) -> Path | None:
+    if name is None:
+        return None
+    return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
+
+
+def _rank_output(options: argparse.Namespace) -> Path | None:
+    if options.output == "-":
+        return None
+    return check_output(
+        options.output,
+        force=options.force,
+        suffixes=_TABLE_SUFFIXES,
+        inputs=(options.data, options.model),
+    )
+
+
+def _model_and_table(options: argparse.Namespace, notes: list[str]) -> tuple[Model, Table]:
+    model = load_model(options.model, notes)
+    # What was text in training stays text, whatever it looks like here.
+    typed = [*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target]
+    return model, read_table(options.data, typed)
+
+
+def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] | None) -> Any:
+    """Add score and rank; order by query as they appear, then by score, then as in the file."""
+    taken = [name for name in ("score", "rank") if name in table.frame.columns]
+    if taken:
+        raise InputError(
+            f"{table.path}: already has a column {taken[0]!r}, which the result needs; rename it"
+        )
+    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
+    order = np.lexsort((-scores, query))
+    query = query[order]
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    ranks = np.arange(len(query)) - starts[query] + 1
+    return table.frame.iloc[order].assign(score=scores[order], rank=ranks)
+
+
+def _write_table(frame: Any, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, engine="pyarrow", index=False)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+
+
+def _summarise(results: list[FoldResult]) -> Comparison:
+    names = dict.fromkeys(result.name for result in results)
+    return {
+        name: {
+            figure.key: Summary.of([r.figures[figure.key] for r in results if r.name == name])
+            for figure in COLUMNS
+        }
+        for name in names
+    }
+
+
+def _warnings_by_fold(results: list[FoldResult], n_folds: int) -> list[str]:
+    counts = Counter((r.name, message) for r in results for message in r.warnings)
+    return [
+        f"{name}, {count} of {n_folds} folds: {message}"
+        for (name, message), count in counts.items()
+    ]
+
+
+def _compare_footnote(options: argparse.Namespace, data: Dataset) -> str:
+    folds = "folds of whole queries" if data.qid is not None else "folds"
+    target = "relevance > 0" if data.schema.relevance == "graded" else "the target"
+    return (
+        f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}). "
+        f"{_conventions(data)} {BASELINE.capitalize()}: LogisticRegression after "
+        f"StandardScaler, on {target}{', without queries' if data.qid is not None else ''}."
+    )
+
+
+def _conventions(data: Dataset) -> str:
+    graded = data.schema.relevance == "graded"
+    return conventions(graded=graded, has_queries=data.qid is not None)
+
+
+def _describe(data: Dataset) -> dict[str, Any]:
+    return {
+        "version": getattr(sklearn_rank, "__version__", "unknown"),
+        "data": data.name,
+        "n_rows": len(data.y),
+        "n_columns": int(data.X.shape[1]),
+        "n_queries": 1 if data.qid is None else int(data.qid.max()) + 1,
+        "target": data.schema.target,
+        "qid": data.schema.qid,
+        "relevance": data.schema.relevance,
+        "positive": data.schema.positive,
+    }
+
+
+def _show_notes(notes: list[str]) -> None:
+    # Only when the work has succeeded: an error is one line, with nothing around it.
+    for note in dict.fromkeys(notes):
+        print(f"note: {note}", file=sys.stderr)

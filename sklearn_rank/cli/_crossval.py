@@ -1,0 +1,115 @@
+"""Cross-validation by whole queries."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rank.cli._dataset import Dataset
+from sklearn_rank.cli._errors import InputError
+from sklearn_rank.cli._metrics import compute_figures
+from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._rankers import fit_pipeline, scores_of
+
+_MAX_LEVELS = 10
+"""With more levels of relevance than this, folds are drawn without regard to them."""
+
+_MAX_STRATIFIED_GROUPS = 10_000
+"""scikit-learn places stratified groups one by one in Python: with very many it takes minutes."""
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in the table.
+    pipeline : Pipeline
+        Unfitted.
+    is_baseline : bool
+        Whether it is a classifier: it learns ``relevance > 0`` and ignores queries.
+    """
+
+    name: str
+    pipeline: Pipeline
+    is_baseline: bool = False
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """The figures of one candidate on one fold, and the warnings it gave."""
+
+    name: str
+    fold: int
+    figures: dict[str, float]
+    warnings: list[str]
+
+
+def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
+    """Split into folds; a query is never in two of them."""
+    levels, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
+    few_levels = len(levels) <= _MAX_LEVELS
+    shuffled = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    if data.qid is not None:
+        n_queries = int(data.qid.max()) + 1
+        if n_queries < n_folds:
+            raise InputError(f"--cv {n_folds} needs as many queries; there are {n_queries}")
+        stratify = few_levels and count.min() >= n_folds and n_queries <= _MAX_STRATIFIED_GROUPS
+        splitter = (StratifiedGroupKFold if stratify else GroupKFold)(**shuffled)
+    else:
+        if data.schema.relevance == "binary" and count.min() < n_folds:
+            raise InputError(
+                f"--cv {n_folds} needs as many rows of each class; the rarer has {count.min()}"
+            )
+        if len(data.y) < n_folds:
+            raise InputError(f"--cv {n_folds} needs as many rows; there are {len(data.y)}")
+        stratify = few_levels and count.min() >= n_folds
+        splitter = (StratifiedKFold if stratify else KFold)(**shuffled)
+    return list(splitter.split(data.X, level, groups=data.qid))
+
+
+def cross_validate(
+    candidates: list[Candidate], data: Dataset, folds: list[Fold], n_jobs: int | None
+) -> list[FoldResult]:
+    """Fit and measure each candidate on each fold."""
+    tasks = [
+        delayed(_run_fold)(candidate, data, number, fold)
+        for candidate in candidates
+        for number, fold in enumerate(folds)
+    ]
+    results = []
+    with progress("cross-validating", total=len(tasks)) as advance:
+        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+            results.append(result)
+            advance()
+    return results
+
+
+def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> FoldResult:
+    train, test = fold
+    y, qid = data.y[train], None if data.qid is None else data.qid[train]
+    if candidate.is_baseline:
+        y, qid = (y > 0).astype(int), None
+    pipeline = clone(candidate.pipeline)
+    start = time.perf_counter()
+    warnings = fit_pipeline(
+        pipeline, data.X.iloc[train], y, qid, f"{candidate.name}, fold {number + 1}"
+    )
+    seconds = time.perf_counter() - start
+    figures = compute_figures(
+        data.y[test].astype(float),
+        scores_of(pipeline, data.X.iloc[test]),
+        None if data.qid is None else data.qid[test],
+    )
+    return FoldResult(candidate.name, number, {**figures, "fit_seconds": seconds}, warnings)

@@ -1,0 +1,139 @@
+"""From a table and the options to features, target and queries."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+
+from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._schema import (
+    Schema,
+    check_columns,
+    choose_features,
+    feature_frame,
+    query_codes,
+)
+from sklearn_rank.cli._tables import Table, read_table
+from sklearn_rank.cli._target import (
+    as_written,
+    binary_target,
+    check_comparable,
+    choose_positive,
+    graded_target,
+)
+from sklearn_rank.datasets import make_queries
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows ready for a pipeline: features, target, query codes, and where they came from."""
+
+    X: Any
+    y: NDArray[Any]
+    qid: NDArray[np.intp] | None
+    schema: Schema
+    name: str
+
+    def describe(self) -> str:
+        """Return one line on the size of the data and the meaning of the target."""
+        parts = [f"{self.name}: {len(self.y)} rows", f"{self.X.shape[1]} columns"]
+        if self.qid is not None:
+            parts.append(f"{self.qid.max() + 1} queries")
+        if self.schema.relevance == "binary":
+            parts.append(f"{int(self.y.sum())} rows of class {self.schema.positive!r} on top")
+        else:
+            parts.append(f"relevance from {as_written(self.y.min())} to {as_written(self.y.max())}")
+        return ", ".join(parts)
+
+
+def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
+    """Read the table that the options name; what was left out is added to `notes`."""
+    if options.data is None:
+        return _sample_data(options, notes)
+    return _from_table(read_table(options.data), options, notes)
+
+
+def labelled_data(table: Table, schema: Schema) -> Dataset:
+    """Bring a table with a known target into the form of `schema`."""
+    check_columns(table, [schema.target], "the target")
+    column = table.frame[schema.target]
+    y: NDArray[Any]
+    if schema.positive is None:
+        y = graded_target(column, table.path)
+    else:
+        y = binary_target(column, schema.positive, table.path)
+        if not y.any():
+            raise InputError(
+                f"{table.path}: no row of column {schema.target!r} is of the class "
+                f"{schema.positive!r} that the model puts on top; the classes are "
+                f"{listing(dict.fromkeys(map(as_written, column.unique())), 10)}"
+            )
+    qid = query_codes(table, schema.qid)
+    check_comparable(y, qid, schema.target, schema.qid, table.path)
+    return Dataset(feature_frame(table, schema), y, qid, schema, table.path)
+
+
+def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> Dataset:
+    target = options.target
+    if target is None and table.is_letor:
+        target = "target"
+    if target is None:
+        raise InputError(
+            f"--target COL is needed; the columns of {table.path} are "
+            f"{listing(table.frame.columns)}"
+        )
+    check_columns(table, [target], "--target")
+    query = options.qid
+    if query is None and table.is_letor and "qid" in table.frame.columns:
+        query = "qid"
+    check_columns(table, [query] if query else [], "--qid")
+    check_columns(table, options.drop, "--drop")
+    if target == query or {target, query} & set(options.drop):
+        raise InputError("--target, --qid and --drop must name different columns")
+    reserved = {target, *options.drop} | ({query} if query else set())
+    if table.is_letor:
+        reserved.add("comment")
+    elif query is None and "qid" in table.frame.columns and "qid" not in reserved:
+        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+    schema = Schema(
+        kinds=choose_features(table, reserved, notes),
+        target=target,
+        qid=query,
+        relevance=options.relevance,
+        positive=_positive(table, target, options),
+        is_letor=table.is_letor,
+    )
+    return labelled_data(table, schema)
+
+
+def _positive(table: Table, target: str, options: argparse.Namespace) -> str | None:
+    if options.relevance == "binary":
+        return choose_positive(table.frame[target], options.positive, table.path)
+    if options.positive is not None:
+        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+    return None
+
+
+def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
+    """Return data that need no download."""
+    for option in ("target", "qid", "drop"):
+        if getattr(options, option):
+            raise InputError(f"--{option} needs DATA, the file that has the columns")
+    pandas = import_extra("pandas")
+    if options.relevance == "binary":
+        cancer = load_breast_cancer(as_frame=True)
+        frame = cancer.data.assign(diagnosis=cancer.target_names[cancer.target])
+        name, target, query = "breast cancer (scikit-learn)", "diagnosis", None
+    else:
+        queries = make_queries(n_queries=60, rows_per_query=40, random_state=options.seed)
+        names = [f"f{j}" for j in range(1, queries.data.shape[1] + 1)]
+        frame = pandas.DataFrame(queries.data, columns=names)
+        frame = frame.assign(relevance=queries.target, query=queries.qid)
+        name, target, query = "generated queries", "relevance", "query"
+    given = argparse.Namespace(**{**vars(options), "target": target, "qid": query})
+    return _from_table(Table(frame, name), given, notes)

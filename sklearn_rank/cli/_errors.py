@@ -1,0 +1,31 @@
+"""What goes wrong on the user's side, and packages that may not be there."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+
+class InputError(Exception):
+    """Bad input. The message is the one line that the user sees."""
+
+
+def import_extra(name: str) -> Any:
+    """Import a module of the extra ``cli``, or say how to install it."""
+    package = name.partition(".")[0]
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise InputError(
+            f'{package} is not installed; pip install "sklearn-rank[cli]" brings it'
+        ) from error
+
+
+def listing(names: Iterable[object], at_most: int = 20) -> str:
+    """Join names for a message, without letting a wide table flood the terminal."""
+    shown = [str(name) for name in names]
+    more = len(shown) - at_most
+    return ", ".join(shown[:at_most]) + (f", ... ({more} more)" if more > 0 else "")

@@ -1,0 +1,73 @@
+"""From the words of the command line to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from sklearn_rank.cli._errors import InputError
+from sklearn_rank.cli._parser import parse_arguments
+
+_BAD_INPUT = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        The words after the program's name; the default is those of this process.
+
+    Returns
+    -------
+    code : int
+        0 when all went well, 2 for bad input (one line on stderr says what), 130 when
+        interrupted.
+    """
+    try:
+        _run(parse_arguments(argv))
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse: --help and --version
+        return int(stop.code or 0)
+    except KeyboardInterrupt:
+        print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output (`head`, say) has gone. Python would complain once more
+        # when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
+        print(f"sklearn-rank: error: {_explain(error)}", file=sys.stderr)
+        return _BAD_INPUT
+    return 0
+
+
+def _explain(error: Exception) -> str:
+    """Say in one line what went wrong."""
+    if isinstance(error, MemoryError):
+        return "the table does not fit into memory"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'input or output'}: {error.strerror or error}"
+    if isinstance(error, UnicodeEncodeError):
+        character = error.object[error.start]
+        return f"the terminal's {error.encoding} has no {character!a}; try PYTHONIOENCODING=utf-8"
+    return " ".join(str(error).split())
+
+
+def _run(options: argparse.Namespace) -> None:
+    # Imported here: --help and wrong options need neither scikit-learn nor pandas.
+    from sklearn_rank.cli import _commands
+
+    command = {
+        "compare": _commands.compare,
+        "train": _commands.train,
+        "rank": _commands.rank,
+        "evaluate": _commands.evaluate,
+    }[options.command]
+    command(options)

@@ -1,0 +1,60 @@
+"""Write a file completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sklearn_rank.cli._errors import InputError
+
+
+def check_output(
+    name: str,
+    *,
+    force: bool,
+    suffixes: tuple[str, ...],
+    inputs: tuple[str | None, ...] = (),
+) -> Path:
+    """Refuse, before any work is done, a path that could not or must not be written."""
+    path = Path(name)
+    if not path.name.lower().endswith(suffixes):
+        raise InputError(f"{path}: the name of this output must end in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    if path.exists():
+        if any(source is not None and _is_same(path, source) for source in inputs):
+            raise InputError(f"{path}: is an input of this command and will not be overwritten")
+        if not force:
+            raise InputError(f"{path}: exists; add --force to overwrite it")
+    return path
+
+
+def _is_same(path: Path, source: str) -> bool:
+    return Path(source).exists() and path.samefile(source)
+
+
+@contextmanager
+def complete_or_not_at_all(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that takes its name when the block ends well."""
+    # The suffixes are kept because the writers choose format and compression by them.
+    descriptor, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.stem}.", suffix="".join(path.suffixes)
+    )
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes files that only their owner reads; a result is an ordinary file.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        if path.exists() and not force:
+            raise InputError(f"{path}: has come into being meanwhile; add --force to overwrite it")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,158 @@
+"""The rankers of this package, the baseline, and the pipelines around them."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
+
+import sklearn_rank
+from sklearn_rank.cli._errors import InputError, listing
+from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
+
+BASELINE = "logistic regression"
+
+
+def available_rankers() -> dict[str, Any]:
+    """Return the estimators of `sklearn_rank` by name."""
+    public = {name: getattr(sklearn_rank, name) for name in sklearn_rank.__all__}
+    return {
+        name: value
+        for name, value in public.items()
+        if inspect.isclass(value) and issubclass(value, BaseEstimator)
+    }
+
+
+def choose_rankers(names: Iterable[str] | None) -> list[str]:
+    """Check names of rankers; None means all of them."""
+    rankers = available_rankers()
+    chosen = list(rankers) if names is None else list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in rankers:
+            raise InputError(f"unknown ranker {name!r}; the rankers are {listing(rankers)}")
+    return chosen
+
+
+def make_ranker(name: str, relevance: str, seed: int, params: Iterable[str] = ()) -> Any:
+    """Make an unfitted ranker; `params` are texts of the form ``name=value``."""
+    (name,) = choose_rankers([name])
+    ranker = available_rankers()[name]()
+    known = ranker.get_params(deep=False)
+    # Some rankers have no use for a seed; all know the relevance.
+    ranker.set_params(relevance=relevance)
+    if "random_state" in known:
+        ranker.set_params(random_state=seed)
+    allowed = [param for param in known if param != "relevance"]
+    for text in params:
+        param, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--param {text}: must read NAME=VALUE, such as p=8")
+        if param == "relevance":
+            raise InputError(f"--param {text}: use --relevance {value}")
+        if param not in allowed:
+            raise InputError(
+                f"--param {text}: {name} has no parameter {param!r}; "
+                f"its parameters are {listing(allowed, 99)}"
+            )
+        ranker.set_params(**{param: _parse_value(value)})
+    return ranker
+
+
+def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
+    """Put the encoding of the columns in front of a ranker.
+
+    Rankers on thresholds care neither for scales nor for missing values and get the
+    columns as they are. Those that refuse missing values are linear or kernel models,
+    which need filled and scaled columns.
+    """
+    steps = [("columns", _encoder(schema))]
+    if not get_tags(ranker).input_tags.allow_nan:
+        steps += _fill_and_scale()
+    return Pipeline([*steps, ("ranker", ranker)])
+
+
+def baseline_pipeline(schema: Schema) -> Pipeline:
+    """Return what one would do with scikit-learn alone."""
+    model = LogisticRegression(max_iter=1000)
+    return Pipeline([("columns", _encoder(schema)), *_fill_and_scale(), ("ranker", model)])
+
+
+def fit_pipeline(
+    pipeline: Pipeline, X: Any, y: NDArray[Any], qid: NDArray[Any] | None, name: str
+) -> list[str]:
+    """Fit, with `qid` handed to the ranker; return the distinct warnings in one line each."""
+    # A ranker's own rules are not repeated here: what it refuses is bad input.
+    routed = {} if qid is None else {"ranker__qid": qid}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            pipeline.fit(X, y, **routed)
+        except (ValueError, TypeError) as error:
+            raise InputError(with_name(name, str(error))) from error
+    return list(dict.fromkeys(str(w.message).partition("\n")[0] for w in caught))
+
+
+def with_name(name: str, message: str) -> str:
+    """Put a name before a message that does not mention it."""
+    return message if name in message else f"{name}: {message}"
+
+
+def scores_of(pipeline: Pipeline, X: Any) -> NDArray[np.float64]:
+    """Return the scores that the rows are ordered by."""
+    respond = getattr(pipeline, "decision_function", pipeline.predict)
+    return np.asarray(respond(X), dtype=np.float64)
+
+
+def note_unknown_categories(pipeline: Pipeline, schema: Schema, X: Any, notes: list[str]) -> None:
+    """Say which columns hold values that training never saw: they count as none of the known."""
+    columns = schema.columns_of(BOOLEAN, CATEGORY)
+    if not columns:
+        return
+    encoder = pipeline.named_steps["columns"].named_transformers_["category"]
+    for name, known in zip(columns, encoder.categories_, strict=True):
+        unknown = int((~X[name].isin(known)).sum())
+        if unknown:
+            notes.append(f"column {name!r}: {unknown} rows hold values that training never saw")
+
+
+def _encoder(schema: Schema) -> ColumnTransformer:
+    one_hot = OneHotEncoder(
+        handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False
+    )
+    return ColumnTransformer(
+        [
+            ("number", "passthrough", schema.columns_of(NUMBER)),
+            ("category", one_hot, schema.columns_of(BOOLEAN, CATEGORY)),
+        ],
+        sparse_threshold=0.0,
+        verbose_feature_names_out=False,
+    )
+
+
+def _fill_and_scale() -> list[tuple[str, BaseEstimator]]:
+    fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
+    return [("fill", fill), ("scale", StandardScaler())]
+
+
+def _parse_value(text: str) -> Any:
+    """Read a value as Python would: none, true, false, a number, or else text."""
+    named = {"none": None, "true": True, "false": False}
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

@@ -1,0 +1,171 @@
+"""Which columns are features, of which kind, and how to bring another table into that form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._tables import Table
+
+NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+
+MAX_CATEGORIES = 64
+"""A text column becomes at most this many 0/1 columns; its rare values share one."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What must be known of a table to treat another one in the same way.
+
+    Attributes
+    ----------
+    kinds : dict of str to str
+        The feature columns, in order, each a number, a boolean or a category.
+    target, qid : str
+        Names of these columns; `qid` is None when all rows are one list.
+    relevance : {"binary", "graded"}
+        What the target means.
+    positive : str or None
+        The class that belongs on top, as `as_written` puts it; None when graded.
+    is_letor : bool
+        Whether features that are not there are zeros.
+    """
+
+    kinds: Mapping[str, str]
+    target: str
+    qid: str | None
+    relevance: str
+    positive: str | None
+    is_letor: bool = False
+
+    def columns_of(self, *kinds: str) -> list[str]:
+        """Return the feature columns of some kinds."""
+        return [name for name, kind in self.kinds.items() if kind in kinds]
+
+
+def check_columns(table: Table, names: list[str], role: str) -> None:
+    """Refuse names that are no columns of the table."""
+    missing = [name for name in names if name not in table.frame.columns]
+    if missing:
+        raise InputError(
+            f"{table.path}: no column {listing(map(repr, missing), 5)} for {role}; "
+            f"the columns are {listing(table.frame.columns)}"
+        )
+
+
+def choose_features(table: Table, reserved: set[str], notes: list[str]) -> dict[str, str]:
+    """Sort the columns that are not `reserved` into kinds; a note says which are left out."""
+    kinds = {}
+    for name in table.frame.columns:
+        if name not in reserved:
+            kind, reason = _kind_of(table.frame[name])
+            if kind is None:
+                notes.append(f"column {name!r} is not used: {reason}")
+            else:
+                kinds[name] = kind
+                if kind == CATEGORY and table.frame[name].nunique() > MAX_CATEGORIES:
+                    notes.append(
+                        f"column {name!r} has {table.frame[name].nunique()} values; all but "
+                        f"the {MAX_CATEGORIES - 1} most frequent are treated as one"
+                    )
+    if not kinds:
+        raise InputError(f"{table.path}: no column is left to rank by")
+    _check_finite(table, [name for name, kind in kinds.items() if kind == NUMBER])
+    return kinds
+
+
+def _kind_of(column: Any) -> tuple[str | None, str]:
+    """Return the kind of a column, or None and why it is of no use."""
+    types = import_extra("pandas").api.types
+    # The content, not the type: pandas reads booleans with missing values as objects.
+    content = types.infer_dtype(column, skipna=True)
+    if types.is_bool_dtype(column.dtype) or content == "boolean":
+        return BOOLEAN, ""
+    if types.is_numeric_dtype(column.dtype) or content == "decimal":
+        return NUMBER, ""
+    if content not in {"string", "categorical", "mixed-integer"}:
+        return None, "it has no values" if content == "empty" else f"its type is {content}"
+    if len(column) > 1 and column.nunique() == len(column):
+        return None, "its text differs in every row, like an id"
+    return CATEGORY, ""
+
+
+def feature_frame(table: Table, schema: Schema) -> Any:
+    """Return the feature columns in the form that the pipelines are fitted on.
+
+    Numbers become floats with NaN for missing values. Booleans and categories become text,
+    in which a missing value is the empty string, a value like any other.
+    """
+    pandas = import_extra("pandas")
+    numbers = schema.columns_of(NUMBER)
+    frame = table.frame
+    if table.is_letor and schema.is_letor:
+        frame = frame.reindex(columns=[*frame.columns, *_absent(frame, numbers)], fill_value=0.0)
+    _check_present(table, frame, schema)
+    _check_numeric(table, frame, numbers)
+    features = frame[numbers].astype(np.float64)
+    text = {}
+    for name in schema.columns_of(BOOLEAN, CATEGORY):
+        column = frame[name].astype(object)
+        column = column.where(column.notna(), "").map(str)
+        text[name] = column.str.lower() if schema.kinds[name] == BOOLEAN else column
+    if text:
+        features = pandas.concat([features, pandas.DataFrame(text, dtype=object)], axis=1)
+    return features
+
+
+def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
+    """Return the number of each row's query, counted as they appear; None for one list."""
+    if qid is None:
+        return None
+    check_columns(table, [qid], "the query")
+    column = table.frame[qid]
+    if column.isna().any():
+        raise InputError(f"{table.path}: column {qid!r} is missing in {column.isna().sum()} rows")
+    codes: NDArray[np.intp] = import_extra("pandas").factorize(column)[0]
+    return codes
+
+
+def _absent(frame: Any, names: list[str]) -> list[str]:
+    return [name for name in names if name not in frame.columns and re.fullmatch(r"f\d+", name)]
+
+
+def _check_present(table: Table, frame: Any, schema: Schema) -> None:
+    missing = [name for name in schema.kinds if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{table.path}: lacks {len(missing)} of the columns that the model needs: "
+            f"{listing(missing, 10)}"
+        )
+
+
+def _check_numeric(table: Table, frame: Any, numbers: list[str]) -> None:
+    for name in numbers:
+        kind, _ = _kind_of(frame[name])
+        if kind != NUMBER and frame[name].notna().any():
+            value = next(v for v in frame[name].dropna() if not _is_number(v))
+            raise InputError(
+                f"{table.path}: column {name!r} must hold numbers, as it did in training; "
+                f"it holds {value!r}"
+            )
+    _check_finite(table, [name for name in numbers if name in table.frame.columns])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _check_finite(table: Table, numbers: list[str]) -> None:
+    for name in numbers:
+        values = table.frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(values).any():
+            raise InputError(
+                f"{table.path}: column {name!r} holds infinite values; "
+                "leave the cell empty for a missing value, or --drop the column"
+            )

@@ -1,0 +1,97 @@
+"""Model files: a fitted pipeline and what is needed to apply it, stored by skops."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+import sklearn_rank
+from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._output import complete_or_not_at_all
+from sklearn_rank.cli._schema import Schema
+
+MODEL_SUFFIXES = (".skops",)
+_FORMAT = "sklearn-rank model"
+_FORMAT_VERSION = 1
+_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted pipeline, the name of its ranker and the table it was fitted on."""
+
+    pipeline: Pipeline
+    ranker: str
+    schema: Schema
+
+
+def save_model(model: Model, path: Path, *, force: bool) -> None:
+    """Store a model."""
+    content = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "version": getattr(sklearn_rank, "__version__", "unknown"),
+        "ranker": model.ranker,
+        "schema": {**asdict(model.schema), "kinds": dict(model.schema.kinds)},
+        "pipeline": model.pipeline,
+    }
+    skops_io = import_extra("skops.io")
+    with complete_or_not_at_all(path, force=force) as temporary:
+        skops_io.dump(content, temporary)
+
+
+def load_model(name: str, notes: list[str]) -> Model:
+    """Load a model that `save_model` stored; anything else is refused unopened."""
+    path = Path(name)
+    skops_io = import_extra("skops.io")
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path}: is not a model written by sklearn-rank train")
+    try:
+        untrusted = skops_io.get_untrusted_types(file=path)
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: is not a model written by sklearn-rank train") from error
+    foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
+    if foreign:
+        raise InputError(
+            f"{path}: refused, since it holds types that are not of sklearn_rank, "
+            f"scikit-learn or NumPy: {listing(foreign)}"
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            content = skops_io.load(path, trusted=untrusted)
+        except Exception as error:  # whatever a damaged file leads to while it is put together
+            raise InputError(f"{path}: the model cannot be loaded ({error})") from error
+    notes += [str(warning.message).partition("\n")[0] for warning in caught]
+    return _as_model(content, path)
+
+
+def _as_model(content: Any, path: Path) -> Model:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise InputError(f"{path}: is not a model written by sklearn-rank train")
+    if content["format_version"] != _FORMAT_VERSION:
+        raise InputError(
+            f"{path}: was written by sklearn-rank {content['version']}, whose model files "
+            "this version does not read; train again"
+        )
+    return Model(content["pipeline"], content["ranker"], Schema(**content["schema"]))
+
+
+def _is_trusted(type_name: str) -> bool:
+    """Trust classes of the three packages; their functions could be made to do anything."""
+    if not type_name.startswith(_TRUSTED_PACKAGES):
+        return False
+    module, _, name = type_name.rpartition(".")
+    try:
+        return inspect.isclass(getattr(importlib.import_module(module), name, None))
+    except ImportError:
+        return False

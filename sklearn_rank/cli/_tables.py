@@ -1,0 +1,167 @@
+"""Read a table, whatever its format, into a pandas DataFrame."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import warnings
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn_rank.cli._errors import InputError, import_extra
+from sklearn_rank.datasets import load_letor
+
+_CSV = (".csv", ".tsv")
+_PARQUET = (".parquet", ".pq")
+_LETOR = (".txt", ".svm", ".svmlight", ".libsvm", ".letor")
+_LETOR_LINE = re.compile(rb"\s*[^\s:,]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
+_MAX_DENSE_CELLS = 2**30
+"""8 GiB as floats: beyond that, a sparse file is refused rather than made dense."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as read.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row per line, column names are strings.
+    path : str
+        Where it came from, for messages.
+    is_letor : bool
+        Whether columns that are not there are zeros.
+    """
+
+    frame: Any
+    path: str
+    is_letor: bool = False
+
+
+def read_table(name: str, typed: Collection[str] | None = None) -> Table:
+    """Read a CSV, Parquet or svmlight/LETOR file.
+
+    Parameters
+    ----------
+    name : str
+        Path of the file.
+    typed : collection of str, default=None
+        The columns of a CSV file whose types are found out; all others stay text, so that
+        an id 007 is not turned into the number 7. The default is all columns.
+    """
+    path = Path(name)
+    try:
+        read = _READERS[_format_of(path)]
+        table = read(path, typed)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, not a file") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if len(table.frame) == 0:
+        raise InputError(f"{path}: holds no rows")
+    return table
+
+
+def _format_of(path: Path) -> str:
+    if not path.exists():
+        raise FileNotFoundError(path)
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix in _CSV:
+        return "csv"
+    if suffix in _PARQUET:
+        return "parquet"
+    # ".gz" alone does not say what is inside, and ".txt" says little: look.
+    if (suffix in _LETOR or name.endswith(".gz")) and _looks_like_letor(path):
+        return "letor"
+    if suffix in _LETOR:
+        raise InputError(
+            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); "
+            "a table must be named .csv, .tsv or .parquet"
+        )
+    raise InputError(
+        f"{path}: unknown kind of file; the name must end in "
+        f"{', '.join(_CSV + _PARQUET + _LETOR)}, with or without .gz"
+    )
+
+
+def _looks_like_letor(path: Path) -> bool:
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else open(path, "rb") as file:
+        for line in file:
+            if line.partition(b"#")[0].strip():
+                # A row cut short is for the reader to explain: the start decides.
+                start = b" ".join(line.split()[:2])
+                return _LETOR_LINE.fullmatch(start) is not None
+    return True  # empty: the reader says so
+
+
+def _read_csv(path: Path, typed: Collection[str] | None) -> Table:
+    pandas = import_extra("pandas")
+    separator = _separator(path)
+    try:
+        with warnings.catch_warnings():
+            # Rows longer than the header would lose their last cells with only a warning.
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            how = {"sep": separator, "index_col": False, "low_memory": False}
+            names = pandas.read_csv(path, nrows=0, **how).columns
+            text = [] if typed is None else [name for name in names if name not in typed]
+            frame = pandas.read_csv(path, dtype=dict.fromkeys(text, str), **how)
+    except pandas.errors.EmptyDataError:
+        raise InputError(f"{path}: is empty") from None
+    except pandas.errors.ParserWarning:
+        raise InputError(f"{path}: rows have more cells than the header has names") from None
+    except (pandas.errors.ParserError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not a table in UTF-8 text ({error})") from error
+    return Table(frame, str(path))
+
+
+def _separator(path: Path) -> str:
+    """Return the separator that the header uses most, with the comma as default."""
+    with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+        header = file.readline()
+    if ".tsv" in path.suffixes:
+        return "\t"
+    return max(",;\t", key=lambda separator: header.count(separator.encode()))
+
+
+def _read_parquet(path: Path, typed: Collection[str] | None) -> Table:
+    pandas = import_extra("pandas")
+    pyarrow = import_extra("pyarrow")
+    try:
+        frame = pandas.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise InputError(f"{path}: is not a Parquet file ({error})") from error
+    frame.columns = [str(column) for column in frame.columns]
+    return Table(frame, str(path))
+
+
+def _read_letor(path: Path, typed: Collection[str] | None) -> Table:
+    pandas = import_extra("pandas")
+    try:
+        bunch = load_letor(path, return_comments=True)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    n_rows, n_columns = bunch.data.shape
+    if n_rows * n_columns > _MAX_DENSE_CELLS:
+        raise InputError(f"{path}: {n_rows} rows x {n_columns} columns are too many for a table")
+    dense = bunch.data if hasattr(bunch.data, "tolist") else bunch.data.toarray()
+    frame = pandas.DataFrame(dense, columns=[f"f{j}" for j in range(1, n_columns + 1)])
+    whole = (bunch.target == bunch.target.round()).all()
+    frame.insert(0, "target", bunch.target.astype(int) if whole else bunch.target)
+    if bunch.qid is not None:
+        frame.insert(1, "qid", bunch.qid)
+    if any(bunch.comments):
+        frame["comment"] = bunch.comments
+    return Table(frame, str(path), is_letor=True)
+
+
+_READERS = {"csv": _read_csv, "parquet": _read_parquet, "letor": _read_letor}

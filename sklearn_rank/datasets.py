@@ -1,0 +1,309 @@
+"""Query sets: a reader for svmlight/LETOR files and a generator."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_svmlight_file
+from sklearn.utils import Bunch, check_random_state
+
+__all__ = ["load_letor", "make_queries"]
+
+_DENSE_SHARE = 0.5
+"""From this share of written entries on, a dense array is the smaller one, or nearly so."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def load_letor(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    return_comments: bool = False,
+) -> Bunch:
+    r"""Read a query set in svmlight/LETOR format.
+
+    Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
+    ``qid`` may be missing, but then from every line; entries that are not written are 0.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which may be compressed with gzip.
+    n_features : int, default=None
+        Number of columns of `data`. The default is the largest index in the file, which
+        for sparse files can differ between the parts of one data set.
+    return_comments : bool, default=False
+        Whether to return what follows ``#`` on each line as well.
+
+    Returns
+    -------
+    bunch : `~sklearn.utils.Bunch`
+        data : ndarray or CSR matrix of shape (n_rows, n_features)
+            A dense array when at least half of the entries are written in the file
+            (written zeros count), a CSR matrix otherwise. Indices count from 1, as in
+            LETOR; a file with an index 0 is taken to count from 0.
+        target : ndarray of shape (n_rows,)
+            The relevance of each row.
+        qid : ndarray of shape (n_rows,) or None
+            The query of each row; None for a file without ``qid``.
+        comments : list of str
+            Only with ``return_comments=True``.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, a line is malformed, or the file ends in the middle of a
+        row. The message names the file, the line (counted from 1) and the reason.
+
+    See Also
+    --------
+    make_queries : Generate a query set.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_rank.datasets import load_letor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "two_queries.txt")
+    ...     _ = path.write_text(
+    ...         "2 qid:7 1:0.5 2:1 # a\n0 qid:7 1:0.1 2:0 # b\n1 qid:9 1:0.2 2:1 # c\n"
+    ...     )
+    ...     queries = load_letor(path, return_comments=True)
+    >>> queries.data
+    array([[0.5, 1. ],
+           [0.1, 0. ],
+           [0.2, 1. ]])
+    >>> queries.target, queries.qid, queries.comments
+    (array([2., 0., 1.]), array([7, 7, 9]), ['a', 'b', 'c'])
+    """
+    path = Path(path)
+    matrix, target, qid = _read_svmlight(path)
+    if matrix.shape[0] == 0:
+        raise ValueError(f"{path}: holds no rows.")
+    counts_from_one = not (matrix.indices == 0).any()
+    if counts_from_one and matrix.shape[1]:
+        matrix.indices -= 1
+        matrix.resize(matrix.shape[0], matrix.shape[1] - 1)
+    _check_complete(path, matrix, target, qid)
+    _set_width(path, matrix, n_features)
+    dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
+    bunch = Bunch(
+        data=matrix.toarray() if dense else matrix,
+        target=target,
+        qid=qid if len(qid) else None,
+    )
+    if return_comments:
+        bunch.comments = [
+            line.partition(b"#")[2].strip().decode(errors="replace") for _, line in _rows(path)
+        ]
+    return bunch
+
+
+def make_queries(
+    n_queries: int = 40,
+    rows_per_query: int = 25,
+    n_features: int = 10,
+    n_grades: int = 3,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Generate a graded query set.
+
+    A row's utility is a linear function of the features, a product of the first two, and
+    noise. Grade g or better goes to the best ``2**-g`` of all rows, so that most rows are
+    irrelevant. Every query moves its features by an amount of its own that says nothing
+    about relevance: rows compare well inside a query and badly across queries.
+
+    Parameters
+    ----------
+    n_queries : int, default=40
+        Number of queries.
+    rows_per_query : int, default=25
+        Number of rows of each query.
+    n_features : int, default=10
+        Number of features, at least 2.
+    n_grades : int, default=3
+        Number of relevance grades, at least 2: ``0, 1, ..., n_grades - 1``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the generator; an int makes the result reproducible.
+
+    Returns
+    -------
+    bunch : `~sklearn.utils.Bunch`
+        data : ndarray of shape (n_queries * rows_per_query, n_features)
+            The features.
+        target : ndarray of shape (n_queries * rows_per_query,)
+            The grades, as integers.
+        qid : ndarray of shape (n_queries * rows_per_query,)
+            The query of each row: ``0, ..., n_queries - 1``, in order.
+
+    See Also
+    --------
+    load_letor : Read a query set from a file.
+
+    Examples
+    --------
+    >>> from sklearn_rank.datasets import make_queries
+    >>> queries = make_queries(n_queries=3, rows_per_query=4, random_state=0)
+    >>> queries.data.shape
+    (12, 10)
+    >>> queries.qid
+    array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
+    >>> sorted(set(queries.target.tolist()))
+    [0, 1, 2]
+    """
+    _check_at_least("n_queries", n_queries, 1)
+    _check_at_least("rows_per_query", rows_per_query, 1)
+    _check_at_least("n_features", n_features, 2)
+    _check_at_least("n_grades", n_grades, 2)
+    rng = check_random_state(random_state)
+    qid = np.repeat(np.arange(n_queries), rows_per_query)
+    within = rng.standard_normal((len(qid), n_features))
+    coefficients = np.linspace(1.0, 0.0, n_features)
+    utility = within @ coefficients + within[:, 0] * within[:, 1]
+    utility += rng.standard_normal(len(qid))
+    cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))
+    shift = rng.standard_normal((n_queries, n_features))
+    return Bunch(
+        data=within + shift[qid],
+        target=np.searchsorted(cuts, utility, side="left"),
+        qid=qid,
+    )
+
+
+def _check_at_least(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(
+            f"The '{name}' parameter of make_queries must be an int in [{least}, inf). "
+            f"Got {value!r} instead."
+        )
+
+
+def _read_svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
+    """Read with scikit-learn; where that fails, look for the line to blame."""
+    try:
+        # Indices are kept as written (`zero_based=True`) and moved by the caller.
+        with _open(path) as file:
+            matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
+    except _BROKEN_GZIP as error:
+        _raise_first_fault(path)
+        raise ValueError(f"{path}: {error}.") from error
+    except (ValueError, OverflowError) as error:
+        # The reader does not say where: only now is the file worth a walk in Python.
+        _raise_first_fault(path)
+        raise ValueError(f"{path}: {error}") from error
+    return matrix, target, qid
+
+
+def _check_complete(
+    path: Path, matrix: Any, target: NDArray[np.float64], qid: NDArray[np.int64]
+) -> None:
+    """Refuse what scikit-learn's reader lets through: see each test."""
+    if len(qid) not in {0, len(target)} or not np.isfinite(target).all():
+        _raise_first_fault(path)
+    # A cut can fall between two entries. It shows when all rows but the last write every
+    # entry, and when the last line has no line end either.
+    written = np.diff(matrix.indptr)
+    cut = len(written) > 1 and written[-1] < matrix.shape[1]
+    if cut and (written[:-1] == matrix.shape[1]).all():
+        (number, line) = deque(_rows(path), maxlen=1)[0]
+        if not line.endswith(b"\n"):
+            raise ValueError(
+                f"{path}, line {number}: the file ends inside this row: it has {written[-1]} "
+                f"entries and no line end, every other row has {matrix.shape[1]} entries."
+            )
+
+
+def _set_width(path: Path, matrix: Any, n_features: int | None) -> None:
+    """Widen `matrix` in place to `n_features` columns."""
+    if n_features is None:
+        return
+    if n_features < matrix.shape[1]:
+        raise ValueError(
+            f"{path}: has {matrix.shape[1]} features, more than n_features={n_features}."
+        )
+    matrix.resize(matrix.shape[0], n_features)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Open for reading; whether the file is compressed is seen from its first bytes."""
+    with open(path, "rb") as file:
+        if file.peek(2)[:2] != _GZIP_MAGIC:
+            yield file
+            return
+        with gzip.open(file, "rb") as unpacked:
+            yield unpacked
+
+
+def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number, line) of each line that holds a row."""
+    with _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            if line.partition(b"#")[0].strip():
+                yield number, line
+
+
+def _raise_first_fault(path: Path) -> None:
+    """Raise a ValueError that names the first malformed line; return if there is none."""
+    number = 0
+    has_qid = None
+    try:
+        for number, line in _rows(path):
+            fields = line.partition(b"#")[0].split()
+            line_has_qid = len(fields) > 1 and fields[1].startswith(b"qid:")
+            if has_qid is None:
+                has_qid = line_has_qid
+            fault = _fault(fields, line_has_qid)
+            if fault is None and line_has_qid != has_qid:
+                fault = f"{'has a' if line_has_qid else 'has no'} qid, unlike the lines above"
+            if fault is not None:
+                raise ValueError(f"{path}, line {number}: {fault}.")
+    except _BROKEN_GZIP as error:
+        raise ValueError(
+            f"{path}, line {number + 1}: the gzip data is truncated or damaged ({error})."
+        ) from error
+
+
+def _fault(fields: list[bytes], has_qid: bool) -> str | None:
+    """Say what is wrong with the fields of one line; None if nothing is."""
+    if not _is_number(fields[0], finite=True):
+        return f"the relevance must be a finite number, got {_show(fields[0])}"
+    if has_qid:
+        try:
+            np.int64(int(fields[1][len(b"qid:") :]))
+        except (ValueError, OverflowError):
+            return f"qid must be an integer of at most 64 bits, got {_show(fields[1])}"
+    last_index = -1
+    for entry in fields[2 if has_qid else 1 :]:
+        index, colon, value = entry.partition(b":")
+        if not colon or not index.isdigit() or not _is_number(value):
+            return f"an entry must read index:value, got {_show(entry)}"
+        if int(index) > np.iinfo(np.int32).max - 1:
+            return f"an index must be less than 2**31 - 1, got {_show(entry)}"
+        if int(index) <= last_index:
+            return f"indices must grow along the line, got {_show(entry)} after {last_index}"
+        last_index = int(index)
+    return None
+
+
+def _is_number(text: bytes, *, finite: bool = False) -> bool:
+    try:
+        return bool(np.isfinite(float(text))) or not finite
+    except ValueError:
+        return False
+
+
+def _show(text: bytes) -> str:
+    shown = text.decode(errors="backslashreplace")
+    return repr(shown if len(shown) <= 40 else shown[:37] + "...")

@@ -1,0 +1,932 @@
+"""The command line, run in process: results, files left behind, and every kind of bad input."""
+
+import gzip
+import itertools
+import json
+import os
+import subprocess
+import sys
+import types
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+
+import sklearn_rank
+from sklearn_rank import PNormPushRanker
+from sklearn_rank.cli import main
+from sklearn_rank.cli._crossval import make_folds
+from sklearn_rank.cli._dataset import Dataset
+from sklearn_rank.cli._metrics import FIGURES, compute_figures, precision_at
+from sklearn_rank.cli._schema import Schema
+from sklearn_rank.datasets import make_queries
+
+KEYS = [figure.key for figure in FIGURES]
+FAST = ["--param", "n_estimators=5"]
+
+
+def loans(n=120, seed=0):
+    """Make a table with every kind of column: ids, numbers, text, booleans, missing values."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n).round(1)
+    city = rng.choice(["Oslo", "Rome", "Lima"], n).astype(object)
+    risk = age / 10 + 2.0 * (city == "Oslo") + rng.normal(size=n)
+    owner = rng.choice([True, False], n).astype(object)
+    income = rng.lognormal(10, 1, n).round()
+    income[::7], city[::11], owner[::13] = np.nan, None, None
+    return pd.DataFrame(
+        {
+            "id": [f"{i:05}x" for i in rng.permutation(n)],
+            "age": age,
+            "income": income,
+            "city": city,
+            "owner": owner,
+            "branch": rng.integers(0, 12, n),
+            "default": np.where(risk > np.median(risk), "yes", "no"),
+            "grade": np.digitize(risk, np.quantile(risk, [0.5, 0.8])),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Go to an empty folder with two tables, so that messages hold short names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    loans().to_csv("loans.csv", index=False)
+    loans(seed=1).to_csv("new.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder, capsys):
+    """Train a small model on loans.csv."""
+    run(["train", "loans.csv", "--target", "default", "--drop", "grade", "-o", "m.skops", *FAST])
+    capsys.readouterr()
+    return "m.skops"
+
+
+def run(argv):
+    assert main(argv) == 0
+
+
+def fails(argv, capsys):
+    """Run what must fail; return the one line that says why."""
+    before = sorted(Path().iterdir())
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("sklearn-rank: error: ")
+    assert captured.err.count("\n") == 1
+    assert captured.err.endswith("\n")
+    assert sorted(Path().iterdir()) == before
+    return captured.err
+
+
+def write_letor(name, queries, n_features=None):
+    rows = zip(queries.data, queries.target, queries.qid, strict=True)
+    lines = []
+    for i, (x, y, q) in enumerate(rows):
+        entries = " ".join(f"{j}:{v:.6f}" for j, v in enumerate(x[:n_features], 1))
+        lines.append(f"{y} qid:{q} {entries} # d{i}\n")
+    content = "".join(lines).encode()
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+
+# ---------------------------------------------------------------------------- the figures
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
+def test_precision_is_the_mean_over_all_orders_of_tied_rows(k):
+    relevant = np.array([True, False, False, True, False, True])
+    scores = np.array([1.0, 1.0, 2.0, 1.0, 0.0, 0.0])
+    orders = [
+        order
+        for order in itertools.permutations(range(6))
+        if (np.diff(scores[list(order)]) <= 0).all()
+    ]
+    expected = np.mean([relevant[list(order[:k])].mean() for order in orders])
+    assert precision_at(relevant, scores, k) == pytest.approx(expected, abs=1e-12)
+
+
+def test_figures_are_means_over_the_queries_that_count():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(["a", "b", "c", "alone"], [150, 12, 8, 1])
+    y = rng.integers(0, 3, len(qid)).astype(float)
+    y[qid == "c"] = 0.0  # no relevant row
+    y[qid == "alone"] = 2.0
+    scores = rng.integers(0, 9, len(qid)).astype(float)
+    shuffled = rng.permutation(len(qid))
+    codes = pd.factorize(qid[shuffled])[0]
+    figures = compute_figures(y[shuffled], scores[shuffled], codes)
+    assert list(figures) == KEYS
+    parts = [(y[qid == q], scores[qid == q]) for q in "ab"]
+    expected = {
+        "ndcg_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
+        "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
+        "precision_at_10": [precision_at(y > 0, s, 10) for y, s in parts],
+        # one percent of 150 rows is two rows, rounded up; of 12 rows it is one
+        "precision_at_1_percent": [
+            precision_at(y > 0, s, k) for (y, s), k in zip(parts, [2, 1], strict=True)
+        ],
+    }
+    for key, values in expected.items():
+        assert figures[key] == pytest.approx(np.mean(values), abs=1e-12)
+
+
+def test_figures_of_one_list():
+    y = np.array([0.0, 1, 0, 1, 0])
+    scores = np.array([0.1, 0.9, 0.9, 0.7, 0.2])
+    figures = compute_figures(y, scores, None)
+    assert figures["auc"] == pytest.approx(roc_auc_score(y, scores))
+    # Of the two positives, the first is tied with and the second below the negative at
+    # 0.9; the other two negatives are below both: ((2/2)^4 + 0 + 0) / 3.
+    assert figures["r_4"] == pytest.approx((1 / 3) ** 0.25)
+    assert figures["precision_at_1_percent"] == 0.5
+
+
+def test_figures_that_are_not_defined_are_nan():
+    assert all(np.isnan(v) for v in compute_figures(np.zeros(4), np.arange(4.0), None).values())
+    negative = compute_figures(np.array([-1.0, 1, 2]), np.arange(3.0), None)
+    assert np.isnan(negative["ndcg_at_10"])
+    assert negative["auc"] == 1.0
+
+
+# ---------------------------------------------------------------------------- compare
+
+
+def test_compare_needs_no_file(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["compare", "--cv", "2"])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    for name in ["RankBoost", "PNormPushRanker", "SmoothMarginRanker", "logistic regression"]:
+        assert name in captured.out
+    for figure in FIGURES:
+        assert figure.heading in captured.out
+    assert "breast cancer (scikit-learn): 569 rows, 30 columns, 212 rows" in captured.out
+    assert "2 folds" in captured.out
+    assert max(len(line) for line in captured.out.splitlines()) <= 80
+
+
+def test_default_rankers_are_those_of_the_package(folder, capsys):
+    run(["compare", "loans.csv", "--target", "default", "--cv", "2", "--json", "r.json"])
+    results = json.loads(Path("r.json").read_text())["results"]
+    estimators = [n for n in sklearn_rank.__all__ if isinstance(getattr(sklearn_rank, n), type)]
+    assert list(results) == [*estimators, "logistic regression"]
+
+
+def test_compare_graded_without_a_file_skips_nothing(folder, capsys):
+    argv = ["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2"]
+    run([*argv, "--json", "r.json", "--seed", "3"])
+    output = capsys.readouterr().out
+    assert "generated queries: 2400 rows, 10 columns, 60 queries, relevance from 0 to 2" in output
+    assert "on relevance > 0" in " ".join(output.split())
+    content = json.loads(Path("r.json").read_text())
+    assert (content["qid"], content["n_queries"], content["seed"]) == ("query", 60, 3)
+
+
+def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
+    argv = ["compare", "loans.csv", "--target", "default", "--qid", "branch", "--cv", "3"]
+    argv += ["--rankers", "RankBoost", "--json", "r.json"]
+    run(argv)
+    content = json.loads(Path("r.json").read_text())
+    assert content["positive"] == "yes"
+    assert content["n_queries"] == 12
+    for name in ["RankBoost", "logistic regression"]:
+        for key in [*KEYS, "fit_seconds"]:
+            summary = content["results"][name][key]
+            assert len(summary["folds"]) == 3
+            assert summary["mean"] == pytest.approx(np.mean(summary["folds"]))
+            assert summary["deviation"] == pytest.approx(np.std(summary["folds"], ddof=1))
+    run([*argv, "--force", "--n-jobs", "2"])
+    again = json.loads(Path("r.json").read_text())
+    for key in KEYS:
+        assert again["results"]["RankBoost"][key] == content["results"]["RankBoost"][key]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_plot(folder, capsys, suffix):
+    argv = ["compare", "loans.csv", "--target", "default", "--rankers", "RankBoost", "--cv", "2"]
+    run([*argv, "--plot", f"p{suffix}"])
+    start = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}[suffix]
+    assert Path(f"p{suffix}").read_bytes().startswith(start)
+
+
+def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
+    table = loans()
+    table["many"] = [f"v{i % 100}" for i in range(len(table))]
+    table.to_csv("t.csv", index=False)
+    run(["compare", "t.csv", "--target", "default", "--rankers", "RankBoost", "--cv", "2"])
+    notes = capsys.readouterr().err.splitlines()
+    assert notes == [
+        "note: column 'id' is not used: its text differs in every row, like an id",
+        "note: column 'many' has 100 values; all but the 63 most frequent are treated as one",
+    ]
+
+
+def test_a_column_named_qid_is_noted(folder, capsys):
+    loans().rename(columns={"branch": "qid"}).to_csv("t.csv", index=False)
+    argv = ["compare", "t.csv", "--target", "default", "--drop", "id", "--rankers", "RankBoost"]
+    run([*argv, "--cv", "2"])
+    assert "--qid qid would make it the query" in capsys.readouterr().err
+    run([*argv, "--cv", "2", "--qid", "qid"])
+    assert capsys.readouterr().err == ""
+
+
+def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatch):
+    seen = []
+    original = PNormPushRanker.fit
+
+    def fit(self, X, y, *, qid=None, sample_weight=None):
+        seen.append(set(qid))
+        return original(self, X, y, qid=qid, sample_weight=sample_weight)
+
+    monkeypatch.setattr(PNormPushRanker, "fit", fit)
+    argv = ["compare", "loans.csv", "--target", "grade", "--relevance", "graded", "--cv", "3"]
+    run([*argv, "--qid", "branch", "--drop", "default", "id", "--rankers", "PNormPushRanker"])
+    assert len(seen) == 3
+    left_out = [set(range(12)) - queries for queries in seen]
+    assert set.union(*left_out) == set(range(12))
+    assert sum(map(len, left_out)) == 12
+
+
+@pytest.mark.parametrize("target", ["binary", "few grades", "real"])
+@pytest.mark.parametrize("has_qid", [True, False])
+def test_folds_cover_all_rows_and_keep_queries_whole(target, has_qid):
+    rng = np.random.default_rng(0)
+    y = {
+        "binary": rng.integers(0, 2, 300),
+        "few grades": rng.integers(0, 4, 300),
+        "real": rng.normal(size=300),
+    }[target]
+    qid = rng.integers(0, 30, 300) if has_qid else None
+    schema = Schema({"a": "number"}, "y", "q" if has_qid else None, "graded", None)
+    data = Dataset(pd.DataFrame({"a": np.arange(300.0)}), y, qid, schema, "table")
+    folds = make_folds(data, 4, seed=1)
+    np.testing.assert_array_equal(np.sort(np.concatenate([f[1] for f in folds])), np.arange(300))
+    if has_qid:
+        assert all(not set(qid[train]) & set(qid[test]) for train, test in folds)
+    elif target != "real":
+        shares = [np.mean(y[test] == 0) for _, test in folds]
+        assert np.ptp(shares) < 0.02
+    again = make_folds(data, 4, seed=1)
+    for first, second in zip(folds, again, strict=True):
+        np.testing.assert_array_equal(first[1], second[1])
+    assert not all(
+        np.array_equal(f[1], g[1]) for f, g in zip(folds, make_folds(data, 4, seed=2), strict=True)
+    )
+
+
+def test_without_irrelevant_rows_there_is_no_baseline(folder, capsys):
+    table = loans()[["age", "grade", "branch"]]
+    table.assign(grade=table["grade"] + 1).to_csv("t.csv", index=False)
+    argv = ["compare", "t.csv", "--target", "grade", "--relevance", "graded", "--cv", "2"]
+    run([*argv, "--rankers", "RankBoost"])
+    captured = capsys.readouterr()
+    assert "note: no logistic regression" in captured.err
+    assert "RankBoost" in captured.out
+
+
+def test_terminal_without_unicode(folder):
+    loans()[["age", "default"]].rename(columns={"default": "été"}).to_csv("t.csv", index=False)
+    argv = [sys.executable, "-m", "sklearn_rank.cli", "compare", "t.csv", "--cv", "2"]
+    argv += ["--rankers", "RankBoost", "--target"]
+    how = {"env": {**os.environ, "PYTHONIOENCODING": "ascii"}, "capture_output": True}
+    result = subprocess.run([*argv, "été"], **how, check=True)
+    assert b"+-.0" in result.stdout
+    assert result.stderr == b""
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    Path("été.csv").write_bytes(Path("t.csv").read_bytes())
+    argv[4] = "été.csv"
+    result = subprocess.run([*argv, "été"], **how, check=False)
+    assert result.returncode == 2
+    assert result.stderr == (
+        b"sklearn-rank: error: the terminal's ascii has no '\\xe9'; try PYTHONIOENCODING=utf-8\n"
+    )
+
+
+# ---------------------------------------------------------------------------- train, rank, evaluate
+
+
+@pytest.mark.parametrize("qid", [None, "branch"])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize("ranker", ["RankBoost", "PNormPushRanker", "SmoothMarginRanker"])
+def test_train_rank_evaluate(folder, capsys, ranker, relevance, qid):
+    target = "default" if relevance == "binary" else "grade"
+    argv = ["train", "loans.csv", "--target", target, "--relevance", relevance, *FAST]
+    argv += ["--ranker", ranker, "--drop", "id", "grade" if target == "default" else "default"]
+    run([*argv, "-o", "m.skops", *(["--qid", qid] if qid else [])])
+    run(["rank", "m.skops", "new.csv", "-o", "ranked.csv"])
+    run(["evaluate", "m.skops", "new.csv", "--json", "e.json"])
+    captured = capsys.readouterr()
+    # Five rounds are too few for a positive smooth margin, which its ranker says.
+    assert all(line.startswith(f"note: {ranker}: ") for line in captured.err.splitlines())
+    assert (captured.err != "") == (ranker == "SmoothMarginRanker")
+    assert "m.skops: " in captured.out
+    figures = json.loads(Path("e.json").read_text())["results"]
+    assert list(figures) == KEYS
+
+    ranked = pd.read_csv("ranked.csv")
+    groups = ranked.groupby(qid) if qid else [(None, ranked)]
+    for _, group in groups:
+        assert (np.diff(group["score"]) <= 0).all()
+        assert list(group["rank"]) == list(range(1, len(group) + 1))
+        assert (np.diff(group.index) == 1).all()
+    y = (ranked["default"] == "yes") if relevance == "binary" else ranked["grade"]
+    codes = None if qid is None else ranked[qid].to_numpy()
+    expected = compute_figures(y.to_numpy(float), ranked["score"].to_numpy(), codes)
+    assert figures == pytest.approx(expected, abs=1e-12)
+    assert figures["auc"] > 0.55
+
+
+def test_evaluate_prints_every_figure(model, capsys):
+    run(["evaluate", model, "new.csv"])
+    output = capsys.readouterr().out
+    assert "PNormPushRanker on new.csv: 120 rows, 5 columns, 60 rows of class 'yes'" in " ".join(
+        output.split()
+    )
+    for figure in FIGURES:
+        assert f"{figure.heading} " in output
+    assert max(map(len, output.splitlines())) <= 80
+
+
+def test_params_reach_the_ranker(folder, capsys):
+    run(
+        [
+            "train",
+            "loans.csv",
+            "--target",
+            "default",
+            "-o",
+            "m.skops",
+            "--param",
+            "p=8",
+            "n_estimators=3",
+            "--param",
+            "push=top",
+        ]
+    )
+    capsys.readouterr()
+    untrusted = skops.io.get_untrusted_types(file="m.skops")
+    ranker = skops.io.load("m.skops", trusted=untrusted)["pipeline"][-1]
+    assert (ranker.p, ranker.n_estimators, ranker.push) == (8, 3, "top")
+    assert (ranker.relevance, ranker.random_state) == ("binary", 0)
+
+
+def test_ranking_keeps_the_cells_as_they_were(model, capsys):
+    table = pd.read_csv("new.csv", dtype=str, keep_default_na=False)
+    table["id"] = [f"{i:05}" for i in range(len(table))]  # 00007 is not the number 7
+    table.drop(columns=["default", "grade"]).to_csv("new.csv", index=False)
+    run(["rank", model, "new.csv", "-o", "ranked.csv"])
+    ranked = pd.read_csv("ranked.csv", dtype=str, keep_default_na=False)
+    assert list(ranked.columns) == [
+        "id",
+        "age",
+        "income",
+        "city",
+        "owner",
+        "branch",
+        "score",
+        "rank",
+    ]
+    ranked = ranked.sort_values("id").reset_index(drop=True)
+    pd.testing.assert_frame_equal(ranked[["id", "city"]], table[["id", "city"]])
+    np.testing.assert_array_equal(pd.to_numeric(ranked["income"]), pd.to_numeric(table["income"]))
+
+
+def test_rank_to_stdout_is_pure_csv(model, capsys):
+    run(["rank", model, "new.csv", "-o", "ranked.csv"])
+    capsys.readouterr()
+    run(["rank", model, "new.csv", "-o", "-"])
+    assert capsys.readouterr().out == Path("ranked.csv").read_text()
+
+
+@pytest.mark.parametrize("source", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.gz", "t.parquet"])
+@pytest.mark.parametrize("out", ["o.csv", "o.tsv", "o.csv.gz", "o.parquet"])
+def test_formats_give_the_same_scores(model, capsys, source, out):
+    table = loans(seed=1).drop(columns="id")
+    if source.endswith(".parquet"):
+        table.to_parquet(source)
+    else:
+        table.to_csv(source, index=False, sep="\t" if ".tsv" in source else ",")
+    run(["rank", model, source, "-o", out])
+    run(["rank", model, "new.csv", "-o", "reference.csv"])
+    separator = "\t" if ".tsv" in out else ","
+    ranked = pd.read_parquet(out) if out.endswith(".parquet") else pd.read_csv(out, sep=separator)
+    np.testing.assert_allclose(ranked["score"], pd.read_csv("reference.csv")["score"], rtol=1e-12)
+
+
+def test_semicolons_are_noticed(folder, capsys):
+    loans().to_csv("t.csv", index=False, sep=";")
+    run(["train", "t.csv", "--target", "default", "-o", "m.skops", *FAST])
+
+
+def test_booleans_and_text_are_known_again_in_other_spellings(folder, capsys):
+    rng = np.random.default_rng(0)
+    flag, code = rng.random(60) < 0.5, rng.choice(["1", "2", "A"], 60)
+    y = (flag ^ (rng.random(60) < 0.1)).astype(int)
+    pd.DataFrame({"flag": flag, "code": code, "y": y}).to_csv("a.csv", index=False)
+    run(["train", "a.csv", "--target", "y", "-o", "m.skops", *FAST])
+    # Here the column looks numeric, and the booleans are written in capitals.
+    pd.DataFrame({"flag": ["TRUE", "FALSE"], "code": ["1", "2"]}).to_csv("b.csv", index=False)
+    capsys.readouterr()
+    run(["rank", "m.skops", "b.csv", "-o", "-"])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.splitlines()[1].startswith("True,1,")
+
+
+def test_unknown_categories_are_noted(model, capsys):
+    table = loans(seed=1)
+    table["city"] = ["Ulm", *table["city"][1:]]
+    table.to_csv("new.csv", index=False)
+    run(["rank", model, "new.csv", "-o", "o.csv"])
+    assert capsys.readouterr().err == (
+        "note: column 'city': 1 rows hold values that training never saw\n"
+    )
+
+
+def test_one_class_against_the_rest(folder, capsys):
+    argv = ["train", "loans.csv", "--target", "grade", "--drop", "default", "id", *FAST]
+    run([*argv, "--positive", "2.0", "-o", "m.skops"])
+    run(["evaluate", "m.skops", "new.csv", "--json", "e.json"])
+    content = json.loads(Path("e.json").read_text())
+    assert content["positive"] == "2"
+    run(["rank", "m.skops", "new.csv", "-o", "o.csv"])
+    ranked = pd.read_csv("o.csv")
+    expected = roc_auc_score(ranked["grade"] == 2, ranked["score"])
+    assert content["results"]["auc"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("classes", "positive"), [((1, 2), "2"), ((False, True), "True")])
+def test_the_greater_class_is_on_top(folder, capsys, classes, positive):
+    table = loans()
+    table["default"] = np.where(table["default"] == "yes", *classes)
+    table.to_csv("t.csv", index=False)
+    run(["train", "t.csv", "--target", "default", "-o", "m.skops", *FAST])
+    assert f"rows of class '{positive}' on top" in capsys.readouterr().out
+
+
+def test_letor_files(folder, capsys):
+    queries = make_queries(n_queries=20, rows_per_query=15, n_features=5, random_state=0)
+    write_letor("train.txt.gz", queries)
+    write_letor("test.svm", queries)
+    argv = ["compare", "train.txt.gz", "--relevance", "graded", "--rankers", "RankBoost"]
+    run([*argv, "--cv", "2", "--json", "c.json"])
+    assert json.loads(Path("c.json").read_text())["n_queries"] == 20
+    run(["train", "train.txt.gz", "--relevance", "graded", "-o", "m.skops", *FAST])
+    run(["evaluate", "m.skops", "test.svm"])
+    run(["rank", "m.skops", "test.svm", "-o", "o.csv"])
+    assert capsys.readouterr().err == ""
+    ranked = pd.read_csv("o.csv")
+    assert list(ranked.columns) == (
+        ["target", "qid", "f1", "f2", "f3", "f4", "f5", "comment", "score", "rank"]
+    )
+    assert sorted(ranked["comment"]) == sorted(f"d{i}" for i in range(300))
+    assert ranked["target"].dtype.kind == "i"
+
+
+def test_letor_entries_that_are_not_written_are_zeros(folder, capsys):
+    queries = make_queries(n_queries=5, rows_per_query=10, n_features=5, random_state=0)
+    write_letor("train.txt", queries)
+    write_letor("narrow.txt", queries, n_features=3)
+    queries.data[:, 3:] = 0.0
+    write_letor("zeros.txt", queries)
+    run(["train", "train.txt", "--relevance", "graded", "-o", "m.skops", *FAST])
+    run(["rank", "m.skops", "narrow.txt", "-o", "narrow.csv"])
+    run(["rank", "m.skops", "zeros.txt", "-o", "zeros.csv"])
+    narrow, zeros = pd.read_csv("narrow.csv"), pd.read_csv("zeros.csv")
+    assert list(narrow["comment"]) == list(zeros["comment"])
+    np.testing.assert_array_equal(narrow["score"], zeros["score"])
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+COMPARE = ["compare", "loans.csv", "--target", "default"]
+TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "parts"),
+    [
+        ([], ["a command is needed: compare, train, rank, evaluate"]),
+        (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
+        (["--fast"], ["unknown option --fast", "--help, --version"]),
+        ([*COMPARE, "--folds", "3"], ["unknown option --folds of compare", "--cv", "--rankers"]),
+        (["train", "loans.csv", "more.csv", "-o", "m.skops"], ["unknown argument more.csv"]),
+        (["train", "loans.csv"], ["-o/--output"]),
+        ([*COMPARE, "--cv", "1"], ["--cv", "must be an integer >= 2, got '1'"]),
+        ([*COMPARE, "--cv", "many"], ["must be an integer >= 2, got 'many'"]),
+        ([*COMPARE, "--cv", "100"], ["--cv 100", "the rarer has 60"]),
+        ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "there are 12"]),
+        ([*COMPARE, "--n-jobs", "0"], ["must be an integer other than 0, got '0'"]),
+        ([*COMPARE, "--seed", "-1"], ["must be an integer >= 0, got '-1'"]),
+        ([*COMPARE, "--relevance", "ordinal"], ["'ordinal'", "binary", "graded"]),
+        (
+            [*COMPARE, "--rankers", "Boost"],
+            ["unknown ranker 'Boost'", "PNormPushRanker, RankBoost"],
+        ),
+        ([*COMPARE, "--json", "r.txt"], ["r.txt", "must end in .json"]),
+        ([*COMPARE, "--plot", "r.doc"], ["r.doc", "must end in .png or .pdf or .svg"]),
+        ([*COMPARE, "--json", "no/r.json"], ["there is no folder no"]),
+        ([*COMPARE, "--drop", "colour"], ["loans.csv: no column 'colour' for --drop", "age"]),
+        ([*COMPARE, "--qid", "query"], ["no column 'query' for --qid", "branch"]),
+        ([*COMPARE, "--qid", "default"], ["must name different columns"]),
+        ([*COMPARE, "--drop", "default"], ["must name different columns"]),
+        ([*COMPARE, "--positive", "maybe"], ["--positive maybe", "the classes are no, yes"]),
+        ([*COMPARE, "--relevance", "graded"], ["needs numbers", "'default' holds"]),
+        (
+            ["compare", "loans.csv", "--target", "grade"],
+            ["3 classes (0, 1, 2)", "--relevance graded", "--positive VALUE"],
+        ),
+        (
+            [
+                "compare",
+                "loans.csv",
+                "--target",
+                "grade",
+                "--relevance",
+                "graded",
+                "--positive",
+                "2",
+            ],
+            ["--positive belongs to --relevance binary"],
+        ),
+        (["compare", "loans.csv"], ["--target COL is needed", "id, age, income, city"]),
+        (
+            ["compare", "loans.csv", "--target", "label"],
+            ["loans.csv: no column 'label' for --target", "id, age, income, city, owner"],
+        ),
+        (["compare", "--target", "label"], ["--target needs DATA"]),
+        (["compare", "nowhere.csv", "--target", "y"], ["nowhere.csv: no such file"]),
+        (["compare", ".", "--target", "y"], [".: "]),
+        ([*TRAIN, "--ranker", "Boost"], ["unknown ranker 'Boost'", "SmoothMarginRanker"]),
+        ([*TRAIN, "--param", "q=3"], ["no parameter 'q'", "n_estimators", " p,"]),
+        ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
+        ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
+        ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
+        ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
+        ([*TRAIN[:-1], "loans.csv"], ["loans.csv", "must end in .skops"]),
+        (["rank", "none.skops", "loans.csv", "-o", "-"], ["none.skops: no such file"]),
+        (["rank", "none.skops", "loans.csv", "-o", "o.xlsx"], ["o.xlsx", ".csv", ".parquet"]),
+        (["rank", "loans.csv", "loans.csv", "-o", "-"], ["loans.csv: is not a model written by"]),
+    ],
+)
+def test_bad_options(folder, capsys, argv, parts):
+    message = fails(argv, capsys)
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("t.csv", "", ["t.csv: is empty"]),
+        ("t.csv", "a,y\n", ["t.csv: holds no rows"]),
+        ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv: ", "line 3"]),
+        ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["rows have more cells than the header has names"]),
+        ("t.csv", b"a,y\n\xff\xfe,0\n2,1\n", ["t.csv: is not a table in UTF-8 text"]),
+        ("t.csv", "a,y\n1,1\n2,1\n", ["one class only (1)"]),
+        ("t.csv", "a,y\n1,\n2,1\n", ["column 'y' is missing in 1 rows"]),
+        ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
+        ("t.csv", "a,y\ninf,1\n2,0\n", ["column 'a' holds infinite values", "--drop"]),
+        ("t.csv", "a,b,y\n1,2,0\n2,2,1\n", ["--cv 5", "the rarer has 1"]),
+        ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99)[:-9], ["t.csv.gz: ", "truncated"]),
+        ("t.csv.gz", b"a,y\n1,0\n2,1\n", ["t.csv.gz: ", "damaged"]),
+        ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
+        ("t.xlsx", "x", ["t.xlsx: unknown kind of file", ".csv", ".parquet", ".letor"]),
+        ("t.gz", gzip.compress(b"a,b\n1,2\n"), ["t.gz: unknown kind of file"]),
+        ("t.txt", "a,y\n1,0\n", ["t.txt: line 1 is not svmlight/LETOR"]),
+        ("t.txt", "1 qid:1 1:5\n0 qid:1 1:\n", ["t.txt, line 2: ", "got '1:'"]),
+        ("t.letor", "1 qid:1 1:5 2:1\n0 qid:1 1:3 2:1\n1 qi", ["t.letor, line 3: ", "'qi'"]),
+        ("t.txt.gz", gzip.compress(b"1 1:1\n0 1:2\n" * 99)[:-9], ["t.txt.gz, line ", "trunc"]),
+        ("t.svm", "", ["t.svm: holds no rows"]),
+        ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 classes (0, 1, 2)"]),
+    ],
+)
+def test_bad_tables(folder, capsys, name, content, parts):
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    target = [] if ".csv" not in name else ["--target", "y"]
+    message = fails(["compare", name, *target], capsys)
+    for part in parts:
+        assert part in message
+
+
+def test_no_pair_in_any_query(folder, capsys):
+    pd.DataFrame({"a": range(6), "q": [1, 1, 2, 2, 3, 3], "y": [0, 0, 1, 1, 0, 0]}).to_csv(
+        "t.csv", index=False
+    )
+    message = fails(["compare", "t.csv", "--target", "y", "--qid", "q", "--cv", "2"], capsys)
+    assert "'y' has no two different values within any query of 'q'" in message
+
+
+def test_missing_query(folder, capsys):
+    loans().assign(branch=lambda t: t["branch"].where(t["branch"] > 0)).to_csv("t.csv", index=False)
+    message = fails(["compare", "t.csv", "--target", "default", "--qid", "branch"], capsys)
+    assert "column 'branch' is missing in" in message
+
+
+def test_graded_target_must_be_finite_and_differ(folder, capsys):
+    argv = ["compare", "t.csv", "--target", "y", "--relevance", "graded"]
+    Path("t.csv").write_text("a,y\n1,inf\n2,1\n")
+    assert "column 'y' holds infinite values" in fails(argv, capsys)
+    Path("t.csv").write_text("a,y\n1,3\n2,3\n")
+    assert "'y' has no two different values: nothing to rank" in fails(argv, capsys)
+
+
+def test_wide_tables_do_not_flood_the_message(folder, capsys):
+    pd.DataFrame(np.zeros((2, 300)), columns=[f"c{i}" for i in range(300)]).to_csv(
+        "t.csv", index=False
+    )
+    message = fails(["compare", "t.csv", "--target", "y"], capsys)
+    assert "c19, ... (280 more)" in message
+    assert "c20" not in message
+
+
+def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
+    def fit(self, X, y, *, qid=None, sample_weight=None):
+        raise ValueError("this will\nnot do")
+
+    monkeypatch.setattr(PNormPushRanker, "fit", fit)
+    message = fails([*COMPARE, "--rankers", "PNormPushRanker", "--cv", "3"], capsys)
+    assert message.endswith("PNormPushRanker, fold 1: this will not do\n")
+
+
+def test_warnings_become_notes(folder, capsys, monkeypatch):
+    original = PNormPushRanker.fit
+
+    def fit(self, X, y, *, qid=None, sample_weight=None):
+        warnings.warn("slow day\nreally", UserWarning, stacklevel=2)
+        return original(self, X, y, qid=qid, sample_weight=sample_weight)
+
+    monkeypatch.setattr(PNormPushRanker, "fit", fit)
+    run([*TRAIN, "--drop", "id"])
+    assert capsys.readouterr().err == "note: PNormPushRanker: slow day\n"
+    run([*COMPARE, "--drop", "id", "--rankers", "PNormPushRanker", "--cv", "3"])
+    assert capsys.readouterr().err == "note: PNormPushRanker, 3 of 3 folds: slow day\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda t: t.drop(columns=["age", "city"]), ["lacks 2 of the columns", "age, city"]),
+        (lambda t: t.assign(age="old"), ["column 'age' must hold numbers", "it holds 'old'"]),
+        (lambda t: t.assign(age=np.inf), ["column 'age' holds infinite values"]),
+        (lambda t: t.assign(score=1), ["already has a column 'score'"]),
+    ],
+)
+def test_data_that_the_model_cannot_use(model, capsys, change, parts):
+    change(loans()).to_csv("t.csv", index=False)
+    message = fails(["rank", model, "t.csv", "-o", "o.csv"], capsys)
+    for part in ["t.csv: ", *parts]:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda t: t.drop(columns="default"), ["no column 'default' for the target", "id, age"]),
+        (lambda t: t.assign(default="no"), ["no row of column 'default' is of the class 'yes'"]),
+        (lambda t: t.assign(default="yes"), ["no two different values"]),
+    ],
+)
+def test_targets_that_evaluate_cannot_use(model, capsys, change, parts):
+    change(loans()).to_csv("t.csv", index=False)
+    message = fails(["evaluate", model, "t.csv"], capsys)
+    for part in parts:
+        assert part in message
+
+
+def test_query_column_is_needed_again(folder, capsys):
+    run([*TRAIN, "--qid", "branch"])
+    capsys.readouterr()
+    loans().drop(columns="branch").to_csv("t.csv", index=False)
+    message = fails(["rank", "out.skops", "t.csv", "-o", "-"], capsys)
+    assert "no column 'branch' for the query" in message
+
+
+@pytest.mark.parametrize("module", ["pandas", "rich.console", "matplotlib.figure", "skops.io"])
+def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
+    # None in sys.modules is how Python says that a module cannot be imported.
+    monkeypatch.setitem(sys.modules, module, None)
+    if module == "skops.io":
+        argv = [*TRAIN, *FAST]
+    else:
+        argv = [*COMPARE, "--plot", "p.png", "--cv", "2", "--rankers", "RankBoost"]
+    before = sorted(Path().iterdir())
+    assert main(argv) == 2
+    assert sorted(Path().iterdir()) == before
+    name = module.partition(".")[0]
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f'sklearn-rank: error: {name} is not installed; pip install "sklearn-rank[cli]" brings it'
+    )
+
+
+# ---------------------------------------------------------------------------- model files
+
+
+class Foreign:
+    """A type that no model holds."""
+
+
+def test_foreign_types_are_refused_by_name(folder, capsys):
+    skops.io.dump({"format": "sklearn-rank model", "pipeline": Foreign()}, "m.skops")
+    message = fails(["rank", "m.skops", "new.csv", "-o", "o.csv"], capsys)
+    assert "m.skops: refused" in message
+    assert f"{Foreign.__module__}.Foreign" in message
+
+
+def test_a_package_whose_name_only_starts_alike_is_refused(folder, capsys, monkeypatch):
+    module = types.ModuleType("sklearn_rank_extras")
+    module.Foreign = type("Foreign", (), {"__module__": "sklearn_rank_extras"})
+    monkeypatch.setitem(sys.modules, "sklearn_rank_extras", module)
+    skops.io.dump({"pipeline": module.Foreign()}, "m.skops")
+    message = fails(["evaluate", "m.skops", "new.csv"], capsys)
+    assert "sklearn_rank_extras.Foreign" in message
+
+
+def test_functions_of_trusted_packages_are_refused(folder, capsys):
+    skops.io.dump({"pipeline": np.testing.assert_equal}, "m.skops")
+    assert "assert_equal" in fails(["evaluate", "m.skops", "new.csv"], capsys)
+
+
+def test_files_that_are_not_our_models(folder, capsys):
+    argv = ["evaluate", "m.skops", "new.csv"]
+    message = "m.skops: is not a model written by sklearn-rank train"
+    Path("m.skops").write_bytes(b"not a zip file")
+    assert message in fails(argv, capsys)
+    with zipfile.ZipFile("m.skops", "w") as file:
+        file.writestr("readme.txt", "hello")
+    assert message in fails(argv, capsys)
+    with zipfile.ZipFile("m.skops", "w") as file:
+        file.writestr("schema.json", "{not json")
+    assert message in fails(argv, capsys)
+    skops.io.dump(PNormPushRanker(), "m.skops")
+    assert message in fails(argv, capsys)
+    skops.io.dump({"format": "something else"}, "m.skops")
+    assert message in fails(argv, capsys)
+
+
+def test_truncated_model(model, capsys):
+    content = Path(model).read_bytes()
+    Path(model).write_bytes(content[: len(content) // 2])
+    assert "is not a model written by" in fails(["rank", model, "new.csv", "-o", "-"], capsys)
+
+
+def test_models_of_another_format_version(folder, capsys):
+    skops.io.dump(
+        {"format": "sklearn-rank model", "format_version": 99, "version": "9.9"}, "m.skops"
+    )
+    assert "written by sklearn-rank 9.9" in fails(["evaluate", "m.skops", "new.csv"], capsys)
+
+
+# ---------------------------------------------------------------------------- files written
+
+
+def test_existing_files_are_kept_without_force(model, capsys):
+    for argv, name in [
+        ([*TRAIN[:-1], "m.skops"], "m.skops"),
+        (["rank", model, "new.csv", "-o", "kept.csv"], "kept.csv"),
+        (["evaluate", model, "new.csv", "--json", "kept.json"], "kept.json"),
+        ([*COMPARE, "--json", "kept.json"], "kept.json"),
+        ([*COMPARE, "--plot", "kept.png"], "kept.png"),
+    ]:
+        if not name.startswith("m."):
+            Path(name).write_text("keep me")
+        before = Path(name).read_bytes()
+        assert f"{name}: exists; add --force" in fails(argv, capsys)
+        assert Path(name).read_bytes() == before
+    run(["rank", model, "new.csv", "-o", "kept.csv", "--force"])
+    assert Path("kept.csv").read_text().startswith("id,age")
+
+
+def test_inputs_are_never_overwritten(model, capsys):
+    message = fails(["rank", model, "new.csv", "-o", "new.csv", "--force"], capsys)
+    assert "new.csv: is an input of this command" in message
+
+
+def test_a_file_that_appears_meanwhile_is_kept(model, capsys, monkeypatch):
+    original = pd.DataFrame.to_csv
+
+    def to_csv(self, path, **options):
+        Path("o.csv").write_text("somebody else's")
+        original(self, path, **options)
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    assert main(["rank", model, "new.csv", "-o", "o.csv"]) == 2
+    assert "o.csv: has come into being meanwhile" in capsys.readouterr().err
+    assert Path("o.csv").read_text() == "somebody else's"
+    assert not list(Path().glob(".o*"))
+
+
+def test_results_are_ordinary_files(model, capsys):
+    run(["rank", model, "new.csv", "-o", "o.csv"])
+    assert Path("o.csv").stat().st_mode == Path("new.csv").stat().st_mode
+
+
+def interrupted_write(path, *_, **__):
+    with open(path, "w") as file:
+        file.write("half")
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("command", ["train", "rank", "json", "plot"])
+def test_interrupting_leaves_no_half_written_file(model, capsys, monkeypatch, command, force):
+    argv, name = {
+        "train": ([*TRAIN[:-1], "o.skops", *FAST], "o.skops"),
+        "rank": (["rank", model, "new.csv", "-o", "o.csv"], "o.csv"),
+        "json": (["evaluate", model, "new.csv", "--json", "o.json"], "o.json"),
+        "plot": ([*COMPARE, "--cv", "2", "--rankers", "RankBoost", "--plot", "o.png"], "o.png"),
+    }[command]
+    if force:
+        Path(name).write_text("the old one")
+        argv = [*argv, "--force"]
+    before = sorted(Path().iterdir())
+
+    with monkeypatch.context() as patch:
+        patch.setattr("skops.io.dump", lambda _, path, **__: interrupted_write(path))
+        patch.setattr(pd.DataFrame, "to_csv", lambda _, path, **__: interrupted_write(path))
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda _, p: interrupted_write(p))
+        patch.setattr(Path, "write_text", lambda p, *_, **__: interrupted_write(p))
+        assert main(argv) == 130
+    assert capsys.readouterr().err.endswith("interrupted; no file was left half-written\n")
+    assert sorted(Path().iterdir()) == before
+    if force:
+        assert Path(name).read_text() == "the old one"
+
+
+def test_full_disk_is_one_line(model, capsys, monkeypatch):
+    def to_csv(self, path, **options):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    assert "No space left on device" in fails(["rank", model, "new.csv", "-o", "o.csv"], capsys)
+
+
+# ---------------------------------------------------------------------------- the program
+
+
+@pytest.mark.parametrize("command", [[], ["compare"], ["train"], ["rank"], ["evaluate"]])
+def test_help_fits_the_terminal(folder, capsys, command):
+    assert main([*command, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("usage: sklearn-rank")
+    assert max(map(len, lines)) <= 80
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
+    run([*COMPARE, "--cv", "2", "--rankers", "RankBoost", "--drop", "id"])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run([*COMPARE, "--cv", "2", "--rankers", "RankBoost", "--drop", "id"])
+    captured = capsys.readouterr()
+    assert "cross-validating" in captured.err
+    assert "cross-validating" not in captured.out
+
+
+def test_as_a_program(folder):
+    result = subprocess.run(
+        [sys.executable, "-m", "sklearn_rank.cli", *COMPARE, "--cv", "2"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == 0
+    assert "PNormPushRanker" in result.stdout
+    assert result.stderr == (
+        "note: column 'id' is not used: its text differs in every row, like an id\n"
+    )
+
+
+def test_importing_needs_no_extra():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['pandas', 'matplotlib', 'skops']));"
+        "import sklearn_rank.cli; sys.exit(sklearn_rank.cli.main(['compare', '--help']))"
+    )
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.startswith("usage: sklearn-rank compare")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE convention")
+def test_a_reader_that_leaves_early(model):
+    loans(n=20_000).drop(columns="id").to_csv("big.csv", index=False)
+    command = [sys.executable, "-m", "sklearn_rank.cli", "rank", model, "big.csv", "-o", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

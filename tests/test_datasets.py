@@ -1,0 +1,220 @@
+"""Reading svmlight/LETOR files, faults included, and generating queries."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from sklearn_rank.datasets import load_letor, make_queries
+
+LETOR = (
+    b"# a heading\n"
+    b"2 qid:7 1:0.5 2:1 3:0 #docid = a\n"
+    b"\n"
+    b"0 qid:7 1:0.25 2:0 3:0 # docid = b\r\n"
+    b"1 qid:3 1:1e-3 2:nan 3:-4\n"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="data.txt"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["data.txt", "data.txt.gz", "no_suffix"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_reads_letor_whatever_its_name(write, name, packed):
+    queries = load_letor(write(gzip.compress(LETOR) if packed else LETOR, name))
+    assert isinstance(queries.data, np.ndarray)
+    np.testing.assert_array_equal(queries.data, [[0.5, 1, 0], [0.25, 0, 0], [1e-3, np.nan, -4]])
+    np.testing.assert_array_equal(queries.target, [2, 0, 1])
+    np.testing.assert_array_equal(queries.qid, [7, 7, 3])
+    assert "comments" not in queries
+
+
+def test_comments(write):
+    queries = load_letor(write(LETOR), return_comments=True)
+    assert queries.comments == ["docid = a", "docid = b", ""]
+
+
+def test_no_qid(write):
+    assert load_letor(write(b"1 1:0.5\n0 1:2\n")).qid is None
+
+
+def test_mostly_empty_files_stay_sparse(write):
+    queries = load_letor(write(b"1 1:0.5\n0 7:2\n1\n"))
+    assert sparse.issparse(queries.data)
+    assert queries.data.format == "csr"
+    np.testing.assert_array_equal(queries.data.toarray(), [[0.5] + [0] * 6, [0] * 6 + [2], [0] * 7])
+
+
+def test_written_zeros_count_as_entries(write):
+    assert isinstance(load_letor(write(b"1 1:0 2:0 3:5\n0 1:0 2:0 3:0\n")).data, np.ndarray)
+
+
+def test_index_zero_means_counting_from_zero(write):
+    np.testing.assert_array_equal(
+        load_letor(write(b"1 0:5 1:6\n0 0:7 1:8\n")).data, [[5, 6], [7, 8]]
+    )
+
+
+def test_n_features(write):
+    path = write(LETOR)
+    wide = load_letor(path, n_features=5).data
+    np.testing.assert_array_equal(wide[:, :3], load_letor(path).data)
+    np.testing.assert_array_equal(wide[:, 3:], 0)
+    with pytest.raises(ValueError, match=r"data\.txt: has 3 features, more than n_features=2"):
+        load_letor(path, n_features=2)
+
+
+def test_round_trip_through_scikit_learns_writer(tmp_path):
+    queries = make_queries(n_queries=5, rows_per_query=7, random_state=0)
+    file = io.BytesIO()
+    dump_svmlight_file(queries.data, queries.target, file, query_id=queries.qid, zero_based=False)
+    path = tmp_path / "q.txt"
+    path.write_bytes(file.getvalue())
+    read = load_letor(path)
+    np.testing.assert_allclose(read.data, queries.data, rtol=1e-12)
+    np.testing.assert_array_equal(read.target, queries.target)
+    np.testing.assert_array_equal(read.qid, queries.qid)
+
+
+@pytest.mark.parametrize(
+    ("bad_line", "reason"),
+    [
+        (b"1 qid:1 1:0.5 2:", "must read index:value, got '2:'"),
+        (b"1 qid:1 1:0.5 2", "must read index:value, got '2'"),
+        (b"1 qid:1 1:0.5 2:1e", "must read index:value, got '2:1e'"),
+        (b"1 qid:1 1:0.5 2:1:3", "must read index:value, got '2:1:3'"),
+        (b"1 qid:1 -1:0.5", "must read index:value, got '-1:0.5'"),
+        (b"1 qid:1 2:0.5 1:3", "indices must grow along the line, got '1:3' after 2"),
+        (b"1 qid:1 2:0.5 2:3", "indices must grow along the line, got '2:3' after 2"),
+        (b"1 qid:1 99999999999:3", "index must be less than 2**31"),
+        (b"1 qid: 1:1", "qid must be an integer of at most 64 bits, got 'qid:'"),
+        (b"1 qid:x 1:1", "qid must be an integer of at most 64 bits, got 'qid:x'"),
+        (b"1 qid:1.5 1:1", "qid must be an integer"),
+        (b"1 qid:99999999999999999999 1:1", "qid must be an integer of at most 64 bits"),
+        (b"1 1:1", "has no qid, unlike the lines above"),
+        (b"1 qi", "must read index:value, got 'qi'"),
+        (b"a qid:1 1:1", "relevance must be a finite number, got 'a'"),
+        (b"nan qid:1 1:1", "relevance must be a finite number, got 'nan'"),
+        (b"1,qid:1,1:1", "relevance must be a finite number, got '1,qid:1,1:1'"),
+        (b"\xff\xfe qid:1 1:1", r"relevance must be a finite number, got '\\xff\\xfe'"),
+        (b"x" * 100, "got '" + "x" * 37 + "...'"),
+    ],
+)
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n1 qid:1 1:1\n"])
+def test_malformed_line_is_named(write, bad_line, reason, end):
+    path = write(b"# heading\n0 qid:1 1:1 2:2\n\n" + bad_line + end)
+    with pytest.raises(ValueError) as caught:
+        load_letor(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}, line 4: ")
+    assert reason in message
+    assert "\n" not in message
+
+
+def test_qid_on_some_lines_only(write):
+    with pytest.raises(ValueError, match=r"data\.txt, line 2: has a qid, unlike the lines above"):
+        load_letor(write(b"1 1:1\n0 qid:1 1:2\n"))
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"# only a comment\n"])
+def test_no_rows(write, content):
+    with pytest.raises(ValueError, match=r"data\.txt: holds no rows"):
+        load_letor(write(content))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_letor(tmp_path / "nowhere.txt")
+
+
+def test_file_cut_between_two_entries(write):
+    with pytest.raises(ValueError, match=r"line 3: the file ends inside this row: it has 2 ent"):
+        load_letor(write(b"1 qid:1 1:1 2:2 3:3\n0 qid:1 1:1 2:2 3:3\n1 qid:1 1:1 2:2"))
+
+
+def test_short_last_row_is_fine_where_rows_differ_or_the_line_ends(write):
+    assert load_letor(write(b"1 1:1 2:2\n0 1:1\n1 2:2")).data.shape == (3, 2)
+    assert load_letor(write(b"1 1:1 2:2\n0 1:1 2:2\n1 1:1\n")).data.shape == (3, 2)
+
+
+@pytest.mark.parametrize("kept", [3, 12, 60, -5])
+def test_truncated_gzip(write, kept):
+    rows = [b"%d qid:%d 1:%d 2:%d\n" % (i % 2, i // 7, i * i, i % 13) for i in range(200)]
+    path = write(gzip.compress(b"".join(rows))[:kept], "data.txt.gz")
+    with pytest.raises(ValueError, match=r"data\.txt\.gz, line \d+: the gzip data is trunc"):
+        load_letor(path)
+
+
+def test_damaged_gzip(write):
+    packed = bytearray(gzip.compress(LETOR * 50))
+    packed[len(packed) // 2] ^= 0xFF
+    with pytest.raises(ValueError, match=r"line \d+"):
+        load_letor(write(bytes(packed), "data.txt.gz"))
+
+
+@given(cut=st.integers(1, len(LETOR) - 1), flip=st.integers(0, 255), place=st.integers(0, 10**6))
+def test_any_damage_gives_rows_or_a_named_line(tmp_path_factory, cut, flip, place):
+    damaged = bytearray(LETOR[:cut])
+    damaged[place % cut] ^= flip
+    path = tmp_path_factory.mktemp("letor") / "data.txt"
+    path.write_bytes(bytes(damaged))
+    try:
+        queries = load_letor(path)
+    except ValueError as error:
+        assert str(error).startswith(str(path))
+        assert "line" in str(error) or "holds no rows" in str(error)
+    else:
+        assert len(queries.target) == queries.data.shape[0] >= 1
+        assert queries.qid is None or len(queries.qid) == len(queries.target)
+
+
+def test_make_queries_shapes_and_grades():
+    queries = make_queries(
+        n_queries=50, rows_per_query=20, n_features=4, n_grades=4, random_state=3
+    )
+    assert queries.data.shape == (1000, 4)
+    np.testing.assert_array_equal(queries.qid, np.repeat(np.arange(50), 20))
+    np.testing.assert_array_equal(np.bincount(queries.target), [500, 250, 125, 125])
+
+
+def test_make_queries_is_reproducible():
+    first, second = make_queries(random_state=5), make_queries(random_state=5)
+    np.testing.assert_array_equal(first.data, second.data)
+    np.testing.assert_array_equal(first.target, second.target)
+    assert not np.array_equal(first.data, make_queries(random_state=6).data)
+
+
+def test_make_queries_compare_inside_a_query():
+    queries = make_queries(n_queries=100, random_state=0)
+    x, y = queries.data[:, 0], queries.target
+    centres = np.bincount(queries.qid, weights=x)[queries.qid] / 25
+    inside = np.corrcoef(x - centres, y)[0, 1]
+    assert inside > 0.2
+    assert abs(np.corrcoef(centres, y)[0, 1]) < 0.1 < inside
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "least"),
+    [
+        ("n_queries", 0, 1),
+        ("rows_per_query", 2.5, 1),
+        ("n_features", 1, 2),
+        ("n_grades", True, 2),
+    ],
+)
+def test_make_queries_refuses(name, value, least):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter .* int in \[{least}, inf\)"):
+        make_queries(**{name: value})

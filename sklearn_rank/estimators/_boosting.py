@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -117,7 +118,7 @@ class Problem:
         """The e of the closed-form step: half a pair of unit weight."""
         return 1.0 / (2.0 * self.preferences.total_pair_weight)
 
-    @property
+    @cached_property
     def log_scale(self) -> float:
         """Logarithm of the factor that makes every pair weight at least one."""
         log_weight = self.preferences.log_weight

@@ -12,6 +12,7 @@ a direction. ``PUSHES`` collects them by the name users pass as ``push``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -22,7 +23,7 @@ from sklearn_rank.preferences import Preferences
 Parts = tuple[Floats, Floats]
 
 
-def _log(values: Floats) -> Floats:
+def _log(values: Any) -> Floats:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))
 
@@ -111,7 +112,7 @@ class SidePush:
                 i, o = bipartite if self.side == "top" else bipartite[::-1]
                 return float(one[i] * other[o])
             pairs = outer + _log(other) + self._inner_scan(inner + _log(one))
-            return float(np.exp(log_sum_exp(pairs) - value))
+            return float(np.exp(min(log_sum_exp(pairs) - value, 0.0)))
 
         above_only, below_only = share(1, 0), share(0, 1)
         if self.side == "bottom":
@@ -191,7 +192,8 @@ class SidePush:
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
         pulled = self._outer_scan(outer + (self.p - 1) * finite)
-        inner_mass = np.exp(inner + pulled - log_risk)
+        # Shares of one: at huge scores rounding must not carry them above it.
+        inner_mass = np.exp(np.minimum(inner + pulled - log_risk, 0.0))
         return log_risk / self.p, inner_mass, np.exp(log_terms - log_risk)
 
     def _log_inner(self, scores: Floats) -> Floats:
@@ -296,7 +298,9 @@ class InformationRetrievalPush(_RowwiseLine):
         # A segment with nothing below pulls nothing: avoid -inf - (-inf).
         pull -= np.where(np.isfinite(below), below, 0.0)
         pull = rows.scan_above(np.logaddexp, pull, -np.inf)
-        masses -= share * rows.spread(np.exp(pull + segment))
+        # No segment is pushed more than all rows are pulled, whatever rounding says.
+        push = np.exp(np.minimum(pull + segment, _log(masses.sum())))
+        masses -= share * rows.spread(push)
         return value, masses
 
 

@@ -10,6 +10,12 @@ from scipy.optimize import OptimizeResult, minimize
 
 from sklearn_rank._protocols import Floats
 
+_NO_LOWER_POINT, _FLAT = 2, 1e-6
+"""SciPy's status of a line search without result; slope, relative to the first, of a minimum."""
+
+_RUNAWAY = -1e8
+"""An objective this low has no minimum: stop before its scores overflow."""
+
 Objective = Callable[[Floats], tuple[float, Floats]]
 
 
@@ -22,10 +28,10 @@ class Minimum:
     x : ndarray
         The coefficients.
     values : list of float
-        The objective after each iteration.
+        The objective after each iteration, at least one value.
     credit : ndarray
-        Decrease of the objective along each coordinate: the path integral of minus the
-        gradient, by the trapezoidal rule over iterations.
+        Decrease of the objective credited to each coordinate: that of an iteration is
+        divided as the path integral of minus the gradient, by the trapezoidal rule.
     converged : bool
         Whether `tol` was reached.
     message : str
@@ -54,26 +60,32 @@ def minimise(
     """
     values: list[float] = []
     credit = np.zeros_like(start)
-    x, gradient = start.copy(), objective(start)[1]
+    x = start.copy()
+    value, gradient = objective(start)
+    steepest = float(np.max(np.abs(gradient)))
     latest: dict[bytes, Floats] = {}
 
     def evaluate(point: Floats) -> tuple[float, Floats]:
-        value, slope = objective(point)
+        found, slope = objective(point)
         latest.clear()
         latest[point.tobytes()] = slope
-        return value, slope
+        return found, slope
 
     def note(intermediate_result: OptimizeResult) -> None:
-        nonlocal x, gradient
+        nonlocal x, gradient, value
         new = intermediate_result.x.copy()
         slope = latest.get(new.tobytes())
         if slope is None:  # the accepted point was not the last one tried
             slope = objective(new)[1]
-        credit[:] -= (gradient + slope) / 2 * (new - x)
-        x, gradient = new, slope
+        share = -(gradient + slope) / 2 * (new - x)
         values.append(float(intermediate_result.fun))
+        if share.sum() > 0:
+            credit[:] += share * ((value - values[-1]) / share.sum())
+        x, gradient, value = new, slope, values[-1]
         if on_iterate is not None:
             on_iterate(new)
+        if values[-1] < _RUNAWAY:
+            raise StopIteration
 
     result = minimize(
         evaluate,
@@ -89,4 +101,9 @@ def minimise(
             "maxcor": 20,
         },
     )
-    return Minimum(result.x, values, credit, result.status == 0, str(result.message))
+    if not values:  # the start was the minimum
+        values.append(float(result.fun))
+    # A line search that finds nothing lower at a flat point has met rounding, not failed.
+    is_flat = np.max(np.abs(result.jac)) <= _FLAT * max(1.0, steepest)
+    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and bool(is_flat))
+    return Minimum(result.x, values, credit, converged, str(result.message))

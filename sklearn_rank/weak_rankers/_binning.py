@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
@@ -10,36 +13,55 @@ _CELLS = 4096
 """Cells of a lookup table: small enough for the first-level cache."""
 
 
-def weighted_thresholds(values: Floats, weight: Floats, max_bins: int) -> Floats:
-    """Return increasing thresholds t, for weak rankers ``1[x > t]``.
+@dataclass(frozen=True, eq=False)
+class SortedValues:
+    """Values of one feature in order, none missing, with their weights.
 
-    All distinct values but the largest when there are at most `max_bins`, else weighted
-    quantiles by the inverted distribution function. Only observed values are
-    thresholds, so that a monotone map of a feature changes no model.
-
-    Parameters
+    Attributes
     ----------
     values : ndarray of shape (n,)
-        Values of one feature, none missing.
-    weight : ndarray of shape (n,)
-        Their multiplicities.
-    max_bins : int
-        Largest number of bins.
+        Increasing.
+    weight : ndarray of shape (n,) or None
+        Multiplicities in the same order; None when all are equal.
     """
-    by_value = np.argsort(values) if np.ptp(weight) > 0 else None
-    ordered = np.sort(values) if by_value is None else values[by_value]
-    first = np.flatnonzero(np.diff(ordered, prepend=np.nan) != 0)
-    if len(first) <= max_bins:
-        return ordered[first[:-1]]
-    share = np.arange(1, max_bins) / max_bins
-    # A hair less than asked for: sums of weights round differently from counts.
-    if by_value is None:
-        place = np.ceil(share * len(ordered) * (1 - 1e-12)).astype(np.intp) - 1
-    else:
-        cumulative = np.cumsum(weight[by_value])
-        place = np.searchsorted(cumulative, share * cumulative[-1] * (1 - 1e-12))
-    quantiles = np.unique(ordered[place])
-    return quantiles[quantiles < ordered[-1]]
+
+    values: Floats
+    weight: Floats | None
+
+    @classmethod
+    def of(cls, x: Floats, weight: Floats) -> SortedValues:
+        """Sort a feature, leaving missing values out."""
+        missing = np.isnan(x)
+        if missing.any():
+            x, weight = x[~missing], weight[~missing]
+        if np.all(weight == weight[:1]):
+            return cls(np.sort(x), None)
+        order = np.argsort(x)
+        return cls(x[order], weight[order])
+
+    @cached_property
+    def distinct(self) -> Floats:
+        """Distinct values, increasing."""
+        return self.values[np.diff(self.values, prepend=np.nan) != 0]
+
+    def thresholds(self, max_bins: int) -> Floats:
+        """Return increasing thresholds t, for weak rankers ``1[x > t]``.
+
+        All distinct values but the largest when there are at most `max_bins`, else
+        weighted quantiles by the inverted distribution function. Only observed values
+        are thresholds, so that a monotone map of a feature changes no model.
+        """
+        if len(self.distinct) <= max_bins:
+            return self.distinct[:-1]
+        # A hair less than asked for: sums of weights round differently from counts.
+        share = np.arange(1, max_bins) / max_bins * (1 - 1e-12)
+        if self.weight is None:
+            place = np.ceil(share * len(self.values)).astype(np.intp) - 1
+        else:
+            cumulative = np.cumsum(self.weight)
+            place = np.searchsorted(cumulative, share * cumulative[-1])
+        quantiles = np.unique(self.values[place])
+        return quantiles[quantiles < self.values[-1]]
 
 
 class Digitizer:

@@ -9,12 +9,12 @@ import numpy as np
 
 from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowMasses, Values
-from sklearn_rank.weak_rankers._binning import Digitizer, weighted_thresholds
+from sklearn_rank.weak_rankers._binning import Digitizer, SortedValues
 from sklearn_rank.weak_rankers._histogram import BinnedRows
 from sklearn_rank.weak_rankers._ties import first_largest
 
 _CHUNK = 65_536
-_SAMPLE = 200_000
+_SAMPLE = 100_000
 """Rows from which thresholds are taken when there are more."""
 
 
@@ -145,13 +145,12 @@ class StumpFamily:
             has_missing = np.isnan(X.sum(axis=0))
 
         def one_feature(j: int) -> Floats:
-            x, w = _observed(columns[j], sample_weight)
-            if is_sampled and len(np.unique(x)) <= max_bins:
-                x, w = _observed(X[order, j], weight)  # no rare value is overlooked
-            if len(x) == 0:
-                return x
-            thresholds = weighted_thresholds(x, w, max_bins)
-            return np.append(thresholds, x.max()) if has_missing[j] else thresholds
+            observed = SortedValues.of(columns[j], sample_weight)
+            if is_sampled and len(observed.distinct) <= max_bins:
+                observed = SortedValues.of(X[order, j], weight)  # no rare value is missed
+            thresholds = observed.thresholds(max_bins)
+            # Above the largest value only missing rows are left.
+            return np.append(thresholds, observed.values[-1:]) if has_missing[j] else thresholds
 
         return self._crew.map(one_feature, X.shape[1]), has_missing
 
@@ -190,12 +189,6 @@ class StumpFamily:
         return int(feature), h
 
 
-def _observed(x: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Leave missing values out."""
-    missing = np.isnan(x)
-    return (x[~missing], weight[~missing]) if missing.any() else (x, weight)
-
-
 @dataclass(frozen=True, eq=False)
 class StumpRules:
     """Threshold weak rankers, ready to be applied to new rows.
@@ -222,7 +215,7 @@ class StumpRules:
 
         def score(number: int) -> None:
             rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            columns = _columns(X[:, used] if len(used) < X.shape[1] else X, rows)
+            columns = np.ascontiguousarray(X[rows].T[used])
             for x, (digitizer, table) in zip(columns, tables, strict=True):
                 out[rows] += table.take(digitizer(x, len(table) - 1))
 

@@ -1,0 +1,214 @@
+"""solver="lbfgs": certificates at the optimum, p = inf, and what can't converge."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import LinearConstraint, minimize
+from sklearn.exceptions import ConvergenceWarning
+from strategies import problems
+
+from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank._validation import check_qid
+from sklearn_rank.estimators._all_at_once import fit_at_once
+from sklearn_rank.objectives import PUSHES
+from sklearn_rank.preferences import Preferences
+from sklearn_rank.weak_rankers import FeatureFamily
+
+
+def noisy_data(n_rows=30, n_features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_features))
+    return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(n_rows) > 0).astype(int)
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
+@pytest.mark.parametrize("p", [1, 4, 64])
+@settings(max_examples=15)
+@given(problem=problems(spread=1.0))
+def test_gradient_vanishes_at_the_optimum(push, p, problem):
+    """Certificate: alpha * coefficient equals the edge of every feature."""
+    alpha = 0.3
+    ranker = PNormPushRanker(
+        p=p,
+        push=push,
+        solver="lbfgs",
+        alpha=alpha,
+        weak_ranker="feature",
+        n_estimators=5000,
+        tol=1e-14,
+        relevance="graded",
+    )
+    ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+    f = ranker.predict(problem.X)
+    masses = oracles.row_masses(f, problem.y, problem.qid, problem.w, p, push)
+    scale = 1 + np.abs(problem.X).max() * np.abs(masses).sum()
+    np.testing.assert_allclose(problem.X.T @ masses, alpha * ranker.coef_, atol=2e-5 * scale)
+    expected = oracles.log_push(f, problem.y, problem.qid, problem.w, p, push)
+    expected += alpha / 2 * ranker.coef_ @ ranker.coef_
+    assert ranker.objective_curve_[-1] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
+def test_boosting_approaches_the_same_minimum(weak_ranker):
+    """Without ridge on data that can't be separated, both solvers minimise one function."""
+    X, y = noisy_data(60, 2)
+    X = np.round(X)
+    options = {"p": 2, "weak_ranker": weak_ranker, "tol": 1e-14}
+    together = PNormPushRanker(solver="lbfgs", n_estimators=3000, **options).fit(X, y)
+    rounds = PNormPushRanker(n_estimators=20_000, **options).fit(X, y)
+    assert rounds.objective_curve_[-1] == pytest.approx(together.objective_curve_[-1], abs=1e-3)
+    assert together.objective_curve_[-1] <= rounds.objective_curve_[-1] + 1e-7
+
+
+def largest_height(X, y, w, alpha):
+    """min over coefficients of J_inf by a general convex solver, in epigraph form."""
+    d, above, below = X.shape[1], X[y == 1], X[y == 0]
+    w_above = w[y == 1]
+
+    def value(z):
+        c, t = z[:d], z[d]
+        return np.log(w_above @ np.exp(-(above @ c))) + t + alpha / 2 * c @ c
+
+    def gradient(z):
+        mass = w_above * np.exp(-(above @ z[:d]))
+        return np.append(-(mass @ above) / mass.sum() + alpha * z[:d], 1.0)
+
+    # t is at least every score below.
+    rows = LinearConstraint(np.column_stack([-below, np.ones(len(below))]), 0, np.inf)
+    start = np.append(np.zeros(d), 1.0)
+    result = minimize(
+        value,
+        start,
+        jac=gradient,
+        constraints=rows,
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-12},
+    )
+    assert result.success
+    return result.fun
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("alpha", [1e-3, 0.1])
+def test_infinite_p_reaches_the_convex_solver(seed, alpha):
+    X, y = noisy_data(seed=seed)
+    w = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
+    options = {"solver": "lbfgs", "alpha": alpha, "weak_ranker": "feature", "n_estimators": 500}
+    ranker = PNormPushRanker(p=np.inf, **options).fit(X, y, sample_weight=w)
+    best = largest_height(X, y, w, alpha)
+    value = ranker.objective_curve_[-1]
+    scores = X @ ranker.coef_
+    penalty = alpha / 2 * ranker.coef_ @ ranker.coef_
+    assert value == pytest.approx(oracles.log_push(scores, y, None, w, np.inf) + penalty, rel=1e-9)
+    assert best - 1e-6 <= value <= best + 1e-3
+    at_64 = PNormPushRanker(p=64, **options).fit(X, y, sample_weight=w)
+    penalty = alpha / 2 * at_64.coef_ @ at_64.coef_
+    assert value <= oracles.log_push(X @ at_64.coef_, y, None, w, np.inf) + penalty + 1e-12
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("push", ["top", "bottom"])
+def test_infinite_p_of_stumps_is_never_above_p_64(push):
+    X, y = noisy_data(40, 3)
+    options = {"solver": "lbfgs", "alpha": 0.01, "push": push, "n_estimators": 300}
+    limit = PNormPushRanker(p=np.inf, **options).fit(X, y)
+    finite = PNormPushRanker(p=64, **options).fit(X, y)
+
+    def height(ranker):
+        f = ranker.decision_function(X)
+        penalty = 0.005 * ranker.estimator_weights_ @ ranker.estimator_weights_
+        return oracles.log_push(f, y, p=np.inf, push=push) + penalty
+
+    assert height(limit) == pytest.approx(limit.objective_curve_[-1], abs=1e-9)
+    assert height(limit) <= height(finite) + 1e-9
+    assert np.all(np.diff(limit.objective_curve_) <= 0)
+
+
+def test_separable_data_without_ridge_warn():
+    X, y = np.arange(10.0)[:, None], np.arange(10) > 4
+    with pytest.warns(ConvergenceWarning, match="alpha > 0"):
+        ranker = PNormPushRanker(solver="lbfgs").fit(X, y)
+    assert np.isfinite(ranker.decision_function(X)).all()
+    assert ranker.score(X, y) == 1.0
+
+
+def test_warm_start_goes_on():
+    X, y = noisy_data(50, 4)
+    ranker = PNormPushRanker(solver="lbfgs", alpha=0.01, n_estimators=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        first = ranker.fit(X, y).objective_curve_.copy()
+    ranker.set_params(n_estimators=400).fit(X, y)
+    np.testing.assert_array_equal(ranker.objective_curve_[:3], first)
+    cold = PNormPushRanker(solver="lbfgs", alpha=0.01, n_estimators=400).fit(X, y)
+    assert ranker.objective_curve_[-1] == pytest.approx(cold.objective_curve_[-1], abs=1e-6)
+    assert ranker.n_iter_ == len(ranker.objective_curve_) <= 400
+
+
+def test_credits_of_the_features_add_up_to_the_decrease():
+    """Feature importances are a path integral of the gradient."""
+    X, y = noisy_data(50, 4)
+    preferences = Preferences.from_labels(y == 1, None, np.ones(50))
+    family = FeatureFamily(X, preferences.order)
+    minimum = fit_at_once(
+        PUSHES["top"](preferences, 4.0, 1.0),
+        family,
+        np.zeros(4),
+        alpha=0.1,
+        max_iter=200,
+        tol=1e-12,
+    )
+    start = oracles.log_push(np.zeros(50), y, p=4)
+    assert minimum.credit.sum() == pytest.approx(start - minimum.values[-1], rel=1e-9)
+    ranker = PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=200, weak_ranker="feature")
+    importances = ranker.fit(X, y).feature_importances_
+    np.testing.assert_allclose(importances, minimum.credit / minimum.credit.sum(), atol=1e-3)
+
+
+def test_stump_family_is_a_linear_operator():
+    """H.T @ masses and H @ coefficients, against the columns one by one."""
+    from sklearn_rank._parallel import Crew
+    from sklearn_rank._protocols import Candidate
+    from sklearn_rank.weak_rankers import StumpFamily
+
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 5, (40, 3)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:, 1] = np.nan_to_num(X[:, 1])
+    order = rng.permutation(40)
+    family = StumpFamily(X, order, np.ones(40), max_bins=8, rng=rng, crew=Crew(1))
+    masses, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
+    columns = np.array(
+        [
+            family.values(Candidate(j, 0.0)) if family._is_valid.ravel()[j] else np.zeros(40)
+            for j in range(family.n_coordinates)
+        ]
+    ).T
+    coefficients[~family._is_valid.ravel()] = 0
+    np.testing.assert_allclose(family.edges(masses), columns.T @ masses, atol=1e-12)
+    np.testing.assert_allclose(family.scores(coefficients), columns @ coefficients, atol=1e-12)
+    used = np.flatnonzero(coefficients)
+    scores = family.rules(used).scores(X, coefficients[used], Crew(1))
+    np.testing.assert_allclose(scores[order], columns @ coefficients, atol=1e-12)
+
+
+def test_objectives_know_no_features():
+    """The same objective serves a family written by the user."""
+    X, y = noisy_data()
+    preferences = Preferences.from_labels(y.astype(float), check_qid(y * 0, 30), np.ones(30))
+    family = FeatureFamily(X, preferences.order)
+    value, masses = PUSHES["top"](preferences, 2.0, 1.0).value_and_masses(family.scores(np.ones(3)))
+    assert value == pytest.approx(oracles.log_push(X.sum(axis=1), y, p=2))
+    np.testing.assert_allclose(
+        family.edges(masses), X.T @ oracles.row_masses(X.sum(axis=1), y, p=2), atol=1e-12
+    )
+
+
+def test_p_1_of_either_side_is_rankboost():
+    X, y = noisy_data(50, 3)
+    curves = [
+        PNormPushRanker(p=1, push=push).fit(X, y).objective_curve_ for push in ("top", "bottom")
+    ]
+    curves.append(RankBoost().fit(X, y).objective_curve_)
+    np.testing.assert_allclose(curves[0], curves[2], rtol=1e-10)
+    np.testing.assert_allclose(curves[1], curves[2], rtol=1e-10)

@@ -153,6 +153,9 @@ def check_weight(sample_weight: Any, n_samples: int) -> Floats:
 
 def check_qid(qid: Any, n_samples: int) -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
+    if not hasattr(qid, "dtype") and len({type(one) for one in qid}) > 1:
+        # NumPy would make strings of mixed ids, and of what is missing among strings.
+        qid = np.array(list(qid), dtype=object)
     ids = column_or_1d(qid)
     if len(ids) != n_samples:
         raise ValueError(
@@ -184,7 +187,7 @@ def _is_missing(value: Any) -> bool:
 def check_relevance(y: Any, name: str = "y") -> Floats:
     """Return graded relevance as floats; strings and missing values are refused."""
     relevance = column_or_1d(y)
-    if relevance.dtype.kind == "O":
+    if relevance.dtype.kind == "O" and not any(isinstance(one, str) for one in relevance):
         try:
             relevance = relevance.astype(np.float64)
         except (TypeError, ValueError) as error:

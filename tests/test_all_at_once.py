@@ -176,7 +176,7 @@ def test_stump_family_is_a_linear_operator():
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 1] = np.nan_to_num(X[:, 1])
     order = rng.permutation(40)
-    family = StumpFamily(X, order, np.ones(40), max_bins=8, rng=rng, crew=Crew(1))
+    family = StumpFamily(X, order, np.ones(40), max_bins=8, seed=3, crew=Crew(1))
     masses, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
     columns = np.array(
         [

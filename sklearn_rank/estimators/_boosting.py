@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_rank._parallel import Crew
-from sklearn_rank._protocols import Descent, Floats, Gain, Mask, Values
+from sklearn_rank._protocols import Descent, Floats, Gain, Values
 from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
 from sklearn_rank.estimators._early_stopping import (
@@ -23,110 +21,26 @@ from sklearn_rank.estimators._early_stopping import (
     rows_in_pairs,
     split_validation,
 )
+from sklearn_rank.estimators._fitting import (
+    History,
+    Problem,
+    describe,
+    note_margins,
+)
 from sklearn_rank.objectives import BipartiteDescent, Push, ScoredDescent, SidePush
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
     Ledger,
-    PushStep,
     Round,
     coordinate_descent,
     steepest,
 )
 from sklearn_rank.weak_rankers import (
     WEAK_RANKERS,
-    EstimatorRules,
     Family,
-    FeatureRules,
     StumpFamily,
     make_family,
 )
-
-
-@dataclass
-class History:
-    """What the rounds so far have done; a warm start continues it.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the training X.
-    seed : int
-        Seed of everything random in the fit.
-    coordinates, steps, decreases : list
-        Weak ranker, step and decrease of the objective of each round.
-    objective, offsets, margins, smooth_margins, validation : list of float
-        Curves over rounds.
-    """
-
-    shape: tuple[int, int]
-    seed: int
-    coordinates: list[int] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
-    decreases: list[float] = field(default_factory=list)
-    objective: list[float] = field(default_factory=list)
-    offsets: list[float] = field(default_factory=list)
-    margins: list[float] = field(default_factory=list)
-    smooth_margins: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-
-    def truncate(self, n_rounds: int) -> None:
-        """Forget later rounds; the validation curve stays whole."""
-        for curve in (
-            self.coordinates,
-            self.steps,
-            self.decreases,
-            self.objective,
-            self.offsets,
-            self.margins,
-            self.smooth_margins,
-        ):
-            del curve[n_rounds:]
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """The parts that a fit brings together.
-
-    Attributes
-    ----------
-    data : TrainingData
-        Rows to learn from.
-    preferences : Preferences
-        Who must rank above whom.
-    objective : Push
-        What is minimised.
-    family : Family
-        The weak rankers.
-    crew : Crew
-        Threads.
-    """
-
-    data: TrainingData
-    preferences: Preferences
-    objective: Push
-    family: Family
-    crew: Crew
-
-    @property
-    def positive(self) -> Mask | None:
-        """Mask of the upper class in preference order; None in graded mode."""
-        y = self.data.y
-        return y[self.preferences.order] if y.dtype == np.bool_ else None
-
-    @property
-    def smoothing(self) -> float:
-        """The e of the closed-form step: half a pair of unit weight."""
-        return 1.0 / (2.0 * self.preferences.total_pair_weight)
-
-    @cached_property
-    def log_scale(self) -> float:
-        """Logarithm of the factor that makes every pair weight at least one."""
-        log_weight = self.preferences.log_weight
-        return max(0.0, -self.preferences.smallest_difference(log_weight, -log_weight))
-
-    def push_step(self, p: float) -> PushStep:
-        """Return the rule for steps on a p-norm push."""
-        return PushStep(p, self.smoothing, self.preferences.largest_gap)
 
 
 def has_stages(ranker: Any) -> bool:
@@ -166,6 +80,35 @@ class BoostingRanker(BaseRanker):
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
     }
 
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        weak_ranker: Any = "stump",
+        learning_rate: float = 1.0,
+        max_bins: int = 64,
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.weak_ranker = weak_ranker
+        self.learning_rate = learning_rate
+        self.max_bins = max_bins
+        self.tol = tol
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
     @available_if(has_binary_stages)
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield the decision function after each round.
@@ -180,6 +123,7 @@ class BoostingRanker(BaseRanker):
         ndarray of shape (n_samples,)
             Scores plus the offset of the stage; the last is `decision_function`.
         """
+        check_is_fitted(self)
         for scores, offset in zip(self._stages(X), self.staged_offsets_, strict=True):
             yield scores + offset
 
@@ -239,9 +183,14 @@ class BoostingRanker(BaseRanker):
         """Return the earlier rounds of a warm start, or an empty history."""
         if not (self.warm_start and hasattr(self, "_history_")):
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            return History(data.X.shape, int(seed))
+            return History(data.X.shape, int(seed), self._family_settings())
         history: History = deepcopy(self._history_)
         return history
+
+    def _family_settings(self) -> dict[str, Any]:
+        """Return what gives the coordinates of the weak rankers their meaning."""
+        kind = self.weak_ranker if isinstance(self.weak_ranker, str) else "estimator"
+        return {"relevance": self.relevance, "weak_ranker": kind, "max_bins": self.max_bins}
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -253,7 +202,16 @@ class BoostingRanker(BaseRanker):
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.X.shape}."
             )
-        if self.n_estimators < self.n_iter_:
+        for setting, value in self._family_settings().items():
+            if history.settings[setting] != value:
+                raise ValueError(
+                    f"{name} with warm_start=True continues with the same {setting}: it was "
+                    f"fitted with {history.settings[setting]!r}. Got {value!r}."
+                )
+        if (
+            getattr(self, "solver", "coordinate") == "coordinate"
+            and self.n_estimators < self.n_iter_
+        ):
             raise ValueError(
                 f"{name} with warm_start=True can only add rounds: n_estimators="
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
@@ -271,11 +229,26 @@ class BoostingRanker(BaseRanker):
             data.X,
             preferences,
             max_bins=self.max_bins,
-            rng=np.random.default_rng([history.seed, len(history.steps)]),
+            seed=history.seed,
             crew=crew,
             known=getattr(self, "weak_rankers_", None) if history.steps else None,
         )
+        if history.steps:
+            self._check_same_family(family, history)
         return Problem(data, preferences, self._make_objective(preferences), family, crew)
+
+    def _check_same_family(self, family: Family, history: History) -> None:
+        """Raise ValueError when a warm start would give old coefficients a new meaning."""
+        try:
+            rules = family.rules(np.array(history.coordinates))
+            is_same = rules.equal(self.weak_rankers_)
+        except (IndexError, ValueError):  # a smaller family
+            is_same = False
+        if not is_same:
+            raise ValueError(
+                f"{type(self).__name__} with warm_start=True continues on the same data: the "
+                "weak rankers of the last fit are not among those of this one."
+            )
 
     def _solve(
         self, problem: Problem, history: History, held_out: TrainingData | None
@@ -348,7 +321,7 @@ class BoostingRanker(BaseRanker):
     def _make_stopping(
         self, problem: Problem, history: History, held_out: TrainingData | None
     ) -> EarlyStopping | None:
-        if held_out is None:
+        if held_out is None or self.n_iter_no_change is None:
             return None
         scores = np.zeros(len(held_out.y))
         if history.steps:
@@ -409,7 +382,7 @@ class BoostingRanker(BaseRanker):
         if isinstance(self.weak_ranker, str):
             tags.input_tags.allow_nan = self.weak_ranker == "stump"
             tags.input_tags.sparse = self.weak_ranker == "feature"
-        else:
+        elif self._allowed["weak_ranker"].allows(self.weak_ranker):
             inner = get_tags(self.weak_ranker).input_tags
             tags.input_tags.allow_nan = inner.allow_nan
             tags.input_tags.sparse = inner.sparse
@@ -423,33 +396,3 @@ class BoostingRanker(BaseRanker):
                 f"weak_ranker={self.weak_ranker!r} of {type(self).__name__} can't be used: "
                 "its fit takes no sample_weight."
             )
-
-
-def note_margins(history: History, problem: Problem, ledger: Ledger, descent: Descent) -> None:
-    """Extend the curves of the margin and of the smooth margin."""
-    margin, smooth_margin = descent.smallest_margin(), -descent.value - problem.log_scale
-    if ledger.l1_norm > 0:
-        margin, smooth_margin = margin / ledger.l1_norm, smooth_margin / ledger.l1_norm
-    history.margins.append(margin)
-    history.smooth_margins.append(smooth_margin)
-
-
-def describe(rules: Any, weights: Floats, credit: Floats, n_features: int) -> dict[str, Any]:
-    """Return `coef_` and `feature_importances_` where the weak rankers have them.
-
-    `credit` is the decrease of the objective that each weak ranker brought.
-    """
-    fitted: dict[str, Any] = {}
-    if isinstance(rules, FeatureRules):
-        fitted["coef_"] = rules.coefficients(weights, n_features)
-    if isinstance(rules, EstimatorRules):
-        if not all(hasattr(one, "feature_importances_") for one in rules.estimators):
-            return fitted
-        shares = [one.feature_importances_ for one in rules.estimators]
-        importance = np.zeros(n_features) + sum(c * s for c, s in zip(credit, shares, strict=True))
-    else:
-        importance = np.bincount(rules.feature, credit, minlength=n_features)
-    importance = np.maximum(importance, 0.0)
-    total = importance.sum()
-    fitted["feature_importances_"] = importance / total if total > 0 else importance
-    return fitted

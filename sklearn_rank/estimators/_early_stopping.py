@@ -36,11 +36,12 @@ def split_validation(
             f"which is not possible here. {error}"
         ) from error
     parts = data.take(np.sort(train)), data.take(np.sort(held_out))
-    if parts[1].preferences.total_pair_weight == 0:
-        raise ValueError(
-            "n_iter_no_change: the rows held out (validation_fraction="
-            f"{fraction:g}) have no comparable pair, so that they can't be scored."
-        )
+    for name, part in zip(("left to learn from", "held out"), parts, strict=True):
+        if part.preferences.total_pair_weight == 0:
+            raise ValueError(
+                f"n_iter_no_change: the rows {name} have no comparable pair. Another "
+                f"validation_fraction than {fraction:g} may divide the data better."
+            )
     return parts
 
 

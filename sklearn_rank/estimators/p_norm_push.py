@@ -12,7 +12,8 @@ from sklearn_rank._protocols import Floats, Gain
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._all_at_once import fit_at_once
-from sklearn_rank.estimators._boosting import BoostingRanker, History, Problem, describe
+from sklearn_rank.estimators._boosting import BoostingRanker
+from sklearn_rank.estimators._fitting import History, Problem, describe
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.objectives import PUSHES, Push, balancing_offset
@@ -126,8 +127,8 @@ class PNormPushRanker(BoostingRanker):
 
     References
     ----------
-    Rudin2009, eq. 2 (objective), sec. 3 (coordinate descent), sec. 4 (normalised loss),
-    sec. 9 (IR push, bottom push, p = inf).
+    Rudin2009, sec. 2 (objective), sec. 4 (the normalised loss of `score_p`), sec. 9.2
+    (p = inf): C. Rudin, "The P-Norm Push", JMLR 10 (2009) 2233-2271.
 
     Examples
     --------
@@ -177,6 +178,20 @@ class PNormPushRanker(BoostingRanker):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            weak_ranker=weak_ranker,
+            learning_rate=learning_rate,
+            max_bins=max_bins,
+            tol=tol,
+            warm_start=warm_start,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            relevance=relevance,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.p = p
         self.push = push
         self.bottom_weight = bottom_weight
@@ -184,19 +199,7 @@ class PNormPushRanker(BoostingRanker):
         self.solver = solver
         self.alpha = alpha
         self.score_p = score_p
-        self.n_estimators = n_estimators
-        self.weak_ranker = weak_ranker
         self.selection = selection
-        self.learning_rate = learning_rate
-        self.max_bins = max_bins
-        self.tol = tol
-        self.warm_start = warm_start
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.relevance = relevance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _make_objective(self, preferences: Preferences) -> Push:
         return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)

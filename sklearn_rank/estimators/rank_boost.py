@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
 from sklearn_rank._validation import Choice, Constraint
-from sklearn_rank.estimators._boosting import BoostingRanker, Problem
+from sklearn_rank.estimators._boosting import BoostingRanker
+from sklearn_rank.estimators._fitting import Problem
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 
 
@@ -114,8 +115,11 @@ class RankBoost(BoostingRanker):
 
     References
     ----------
-    Freund2003, Figure 1 and sec. 3.2 (algorithm and step), sec. 4.2 (missing values);
-    RudinSchapire2009, sec. 6 (the offset).
+    Freund2003, Figure 1 (algorithm), sec. 3.2 (step, `selection="optimal"`): Y. Freund, R.
+    Iyer, R. Schapire, Y. Singer, "An efficient boosting algorithm for combining
+    preferences", JMLR 4 (2003) 933-969. RudinSchapire2009 (margins, the offset): C. Rudin,
+    R. Schapire, "Margin-based Ranking and an Equivalence between AdaBoost and RankBoost",
+    JMLR 10 (2009) 2193-2232.
 
     Examples
     --------
@@ -157,19 +161,21 @@ class RankBoost(BoostingRanker):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.weak_ranker = weak_ranker
+        super().__init__(
+            n_estimators=n_estimators,
+            weak_ranker=weak_ranker,
+            learning_rate=learning_rate,
+            max_bins=max_bins,
+            tol=tol,
+            warm_start=warm_start,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            relevance=relevance,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.selection = selection
-        self.learning_rate = learning_rate
-        self.max_bins = max_bins
-        self.tol = tol
-        self.warm_start = warm_start
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.relevance = relevance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _make_gain(self, problem: Problem) -> Gain:
         return make_gain(self, problem, 1.0)

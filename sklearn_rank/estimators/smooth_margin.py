@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._boosting import BoostingRanker, History, Problem
+from sklearn_rank.estimators._boosting import BoostingRanker
+from sklearn_rank.estimators._fitting import History, Problem
 from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
 
 
@@ -92,7 +93,9 @@ class SmoothMarginRanker(BoostingRanker):
 
     References
     ----------
-    RudinSchapire2009, sec. 5 (algorithm), eq. 12 (step), Theorems 6 and 7.
+    RudinSchapire2009, eq. 12 (step), Theorem 6 (RankBoost can miss the largest margin),
+    Theorem 7 (G never falls): C. Rudin, R. Schapire, "Margin-based Ranking and an
+    Equivalence between AdaBoost and RankBoost", JMLR 10 (2009) 2193-2232.
 
     Examples
     --------
@@ -103,35 +106,6 @@ class SmoothMarginRanker(BoostingRanker):
     >>> ranker.margin_ > 0
     True
     """
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        weak_ranker: Any = "stump",
-        learning_rate: float = 1.0,
-        max_bins: int = 64,
-        tol: float = 1e-9,
-        warm_start: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        relevance: str = "binary",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.weak_ranker = weak_ranker
-        self.learning_rate = learning_rate
-        self.max_bins = max_bins
-        self.tol = tol
-        self.warm_start = warm_start
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.relevance = relevance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _make_step_rule(self, problem: Problem, ledger: Ledger) -> SmoothMarginStep:
         # Scaled weights count more pairs, so that less smoothing is needed.

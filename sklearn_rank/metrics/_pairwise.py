@@ -139,7 +139,7 @@ def auc_score(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any 
 
     References
     ----------
-    Freund2003, sec. 2 (one minus the ranking loss, with ties counted one half).
+    Freund2003 (one minus the ranking loss, with ties counted one half).
 
     Examples
     --------

@@ -26,7 +26,7 @@ def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> floa
         - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
 
     With it the F-skew of scores + b is zero, and RankBoost classifies as AdaBoost does
-    (RudinSchapire2009, sec. 6 and Theorem 13).
+    (RudinSchapire2009).
     """
     positives = log_sum_exp((log_weight - scores)[positive])
     negatives = log_sum_exp((log_weight + scores)[~positive])

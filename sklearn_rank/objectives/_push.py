@@ -44,7 +44,7 @@ def _normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Flo
 
 
 class SidePush:
-    r"""P-norm push from one side of the list (Rudin2009, eq. 2 and sec. 9).
+    r"""P-norm push from one side of the list (Rudin2009, sec. 2).
 
     .. math:: J_p(f) = \frac1p \log \sum_k w_k
         \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p
@@ -52,7 +52,7 @@ class SidePush:
     where f are scores, w row weights, i runs over the rows above row k. This is
     ``side="top"``: rows below are pushed away from the top. ``side="bottom"`` is its
     mirror image, with the roles of i and k exchanged; p = 1 is RankBoost's objective
-    (Freund2003) from either side, and ``p = inf`` the maximum over k (R_max, sec. 9.2).
+    (Freund2003) from either side, and ``p = inf`` the maximum over k (R_max, Rudin2009, sec. 9.2).
 
     The rows inside the bracket are called *inner* and carry exp(-s f), the others
     *outer* and carry exp(s p f), where s is +1 at the top and -1 at the bottom.
@@ -234,7 +234,7 @@ class _RowwiseLine:
 
 
 class BothPush(_RowwiseLine):
-    r"""Push at the top and at the bottom (Rudin2009, sec. 9).
+    r"""Push at the top and at the bottom, after Rudin2009.
 
     .. math:: J(f) = \log(R_\text{top}(f) + b \, R_\text{bottom}(f))
 
@@ -268,7 +268,7 @@ class BothPush(_RowwiseLine):
 
 
 class InformationRetrievalPush(_RowwiseLine):
-    r"""Push with a concave price for each row above (Rudin2009, sec. 9.1).
+    r"""Push with a concave price for each row above (the IR push of Rudin2009).
 
     .. math:: J(f) = \sum_i w_i \ln\Bigl(1 +
         \sum_{k \text{ below } i} w_k e^{-(f_i - f_k)}\Bigr)

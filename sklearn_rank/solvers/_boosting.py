@@ -87,7 +87,7 @@ class PushStep:
 
 @dataclass
 class SmoothMarginStep:
-    r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, sec. 5).
+    r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
 
     RankBoost's step until 0 < G < edge with a non-zero model, then the step that
     maximises G in the direction: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sklearn_rank._parallel import Crew
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.weak_rankers._estimator import EstimatorFamily, EstimatorRules
@@ -38,7 +36,7 @@ def make_family(
     preferences: Preferences,
     *,
     max_bins: int,
-    rng: np.random.Generator,
+    seed: int,
     crew: Crew,
     known: Rules | None = None,
 ) -> Family:
@@ -52,7 +50,7 @@ def make_family(
         Training rows, in the caller's order.
     preferences : Preferences
         Gives the order and the weights of the rows.
-    max_bins, rng, crew
+    max_bins, seed, crew
         As in the families.
     known : EstimatorRules or None
         Fitted estimators of earlier rounds, for a warm start.
@@ -62,6 +60,6 @@ def make_family(
         return FeatureFamily(X, order)
     if weak_ranker == "stump":
         weight = preferences.weight
-        return StumpFamily(X, order, weight, max_bins=max_bins, rng=rng, crew=crew)
+        return StumpFamily(X, order, weight, max_bins=max_bins, seed=seed, crew=crew)
     earlier = known if isinstance(known, EstimatorRules) else None
-    return EstimatorFamily(weak_ranker, X, order, rng, earlier)
+    return EstimatorFamily(weak_ranker, X, order, seed, earlier)

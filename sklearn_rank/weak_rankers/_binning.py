@@ -80,7 +80,7 @@ class Digitizer:
     def __init__(self, thresholds: Floats) -> None:
         self.thresholds = thresholds
         # Two more codes than thresholds: the last bin and the missing one.
-        self.dtype = np.uint8 if len(thresholds) <= 254 else np.uint16
+        self.dtype = np.min_scalar_type(len(thresholds) + 1)
         with np.errstate(over="ignore", divide="ignore"):
             width = thresholds[-1] - thresholds[0] if len(thresholds) > 1 else 0.0
             self._cells_per_unit = _CELLS / width if width > 0 else np.inf

@@ -26,8 +26,8 @@ class EstimatorFamily:
         Training rows.
     order : ndarray of shape (n_rows,)
         Rows in preference order.
-    rng : numpy.random.Generator
-        Seeds the clones.
+    seed : int
+        Seeds the clones, together with the number of the round.
     known : EstimatorRules or None
         Rounds that are already there.
     """
@@ -37,12 +37,12 @@ class EstimatorFamily:
         estimator: Any,
         X: Any,
         order: Indices,
-        rng: np.random.Generator,
+        seed: int,
         known: EstimatorRules | None = None,
     ) -> None:
         self._estimator = estimator
         self._X = X[order]
-        self._rng = rng
+        self._seed = seed
         self._known = EstimatorRules([], [], []) if known is None else known
         self._h: Values = np.zeros(0)
 
@@ -50,12 +50,13 @@ class EstimatorFamily:
         """Fit a clone to the row masses."""
         target, weight = np.sign(masses.data), np.abs(masses.data)
         rows = weight > 0
-        if np.ptp(target[rows]) == 0:
+        if not rows.any():
             return None
         estimator = clone(self._estimator)
+        rng = np.random.default_rng([self._seed, len(self._known.estimators)])
         estimator.set_params(
             **{
-                name: int(self._rng.integers(2**31 - 1))
+                name: int(rng.integers(2**31 - 1))
                 for name in estimator.get_params()
                 if name == "random_state" or name.endswith("__random_state")
             }
@@ -109,6 +110,10 @@ class EstimatorRules:
     def with_one_more(self, estimator: Any, low: float, width: float) -> EstimatorRules:
         """Return the rules and one more."""
         return EstimatorRules([*self.estimators, estimator], [*self.low, low], [*self.width, width])
+
+    def equal(self, other: object) -> bool:
+        """Whether these are the same weak rankers in the same order."""
+        return isinstance(other, EstimatorRules) and self.estimators == other.estimators
 
     def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""

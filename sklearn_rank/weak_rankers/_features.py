@@ -75,6 +75,10 @@ class FeatureRules:
         """Return one coefficient for each feature."""
         return np.bincount(self.feature, weights, n_features).astype(np.float64)
 
+    def equal(self, other: object) -> bool:
+        """Whether these are the same weak rankers in the same order."""
+        return isinstance(other, FeatureRules) and np.array_equal(self.feature, other.feature)
+
     def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         return np.asarray(X @ self.coefficients(weights, X.shape[1]))

@@ -27,7 +27,7 @@ class StumpFamily:
     """All threshold weak rankers on the training rows, h(x) = 1[x_j > t].
 
     A row whose feature is missing has h = 0 or, in a second weak ranker, h = 1
-    (Freund2003, sec. 4.2, calls this value q_def). Coordinates are ordered by feature,
+    (Freund2003 calls this value q_def). Coordinates are ordered by feature,
     threshold and side of the missing values, padded to one number of thresholds.
 
     Parameters
@@ -40,7 +40,7 @@ class StumpFamily:
         Their multiplicities.
     max_bins : int
         Largest number of bins of a feature, without the one for missing values.
-    rng : numpy.random.Generator
+    seed : int
         Draws the rows from which thresholds are taken, when there are many.
     crew : Crew
         Threads.
@@ -53,11 +53,13 @@ class StumpFamily:
         weight: Floats,
         *,
         max_bins: int,
-        rng: np.random.Generator,
+        seed: int,
         crew: Crew,
     ) -> None:
         self._crew = crew
-        self.thresholds, self.has_missing = self._find_thresholds(X, order, weight, max_bins, rng)
+        self.thresholds, self.has_missing = self._find_thresholds(
+            X, order, weight, max_bins, np.random.default_rng(seed)
+        )
         self._n_thresholds = np.array([len(t) for t in self.thresholds])
         # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
         self._missing_code = self._n_thresholds + 1
@@ -140,9 +142,8 @@ class StumpFamily:
         if is_sampled:
             sample = np.sort(rng.choice(n_rows, _SAMPLE, replace=False, shuffle=False))
         columns, sample_weight = _columns(X, order[sample]), weight[sample]
-        has_missing = np.isnan(columns.sum(axis=1))
-        if is_sampled:
-            has_missing = np.isnan(X.sum(axis=0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            has_missing = np.isnan(X.sum(axis=0) if is_sampled else columns.sum(axis=1))
 
         def one_feature(j: int) -> Floats:
             observed = SortedValues.of(columns[j], sample_weight)
@@ -156,8 +157,7 @@ class StumpFamily:
 
     def _encode(self, X: Floats, order: Indices) -> Indices:
         """Return the bin of every value, one line for each feature."""
-        n_bins = int(self._n_thresholds.max()) + 2
-        dtype = np.uint8 if n_bins <= 256 else np.uint16
+        dtype = np.min_scalar_type(self._missing_code.max())
         codes = np.empty((X.shape[1], len(order)), dtype=dtype)
         digitizers = [Digitizer(t) for t in self.thresholds]
 
@@ -206,6 +206,15 @@ class StumpRules:
     feature: Indices
     threshold: Floats
     missing_right: Mask
+
+    def equal(self, other: object) -> bool:
+        """Whether these are the same weak rankers in the same order."""
+        return (
+            isinstance(other, StumpRules)
+            and np.array_equal(self.feature, other.feature)
+            and np.array_equal(self.threshold, other.threshold)
+            and np.array_equal(self.missing_right, other.missing_right)
+        )
 
     def scores(self, X: Floats, weights: Floats, crew: Crew) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""

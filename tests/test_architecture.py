@@ -1,0 +1,157 @@
+"""The order of imports, public scikit-learn only, light imports, documented names."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sklearn_rank
+
+ROOT = Path(sklearn_rank.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+# Each layer may import itself and the layers below; the names of one layer are siblings, which
+# never import each other.
+LAYERS = [
+    {"cli", "datasets", "__init__"},
+    {"estimators"},
+    {"base"},
+    {"objectives", "weak_rankers", "solvers", "metrics"},
+    {"preferences"},
+    {"_parallel", "_validation"},
+    {"_protocols"},
+]
+DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
+
+
+def part_of(path):
+    """Return the first name below the package: ``metrics`` for ``metrics/_pairwise.py``."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_names(path):
+    """Yield the full dotted name of everything that a file imports, however deep inside."""
+    package = ["sklearn_rank", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imported_parts(path):
+    """Return the parts of this package that a file imports; ``__init__`` for the package itself."""
+    names = [name.split(".") for name in imported_names(path)]
+    inside = [name[1:] for name in names if name[0] == "sklearn_rank"]
+    return {name[0] if name and name[0] in DEPTH else "__init__" for name in inside}
+
+
+def test_every_source_file_has_a_place_in_the_order():
+    assert {part_of(path) for path in SOURCES} <= set(DEPTH)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_only_go_down(path):
+    own = part_of(path)
+    if DEPTH[own] == 0:  # on top: may use everything
+        return
+    wrong = {part for part in imported_parts(path) - {own} if DEPTH[part] <= DEPTH[own]}
+    assert not wrong, f"{own} must not import {wrong}"
+
+
+def test_the_import_test_sees_imports():
+    """Guard against a parser that finds nothing and so allows everything."""
+    pairs = {(part_of(path), part) for path in SOURCES for part in imported_parts(path)}
+    assert {("estimators", "base"), ("base", "metrics"), ("base", "preferences")} <= pairs
+    assert {("weak_rankers", "_protocols"), ("__init__", "estimators")} <= pairs
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_private_import_from_other_packages(path):
+    for name in imported_names(path):
+        package, *rest = name.split(".")
+        if package not in ("sklearn_rank", "__future__"):
+            assert not any(step.startswith("_") for step in rest), name
+
+
+OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "skops", "pyarrow"]
+
+
+def run_python(script):
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["sklearn_rank", "sklearn_rank.datasets", "sklearn_rank.cli"])
+def test_importing_loads_no_optional_dependency(module):
+    """None, that is, besides those that scikit-learn loads on its own where they are installed."""
+    script = f"""
+import sys, sklearn.datasets, sklearn.model_selection
+before = set(sys.modules)
+import {module}
+print(sorted(set({OPTIONAL}) & set(sys.modules) - before))
+"""
+    assert run_python(script) == "[]"
+
+
+def test_rankers_work_without_any_optional_dependency():
+    script = f"""
+import sys, warnings
+sys.modules.update(dict.fromkeys({OPTIONAL}))  # importing any of them is now an ImportError
+import sklearn.exceptions, sklearn_rank, sklearn_rank.datasets, sklearn_rank.cli
+warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
+data = sklearn_rank.datasets.make_queries(n_queries=3, random_state=0)
+for name in sklearn_rank.__all__:
+    ranker = getattr(sklearn_rank, name)(n_estimators=2, relevance="graded")
+    ranker.fit(data.data, data.target, qid=data.qid).score(data.data, data.target, qid=data.qid)
+print("done")
+"""
+    assert run_python(script) == "done"
+
+
+# Parts that meet inside an estimator, and the entry point of the command: no user calls them, so
+# they are documented without an example.
+INNER = ("objectives.", "solvers.", "weak_rankers.", "cli.")
+
+
+def modules():
+    """Yield every module of the package."""
+    yield sklearn_rank
+    for info in pkgutil.walk_packages([str(ROOT)], "sklearn_rank."):
+        if not info.name.endswith("__main__"):
+            yield importlib.import_module(info.name)
+
+
+def public_objects():
+    """Return name -> object for every name in an ``__all__``, constants left out."""
+    listing = [module for module in modules() if hasattr(module, "__all__")]
+    named = {f"{m.__name__}.{name}": getattr(m, name) for m in listing for name in m.__all__}
+    return {
+        name: thing for name, thing in named.items() if inspect.isroutine(thing) or is_own(thing)
+    }
+
+
+def is_own(thing):
+    """Whether something is a class of this package, and not an alias of types."""
+    return inspect.isclass(thing) and thing.__module__.startswith("sklearn_rank")
+
+
+@pytest.mark.parametrize("name", public_objects())
+def test_public_names_are_documented_with_an_example(name):
+    docstring = inspect.cleandoc(public_objects()[name].__doc__ or "")
+    assert docstring
+    if not name.removeprefix("sklearn_rank.").startswith(INNER):
+        assert "\nExamples\n--------\n>>> " in docstring
+
+
+def test_the_estimators_are_among_the_public_names():
+    assert {f"sklearn_rank.{name}" for name in sklearn_rank.__all__} <= set(public_objects())

@@ -1,0 +1,545 @@
+"""What a user can get wrong: a clear error, and nothing lost."""
+
+import re
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.validation import check_is_fitted
+
+import sklearn_rank
+from sklearn_rank import PNormPushRanker, RankBoost
+
+RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
+RELEVANCES = ["binary", "graded"]
+
+every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+every_relevance = pytest.mark.parametrize("relevance", RELEVANCES)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [1.5, 0.5], [2.5, 2.5]])
+Y = np.array([0, 0, 1, 1, 1, 0])
+QID = np.array([1, 1, 1, 2, 2, 2])
+
+
+def make(ranker, relevance="binary", **parameters):
+    return ranker(relevance=relevance, **{"n_estimators": 3, **parameters})
+
+
+def refuses(model, *words, X=X, y=Y, error=ValueError, **options):
+    """Assert that fit raises, with all the words in its message, and leaves nothing behind."""
+    with pytest.raises(error) as caught:
+        model.fit(X, y, **options)
+    for word in words:
+        assert word in str(caught.value)
+    assert_unfitted(model)
+
+
+def assert_unfitted(model):
+    assert set(vars(model)) == set(model.get_params(deep=False))
+    model = copy(model).set_params(weak_ranker="stump")  # whose tags can be asked for
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+# --------------------------------------------------------------------------------------
+# Labels
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@pytest.mark.parametrize("y", [np.ones(6, int), ["a"] * 6, [True] * 6])
+def test_one_class(ranker, y):
+    refuses(make(ranker), ranker.__name__, "two classes", f"one class: {np.asarray(y)[0]!r}", y=y)
+
+
+@every_ranker
+def test_one_class_is_left_by_weights_of_zero(ranker):
+    refuses(make(ranker), "two classes", "one class", sample_weight=Y)
+
+
+@every_ranker
+@pytest.mark.parametrize("y", [[0, 1, 2, 0, 1, 2], list("abcabc")])
+def test_three_classes(ranker, y):
+    words = "Only binary classification is supported.", "3 classes", "relevance='graded'"
+    refuses(make(ranker), *words, y=y)
+
+
+@every_ranker
+def test_numbers_as_classes(ranker):
+    words = "Unknown label type: continuous", "relevance='graded'"
+    refuses(make(ranker), *words, y=[0.5, 1.5, 0.25, 1, 2, 3])
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_labels_that_are_not_finite(ranker, relevance, value):
+    words = "y contains", "NaN" if np.isnan(value) else "infinity"
+    refuses(make(ranker, relevance), *words, y=np.where(np.arange(6) == 2, value, Y))
+
+
+@every_ranker
+@pytest.mark.parametrize(
+    "y",
+    [list("ababab"), np.array(list("ababab"), object), np.array(list("010101"), object)],
+    ids=["str", "object", "digits"],
+)
+def test_strings_as_grades(ranker, y):
+    refuses(make(ranker, "graded"), "y", "numbers", y=y)
+
+
+@every_ranker
+def test_missing_grades(ranker):
+    refuses(make(ranker, "graded"), "y", y=np.array([0, 1, None, 1, 0, 1], object))
+
+
+@every_ranker
+@every_relevance
+def test_labels_of_the_wrong_length(ranker, relevance):
+    refuses(make(ranker, relevance), "inconsistent numbers of samples", y=Y[:5])
+
+
+@every_ranker
+@every_relevance
+def test_labels_that_are_not_there(ranker, relevance):
+    refuses(make(ranker, relevance), "y", y=None)
+
+
+@every_ranker
+def test_labels_that_were_never_seen_at_score(ranker):
+    model = make(ranker).fit(X, Y)
+    with pytest.raises(ValueError, match=r"labels that .* was not fitted with.*7"):
+        model.score(X, Y + 7)
+
+
+# --------------------------------------------------------------------------------------
+# Pairs, queries, weights
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@every_relevance
+def test_no_comparable_pair_in_any_query(ranker, relevance):
+    words = ranker.__name__, "no comparable pair", "query"
+    refuses(make(ranker, relevance), *words, qid=Y)
+    refuses(make(ranker, relevance), *words, qid=np.arange(6))
+
+
+@every_ranker
+def test_grades_that_are_all_the_same(ranker):
+    refuses(make(ranker, "graded"), "no comparable pair", y=np.ones(6))
+
+
+@every_ranker
+@every_relevance
+def test_weights_of_zero_leave_no_pair(ranker, relevance):
+    refuses(
+        make(ranker, relevance), "no comparable pair", qid=QID, sample_weight=[1, 0, 0, 1, 0, 0]
+    )
+
+
+@every_ranker
+@every_relevance
+def test_scoring_without_a_comparable_pair(ranker, relevance):
+    model = make(ranker, relevance).fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="no comparable pair"):
+        model.score(X, Y, qid=np.arange(6))
+
+
+NOT_QIDS = {
+    "short": ([1, 1, 2], "one query id for each of the 6 rows"),
+    "long": ([1] * 7, "one query id for each of the 6 rows"),
+    "table": (np.ones((6, 2)), "1d array"),
+    "nan": ([1, 1, np.nan, 2, 2, 2], "missing values: row 2"),
+    "None": (["a", "a", "a", None, "b", "b"], "missing values: row 3"),
+    "nan in a list of strings": (["a", "a", float("nan"), "b", "b", "b"], "missing values: row 2"),
+    "nan in objects": (np.array(["a", "a", np.nan, "b", "b", "b"], object), "missing values"),
+    "NaT": (np.array(["2026-01-01"] * 5 + ["NaT"], "datetime64[D]"), "missing values: row 5"),
+    "pandas str": (pd.Series(["a", "a", "b", "b", "b", None]), "missing values: row 5"),
+    "pandas Int64": (pd.Series([1, 1, None, 2, 2, 2], dtype="Int64"), "missing values: row 2"),
+    "polars": (pl.Series(["a", None, "b", "b", "b", "b"]), "missing values: row 1"),
+    "mixed": (np.array([1, 1, 1, "b", "b", "b"], object), "one kind"),
+    "mixed list": ([1, 1, 1, "b", "b", "b"], "one kind"),
+}
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize(("qid", "message"), NOT_QIDS.values(), ids=NOT_QIDS)
+def test_query_ids(ranker, relevance, qid, message):
+    refuses(make(ranker, relevance), "qid" if message != "1d array" else "", message, qid=qid)
+
+
+@every_ranker
+@every_relevance
+def test_query_ids_of_the_wrong_length_at_score(ranker, relevance):
+    model = make(ranker, relevance).fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match="one query id for each of the 6 rows"):
+        model.score(X, Y, qid=[1, 2])
+
+
+@every_ranker
+@every_relevance
+def test_fitted_with_queries_and_scored_without(ranker, relevance):
+    model = make(ranker, relevance).fit(X, Y, qid=QID)
+    words = "fitted with qid", "enable_metadata_routing=True", "error_score='raise'"
+    with pytest.raises(ValueError) as caught:
+        model.score(X, Y)
+    assert all(word in str(caught.value) for word in (ranker.__name__, *words))
+    assert 0 <= model.score(X, Y, qid=QID) <= 1
+    assert 0 <= model.fit(X, Y).score(X, Y) <= 1
+
+
+NOT_WEIGHTS = {
+    "negative": ([1, 1, 1, -0.5, 1, 1], ("sample_weight must not be negative", "-0.5")),
+    "zero": ([0] * 6, ("weights are zero",)),
+    "short": ([1, 2], ("sample_weight must have shape (6,)", "(2,)")),
+    "table": (np.ones((6, 1)), ("sample_weight must have shape (6,)",)),
+    "nan": ([1, 1, np.nan, 1, 1, 1], ("sample_weight contains NaN",)),
+    "infinite": ([1, 1, np.inf, 1, 1, 1], ("sample_weight contains infinity",)),
+    "text": (list("abcdef"), ("could not convert",)),
+}
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize(("weight", "words"), NOT_WEIGHTS.values(), ids=NOT_WEIGHTS)
+def test_weights(ranker, relevance, weight, words):
+    refuses(make(ranker, relevance), *words, sample_weight=weight)
+    model = make(ranker, relevance).fit(X, Y)
+    with pytest.raises(ValueError, match=re.escape(words[0])):
+        model.score(X, Y, sample_weight=weight)
+
+
+# --------------------------------------------------------------------------------------
+# Features
+# --------------------------------------------------------------------------------------
+
+
+def with_value(value):
+    out = X.copy()
+    out[3, 1] = value
+    return out
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize(
+    ("weak_ranker", "value", "word"),
+    [
+        ("feature", np.nan, "NaN"),
+        ("feature", np.inf, "infinity"),
+        ("stump", np.inf, "infinity"),
+        ("stump", -np.inf, "infinity"),
+        (DecisionTreeRegressor(max_depth=1), np.inf, "infinity"),
+    ],
+)
+def test_features_that_the_weak_ranker_cannot_take(ranker, relevance, weak_ranker, value, word):
+    model = make(ranker, relevance, weak_ranker=weak_ranker)
+    refuses(model, "X contains", word, X=with_value(value))
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match=f"X contains .*{word}"):
+        model.predict(with_value(value))
+
+
+@every_ranker
+def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
+    refuses(make(ranker), "dense data is required", X=sparse.csr_array(X), error=TypeError)
+
+
+@every_ranker
+@every_relevance
+def test_another_number_of_features(ranker, relevance):
+    model = make(ranker, relevance).fit(X, Y)
+    with pytest.raises(ValueError, match=r"1 features, but .* 2 features"):
+        model.predict(X[:, :1])
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize("scale", [1e-308, 1e20, 1e200, 5.9e307])
+def test_features_of_any_size(ranker, relevance, scale):
+    expected = make(ranker, relevance).fit(X, Y).predict(X)
+    np.testing.assert_allclose(
+        make(ranker, relevance).fit(scale * X, Y).predict(scale * X), expected
+    )
+
+
+# --------------------------------------------------------------------------------------
+# Parameters
+# --------------------------------------------------------------------------------------
+
+OUT_OF_RANGE = {
+    "n_estimators": [0, -1, 1.5, "10", None, True],
+    "learning_rate": [0, -0.1, 1.01, np.nan, "1"],
+    "max_bins": [1, 2.5, 65_536, None],
+    "tol": [-1e-9, np.inf, np.nan, None],
+    "warm_start": [1, "yes", None],
+    "validation_fraction": [0, 1, 1.5, -0.1, np.nan],
+    "n_iter_no_change": [0, -3, 2.5],
+    "random_state": [-1, 1.5, "seed", 2**32],
+    "n_jobs": [1.5, "all"],
+    "verbose": [-1, 0.5, None],
+}
+PUSH_OUT_OF_RANGE = {
+    "p": [0.999, 0, -1, -np.inf, np.nan, None, "4", True],
+    "bottom_weight": [-0.1, np.inf, np.nan],
+    "alpha": [-1e-3, np.inf, np.nan, None],
+    "score_p": [0.5, -1, np.nan, "auc"],
+}
+OPTIONS = {
+    "relevance": ("binary", "graded"),
+    "weak_ranker": ("stump", "feature"),
+    "selection": ("steepest", "optimal"),
+    "push": ("top", "bottom", "both", "ir"),
+    "loss": ("exponential",),
+    "solver": ("coordinate", "lbfgs"),
+}
+
+
+def cases(table, rankers):
+    return [(ranker, name, value) for ranker in rankers for name in table for value in table[name]]
+
+
+@pytest.mark.parametrize(
+    ("ranker", "name", "value"),
+    cases(OUT_OF_RANGE, RANKERS) + cases(PUSH_OUT_OF_RANGE, [PNormPushRanker]),
+)
+def test_parameters_out_of_range(ranker, name, value):
+    model = ranker(**{name: value})
+    refuses(model, f"The '{name}' parameter of {ranker.__name__} must be", f"Got {value!r} instead")
+
+
+@every_ranker
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("value", ["no such thing", None, 3, ["top"]])
+def test_unknown_options(ranker, name, value):
+    if name not in ranker().get_params():
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            ranker(**{name: value})
+        return
+    choices = (repr(option) for option in OPTIONS[name])
+    refuses(ranker(**{name: value}), f"'{name}'", ranker.__name__, *choices, repr(value))
+
+
+def test_losses_that_are_not_there_yet():
+    for loss in ("logistic", "hinge"):
+        refuses(PNormPushRanker(loss=loss), "'loss'", "PNormPushRanker", "'exponential'", loss)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"p": np.inf}, ["p=inf", "solver='lbfgs'", "solver='coordinate'"]),
+        ({"alpha": 0.1}, ["alpha=0.1", "solver='lbfgs'", "solver='coordinate'"]),
+        ({"solver": "lbfgs", "p": np.inf, "push": "both"}, ["p=inf", "push='both'", "'bottom'"]),
+        ({"solver": "lbfgs", "p": np.inf, "push": "ir"}, ["p=inf", "push='ir'", "'bottom'"]),
+        ({"solver": "lbfgs", "selection": "optimal"}, ["selection='optimal'", "'coordinate'"]),
+        ({"solver": "lbfgs", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
+        ({"solver": "lbfgs", "n_iter_no_change": 3}, ["n_iter_no_change=3", "'coordinate'"]),
+        (
+            {"solver": "lbfgs", "weak_ranker": DecisionTreeRegressor()},
+            ["weak_ranker=DecisionTreeRegressor()", "'coordinate'"],
+        ),
+    ],
+)
+def test_parameters_that_do_not_go_together(parameters, words):
+    refuses(PNormPushRanker(**parameters), "PNormPushRanker", *words)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (RankBoost(selection="optimal"), {"qid": QID}),
+        (RankBoost(selection="optimal", relevance="graded"), {"y": [0, 1, 2, 0, 1, 2]}),
+        (RankBoost(selection="optimal", weak_ranker="feature"), {}),
+        (RankBoost(selection="optimal", weak_ranker=DecisionTreeRegressor(max_depth=1)), {}),
+        *((PNormPushRanker(selection="optimal", push=p), {}) for p in ("bottom", "both", "ir")),
+    ],
+)
+def test_optimal_selection_is_refused_where_it_is_not_exact(model, options):
+    words = "selection='optimal'", type(model).__name__, "selection='steepest'"
+    refuses(model, *words, **options)
+
+
+@every_ranker
+@every_relevance
+def test_estimators_without_sample_weight_are_no_weak_rankers(ranker, relevance):
+    model = make(ranker, relevance, weak_ranker=KNeighborsRegressor())
+    refuses(model, "weak_ranker=KNeighborsRegressor()", ranker.__name__, "sample_weight")
+
+
+@every_ranker
+@pytest.mark.parametrize("weak_ranker", [DecisionTreeRegressor, object(), 5, None])
+def test_things_that_are_no_weak_rankers(ranker, weak_ranker):
+    words = "'weak_ranker'", ranker.__name__, "'stump', 'feature'", "regressor or classifier"
+    refuses(make(ranker, weak_ranker=weak_ranker), *words)
+
+
+@every_ranker
+@pytest.mark.parametrize("weak_ranker", [DecisionTreeRegressor, None])
+def test_tools_that_ask_for_tags_leave_the_error_to_fit(ranker, weak_ranker):
+    with pytest.raises(ValueError, match=r"'weak_ranker' parameter of .* must be one of 'stump'"):
+        cross_val_score(make(ranker, weak_ranker=weak_ranker), X, Y, cv=2, error_score="raise")
+
+
+def test_staged_scores_need_stages():
+    model = PNormPushRanker(solver="lbfgs", alpha=1.0).fit(X, Y)
+    assert not hasattr(model, "staged_predict")
+    with pytest.raises(AttributeError, match="staged_decision_function"):
+        model.staged_decision_function(X)
+
+
+@every_ranker
+def test_graded_rankers_have_no_decision_function(ranker):
+    model = make(ranker, "graded").fit(X, Y)
+    assert not hasattr(model, "decision_function")
+    with pytest.raises(AttributeError, match="decision_function") as caught:
+        model.decision_function(X)
+    assert "predict returns the scores" in str(caught.value.__cause__)
+
+
+# --------------------------------------------------------------------------------------
+# What a failure leaves behind
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@every_relevance
+def test_failures_of_a_first_fit_in_training_leave_nothing(ranker, relevance, monkeypatch):
+    for error in (RuntimeError, KeyboardInterrupt, MemoryError):
+        model = make(ranker, relevance)
+        break_training(monkeypatch, ranker, error)
+        refuses(model, error=error)
+        monkeypatch.undo()
+        assert model.fit(X, Y).n_features_in_ == 2
+
+
+def break_training(monkeypatch, ranker, error):
+    """Let the second round of boosting fail."""
+    noted = []
+
+    def note_round(self, history, done, descent):
+        noted.append(done)
+        if len(noted) == 2:
+            raise error
+        return original(self, history, done, descent)
+
+    original = ranker._note_round
+    monkeypatch.setattr(ranker, "_note_round", note_round)
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, error, monkeypatch):
+    model = make(ranker, relevance).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+    break_training(monkeypatch, ranker, error)
+    refuses(model, error=error)
+
+
+FAULTY = {
+    "parameter": ({"tol": -1}, {}),
+    "combination": ({"weak_ranker": KNeighborsRegressor()}, {}),
+    "features": ({}, {"X": np.full((6, 5), np.inf)}),
+    "no rows": ({}, {"X": np.ones((0, 3))}),
+    "labels": ({}, {"y": [np.nan] * 6}),
+    "qid": ({}, {"qid": [1, 2]}),
+    "weight": ({}, {"sample_weight": -np.ones(6)}),
+    "pairs": ({}, {"X": np.ones((6, 3)), "qid": np.arange(6)}),
+    "warm start": ({"warm_start": True, "n_estimators": 1}, {}),
+}
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize(("parameters", "arrays"), FAULTY.values(), ids=FAULTY)
+def test_failures_in_validation_keep_the_last_fit(ranker, relevance, parameters, arrays):
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = make(ranker, relevance).fit(table, Y, qid=QID)
+    before, scores = dict(vars(model)), model.predict(table)
+    good = model.get_params()
+    with pytest.raises(ValueError):  # the cases above
+        model.set_params(**parameters).fit(**{"X": X, "y": Y, "qid": QID} | arrays)
+    model.set_params(**good)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    np.testing.assert_array_equal(model.predict(table), scores)
+
+
+@every_ranker
+@every_relevance
+def test_interrupting_the_validation_keeps_the_last_fit(ranker, relevance, monkeypatch):
+    model = make(ranker, relevance).fit(X, Y)
+    before, scores = dict(vars(model)), model.predict(X)
+
+    def interrupt(self, data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ranker, "_check_training", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :1], Y)
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(X), scores)
+
+
+@every_ranker
+@every_relevance
+def test_a_new_fit_forgets_the_last_one(ranker, relevance):
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = make(ranker, relevance, n_iter_no_change=2, validation_fraction=0.5, random_state=0)
+    big = pd.concat([table] * 5)
+    model.fit(big, np.tile(Y, 5)).set_params(n_iter_no_change=None).fit(X, Y)
+    fresh = make(ranker, relevance).fit(X, Y)
+    assert set(vars(model)) == set(vars(fresh))
+    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature", DecisionTreeRegressor(max_depth=1)])
+def test_fit_changes_neither_parameters_nor_inputs(ranker, relevance, weak_ranker):
+    arrays = [X.copy(), Y.copy(), QID.copy(), np.array([1.0, 0, 2, 1, 3, 1])]
+    for array in arrays:
+        array.setflags(write=False)
+    model = make(ranker, relevance, weak_ranker=weak_ranker, random_state=np.random.RandomState(0))
+    before = model.get_params(deep=False)
+    state = clone(model)  # equal parameters, frozen in time
+    model.fit(arrays[0], arrays[1], qid=arrays[2], sample_weight=arrays[3])
+    model.predict(arrays[0])
+    model.score(arrays[0], arrays[1], qid=arrays[2], sample_weight=arrays[3])
+    after = model.get_params(deep=False)
+    assert all(after[name] is before[name] for name in before)
+    assert repr(after["weak_ranker"]) == repr(state.get_params()["weak_ranker"])
+    if not isinstance(weak_ranker, str):
+        assert_unfitted_weak_ranker(after["weak_ranker"])
+    for array, original in zip(arrays, (X, Y, QID), strict=False):
+        np.testing.assert_array_equal(array, original)
+
+
+def assert_unfitted_weak_ranker(estimator):
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+@every_ranker
+def test_a_training_part_without_pairs_is_refused(ranker):
+    """Only one query has a pair, and early stopping may hold it out."""
+    qid = np.repeat(np.arange(4), 3)
+    y = np.array([0, 1, 1, *[0] * 3, *[1] * 3, *[0] * 3])
+    features = np.arange(24.0).reshape(12, 2)
+    for seed in range(12):
+        model = make(ranker, n_iter_no_change=2, validation_fraction=0.25, random_state=seed)
+        refuses(model, "n_iter_no_change", "no comparable pair", X=features, y=y, qid=qid)

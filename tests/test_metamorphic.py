@@ -1,0 +1,234 @@
+"""Laws that tie one fit to another: what must not matter does not, and weights are counts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from strategies import Problem, bipartite, graded, problems
+
+import sklearn_rank
+from sklearn_rank import PNormPushRanker
+
+RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
+N_ROUNDS = 6
+
+few = settings(max_examples=settings.default.max_examples // 2)
+every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
+
+
+def two_classes(**options):
+    """Bipartite problems with labels that a classifier takes: 7.5 is a number, not a class."""
+    return bipartite(**options).map(
+        lambda one: one._replace(y=np.where(one.y > one.y.min(), 1, -1))
+    )
+
+
+@st.composite
+def settings_of(draw, ranker, relevance="binary", weak_rankers=("stump", "feature")):
+    """Parameters of a ranker."""
+    parameters = {"n_estimators": N_ROUNDS, "relevance": relevance}
+    if ranker is PNormPushRanker:
+        parameters["p"] = draw(st.sampled_from([1, 2.5, 16]))
+        parameters["push"] = draw(st.sampled_from(["top", "bottom", "both", "ir"]))
+    return parameters | {"weak_ranker": draw(st.sampled_from(weak_rankers))}
+
+
+def tasks(ranker, relevance, weak_rankers=("stump", "feature"), **options):
+    """A problem that suits a relevance mode, and parameters of a ranker."""
+    kinds = two_classes(**options) if relevance == "binary" else problems(**options)
+    return st.tuples(kinds, settings_of(ranker, relevance, weak_rankers))
+
+
+def fit(ranker, parameters, X, y, qid=None, w=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the smooth margin of noise
+        return ranker(**parameters).fit(X, y, qid=qid, sample_weight=w)
+
+
+def scores(model, X):
+    return model.predict(X) if model.relevance == "graded" else model.decision_function(X)
+
+
+def assert_same(model, other, X, sign=1):
+    np.testing.assert_allclose(scores(model, X), sign * scores(other, X), rtol=1e-7, atol=1e-7)
+
+
+def some(rows, array):
+    return None if array is None else array[rows]
+
+
+def take(problem, rows):
+    return Problem(*(some(rows, array) for array in problem))
+
+
+def fit_problem(ranker, parameters, problem):
+    return fit(ranker, parameters, problem.X, problem.y, problem.qid, problem.w)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_the_order_of_the_rows_does_not_matter(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance))
+    rows = np.array(data.draw(st.permutations(range(len(problem.y)))))
+    shuffled = fit_problem(ranker, parameters, take(problem, rows))
+    assert_same(shuffled, fit_problem(ranker, parameters, problem), problem.X)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_a_weight_is_a_number_of_copies(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance, weights=("integers", "zeros")))
+    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
+    copied = fit_problem(ranker, parameters, take(problem, copies)._replace(w=None))
+    assert_same(copied, fit_problem(ranker, parameters, problem), problem.X)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_a_row_of_weight_zero_is_not_there(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance, weights=("zeros",)))
+    X, w = problem.X.copy(), problem.w
+    X[w == 0] = data.draw(st.sampled_from([0.0, -1e9, 1e9]))  # may hold anything
+    deleted = fit_problem(ranker, parameters, take(problem, w > 0))
+    assert_same(fit_problem(ranker, parameters, problem._replace(X=X)), deleted, problem.X)
+
+
+@every_ranker
+@few
+@given(problem=graded(), data=st.data())
+def test_only_the_order_of_the_grades_matters(ranker, problem, data):
+    parameters = data.draw(settings_of(ranker, "graded"))
+    shift = data.draw(st.sampled_from([-3.0, 0.0, 1e6]))
+    relabelled = problem._replace(y=np.exp(problem.y) + shift)
+    other = fit_problem(ranker, parameters, relabelled)
+    assert_same(fit_problem(ranker, parameters, problem), other, problem.X)
+
+
+@every_ranker
+@few
+@given(problem=two_classes(), data=st.data())
+def test_the_names_of_two_classes_do_not_matter(ranker, problem, data):
+    parameters = data.draw(settings_of(ranker))
+    names = np.where(problem.y == problem.y.max(), "yes", "no")
+    named = fit_problem(ranker, parameters, problem._replace(y=names))
+    assert_same(fit_problem(ranker, parameters, problem), named, problem.X)
+    assert set(named.predict(problem.X)) <= {"yes", "no"}
+
+
+@every_ranker
+@few
+@given(problem=two_classes(), data=st.data())
+def test_two_grades_rank_like_two_classes(ranker, problem, data):
+    parameters = data.draw(settings_of(ranker))
+    binary = fit_problem(ranker, parameters, problem)
+    in_grades = fit_problem(ranker, {**parameters, "relevance": "graded"}, problem)
+    paired = paired_rows(problem)
+    assume(paired.all())  # thresholds of a class come from all its rows, of grades from pairs
+    without_offset = scores(binary, problem.X) - binary.offset_
+    np.testing.assert_allclose(without_offset, scores(in_grades, problem.X), rtol=1e-7, atol=1e-7)
+
+
+def paired_rows(problem):
+    """Mask of the rows that have another relevance beside them in their query."""
+    qid = np.zeros(len(problem.y)) if problem.qid is None else problem.qid
+    w = np.ones(len(problem.y)) if problem.w is None else problem.w
+    others = (qid[:, None] == qid) & (problem.y[:, None] != problem.y) & (w > 0)
+    return others.any(axis=1) | (w == 0)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_one_query_is_no_query(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance, queries=("none",)))
+    name = data.draw(st.sampled_from(["q", 7, -1.5]))
+    in_one = problem._replace(qid=np.full(len(problem.y), name))
+    model = fit_problem(ranker, parameters, problem)
+    assert_same(model, fit_problem(ranker, parameters, in_one), problem.X)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance, queries=("integers", "strings")))
+    names = data.draw(
+        st.permutations([["z", "m", "a"], [3.5, -2.0, 0.0]][data.draw(st.booleans())])
+    )
+    code = np.unique(problem.qid, return_inverse=True)[1]
+    renamed = problem._replace(qid=np.array(names)[code])
+    model = fit_problem(ranker, parameters, problem)
+    assert_same(model, fit_problem(ranker, parameters, renamed), problem.X)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
+    options = {"weak_rankers": ["stump"], "missing": data.draw(st.booleans())}
+    problem, parameters = data.draw(tasks(ranker, relevance, **options))
+    increasing = data.draw(st.sampled_from([np.exp, lambda x: x**3 - 5, lambda x: 1e9 * x]))
+    parameters["max_bins"] = data.draw(st.sampled_from([2, 3, 64]))
+    mapped = fit_problem(ranker, parameters, problem._replace(X=increasing(problem.X)))
+    expected = scores(fit_problem(ranker, parameters, problem), problem.X)
+    np.testing.assert_allclose(scores(mapped, increasing(problem.X)), expected, rtol=1e-12)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_a_row_is_scored_alone_as_in_company(ranker, relevance, data):
+    problem, parameters = data.draw(tasks(ranker, relevance))
+    model = fit_problem(ranker, parameters, problem)
+    alone = np.concatenate([scores(model, row[None]) for row in problem.X])
+    np.testing.assert_allclose(alone, scores(model, problem.X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
+def test_many_rows_are_scored_as_few(weak_ranker):
+    """Large batches find their bins by a table, small ones by a search."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [
+            rng.standard_cauchy(9000) ** 3,  # most thresholds crowd in a sliver of the range
+            np.round(rng.normal(size=9000), 1),
+            1e-310 * rng.normal(size=9000),
+            1e300 * rng.normal(size=9000) if weak_ranker == "stump" else rng.normal(size=9000),
+        ]
+    )
+    if weak_ranker == "stump":
+        X[::7, 1] = np.nan
+    y = (np.sign(X).sum(axis=1) + rng.normal(size=9000) > 0).astype(int)
+    model = sklearn_rank.RankBoost(n_estimators=60, weak_ranker=weak_ranker).fit(X, y)
+    parts = [scores(model, X[start : start + 100]) for start in range(0, 9000, 100)]
+    np.testing.assert_allclose(np.concatenate(parts), scores(model, X), rtol=1e-12)
+
+
+@every_ranker
+@every_relevance
+@few
+@given(data=st.data())
+def test_turning_the_list_upside_down_turns_the_scores(ranker, relevance, data):
+    """The push at the top of the reversed list is the push at the bottom, for every row."""
+    problem, parameters = data.draw(tasks(ranker, relevance))
+    reversed_list = problem._replace(y=-problem.y)
+    mirror = {"top": "bottom", "bottom": "top", "both": "both"}
+    push = parameters.get("push", "both")
+    assume(push in mirror)  # the IR push has no mirror image
+    mirrored = parameters | ({"push": mirror[push]} if "push" in parameters else {})
+    model = fit_problem(ranker, parameters, problem)
+    assert_same(model, fit_problem(ranker, mirrored, reversed_list), problem.X, sign=-1)

@@ -1,0 +1,925 @@
+"""Rankers among scikit-learn's tools: routing, searches, data frames, storage, threads, stages."""
+
+import pickle
+import threading
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import oracles
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import RocCurveDisplay, average_precision_score, get_scorer, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+import sklearn_rank
+from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank._parallel import Crew
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.estimators import _boosting
+from sklearn_rank.metrics import auc_score
+
+RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
+RELEVANCES = ["binary", "graded"]
+TREE = DecisionTreeRegressor(max_depth=2)
+WEAK_RANKERS = ["stump", "feature", TREE]
+P_GRID = {"pnormpushranker__p": [1, 2, 4, 8]}
+
+every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+every_relevance = pytest.mark.parametrize("relevance", RELEVANCES)
+every_weak_ranker = pytest.mark.parametrize("weak_ranker", WEAK_RANKERS, ids=str)
+binary_and_queries = pytest.mark.parametrize(
+    ("relevance", "with_qid"), [("binary", False), ("binary", True), ("graded", True)]
+)
+
+# The smooth margin ranker says so when the pairs cannot all be ordered.
+pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
+
+QUERIES = make_queries(n_queries=15, rows_per_query=8, n_features=4, random_state=0)
+X, QID = QUERIES.data, QUERIES.qid
+LABELS = {"binary": np.where(QUERIES.target > 0, "good", "bad"), "graded": QUERIES.target}
+GRADES = {"binary": (QUERIES.target > 0).astype(int), "graded": QUERIES.target}
+WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
+
+
+def make(ranker=RankBoost, relevance="binary", **parameters):
+    return ranker(relevance=relevance, **{"n_estimators": 10, **parameters})
+
+
+def fitted(ranker=RankBoost, relevance="binary", with_qid=False, **parameters):
+    model = make(ranker, relevance, **parameters)
+    return model.fit(X, LABELS[relevance], qid=QID if with_qid else None)
+
+
+def scores(model, X=X):
+    """Scores of a ranker or of a pipeline that ends in one."""
+    final = model[-1] if hasattr(model, "steps") else model
+    return model.predict(X) if final.relevance == "graded" else model.decision_function(X)
+
+
+def stage_scores(model, X):
+    graded = model.relevance == "graded"
+    return model.staged_predict(X) if graded else model.staged_decision_function(X)
+
+
+def is_same(model, other, X=X):
+    np.testing.assert_array_equal(scores(model, X), scores(other, X))
+
+
+# --------------------------------------------------------------------------------------
+# Searches and routing
+# --------------------------------------------------------------------------------------
+
+
+def auc_of_each_fold(model, relevance, splits, qid=None, weight=None):
+    """Fit a clone on each training part and score the other part by the definition."""
+    aucs = []
+    for train, test in splits:
+        part = clone(model)
+        options = {
+            f"{part.steps[-1][0]}__{name}": array[train]
+            for name, array in [("qid", qid), ("sample_weight", weight)]
+            if array is not None
+        }
+        with config_context(enable_metadata_routing=False):
+            part.fit(X[train], LABELS[relevance][train], **options)
+        test_qid, test_weight = (None if a is None else a[test] for a in (qid, weight))
+        grades = GRADES[relevance][test]
+        aucs.append(oracles.auc(scores(part, X[test]), grades, test_qid, test_weight))
+    return aucs
+
+
+def assert_cv_scores_are_aucs(search, pipe, relevance, splits, **options):
+    for number, candidate in enumerate(search.cv_results_["params"]):
+        model = clone(pipe).set_params(**candidate)
+        expected = auc_of_each_fold(model, relevance, splits, **options)
+        found = [search.cv_results_[f"split{k}_test_score"][number] for k in range(len(splits))]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert len({tuple(c.values()) for c in search.cv_results_["params"]}) == 4
+
+
+@every_relevance
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_search_without_queries_compares_aucs(relevance, routing):
+    pipe = make_pipeline(StandardScaler(), make(PNormPushRanker, relevance))
+    with config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(pipe, P_GRID, cv=3, error_score="raise").fit(X, LABELS[relevance])
+    kind = StratifiedKFold if relevance == "binary" else KFold
+    splits = list(kind(3).split(X, LABELS[relevance]))
+    assert_cv_scores_are_aucs(search, pipe, relevance, splits)
+
+
+@every_relevance
+def test_a_search_with_queries_takes_qid_once(relevance):
+    pipe = make_pipeline(StandardScaler(), make(PNormPushRanker, relevance))
+    with config_context(enable_metadata_routing=True):
+        folds = GroupKFold(3).set_split_request(groups="qid")
+        search = GridSearchCV(pipe, P_GRID, cv=folds, error_score="raise")
+        search.fit(X, LABELS[relevance], qid=QID)
+        score = search.score(X, LABELS[relevance], qid=QID)
+        splits = list(GroupKFold(3).split(X, groups=QID))
+        assert_cv_scores_are_aucs(search, pipe, relevance, splits, qid=QID)
+    best = scores(search.best_estimator_)
+    assert score == pytest.approx(oracles.auc(best, GRADES[relevance], QID), rel=1e-12)
+
+
+def test_weights_can_be_routed_besides():
+    ranker = make(PNormPushRanker)
+    with config_context(enable_metadata_routing=True):
+        ranker.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipe = make_pipeline(StandardScaler(), ranker)
+        pipe[0].set_fit_request(sample_weight=False)
+        folds = GroupKFold(3).set_split_request(groups="qid")
+        search = GridSearchCV(pipe, P_GRID, cv=folds, error_score="raise")
+        search.fit(X, LABELS["binary"], qid=QID, sample_weight=WEIGHT)
+        splits = list(GroupKFold(3).split(X, groups=QID))
+    assert_cv_scores_are_aucs(search, pipe, "binary", splits, qid=QID, weight=WEIGHT)
+
+
+@every_ranker
+@every_relevance
+def test_qid_is_requested_by_default(ranker, relevance):
+    with config_context(enable_metadata_routing=True):
+        requests = clone(ranker(relevance=relevance)).get_metadata_routing()
+        found = cross_validate(
+            make(ranker, relevance),
+            X,
+            LABELS[relevance],
+            params={"qid": QID},
+            cv=GroupKFold(3).set_split_request(groups="qid"),
+            error_score="raise",
+        )
+    assert requests.fit.requests["qid"] is True
+    assert requests.score.requests["qid"] is True
+    assert np.isfinite(found["test_score"]).all()
+
+
+@every_ranker
+@every_relevance
+def test_scoring_without_the_queries_of_fit_names_routing(ranker, relevance):
+    y = LABELS[relevance]
+    pipe = make_pipeline(StandardScaler(), make(ranker, relevance))
+    qid = {f"{ranker.__name__.lower()}__qid": QID}
+    message = r"fitted with qid .*sklearn\.set_config\(enable_metadata_routing=True\)"
+    with pytest.raises(ValueError, match=message):
+        fitted(ranker, relevance, with_qid=True).score(X, y)
+    with pytest.raises(ValueError, match=message):
+        pipe.fit(X, y, **qid).score(X, y)
+    search = GridSearchCV(pipe, {"standardscaler__with_std": [True]}, cv=3, error_score="raise")
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, **qid)
+
+
+@every_ranker
+@binary_and_queries
+def test_score_is_the_auc_within_queries(ranker, relevance, with_qid):
+    model = fitted(ranker, relevance, with_qid)
+    qid = QID if with_qid else None
+    expected = oracles.auc(scores(model), GRADES[relevance], qid, WEIGHT)
+    found = model.score(X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert type(found) is float
+
+
+@binary_and_queries
+@pytest.mark.parametrize("score_p", [1, 4, np.inf])
+def test_score_p_is_one_metric_for_every_p(relevance, with_qid, score_p):
+    model = fitted(PNormPushRanker, relevance, with_qid, score_p=score_p, p=2)
+    qid = QID if with_qid else None
+    expected = oracles.p_norm_score(scores(model), GRADES[relevance], qid, WEIGHT, score_p)
+    found = model.score(X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@every_ranker
+def test_tags_follow_relevance_before_fit(ranker):
+    assert is_classifier(ranker())
+    assert get_tags(ranker()).classifier_tags.multi_class is False
+    assert get_tags(ranker(relevance="graded")).estimator_type == "ranker"
+    assert get_tags(ranker(weak_ranker="stump")).input_tags.allow_nan
+    assert get_tags(ranker(weak_ranker="feature")).input_tags.sparse
+
+
+# --------------------------------------------------------------------------------------
+# Storage, data frames, names
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@every_weak_ranker
+@binary_and_queries
+def test_pickle_and_skops(ranker, weak_ranker, relevance, with_qid):
+    model = fitted(ranker, relevance, with_qid, weak_ranker=weak_ranker, n_estimators=4)
+    is_same(pickle.loads(pickle.dumps(model)), model)
+    stored = skops.io.dumps(model)
+    untrusted = skops.io.get_untrusted_types(data=stored)
+    trees = ("sklearn.tree._tree.Tree",) if weak_ranker is TREE else ()
+    assert all(name.startswith(("sklearn_rank.", *trees)) for name in untrusted)
+    loaded = skops.io.loads(stored, trusted=untrusted)
+    is_same(loaded, model)
+    loaded.set_params(warm_start=True, n_estimators=6).fit(
+        X, LABELS[relevance], qid=QID if with_qid else None
+    )
+    assert loaded.n_iter_ == 6
+
+
+def test_lbfgs_models_are_stored_too():
+    model = fitted(PNormPushRanker, solver="lbfgs", alpha=0.1, n_estimators=100)
+    stored = skops.io.dumps(model)
+    is_same(skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored)), model)
+    is_same(pickle.loads(pickle.dumps(model)), model)
+
+
+@every_ranker
+def test_clone_takes_the_parameters_only(ranker):
+    model = fitted(ranker, learning_rate=0.5, weak_ranker=TREE)
+    copy = clone(model)
+    assert repr(copy) == repr(model)
+    assert copy.weak_ranker is not TREE
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copy)
+
+
+FRAMES = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
+NAMES = ["a", "b", "c", "d"]
+
+
+@every_ranker
+@binary_and_queries
+@pytest.mark.parametrize("frame", FRAMES)
+def test_data_frames_are_arrays_with_names(ranker, relevance, with_qid, frame):
+    DataFrame, Series = FRAMES[frame]
+    table = DataFrame(dict(zip(NAMES, X.T, strict=True)))
+    y, weight = Series(LABELS[relevance].tolist()), Series(WEIGHT.tolist())
+    qid = Series([f"q{q}" for q in QID]) if with_qid else None
+    model = make(ranker, relevance).fit(table, y, qid=qid, sample_weight=weight)
+    assert model.feature_names_in_.tolist() == NAMES
+    qid_array = QID if with_qid else None
+    plain = make(ranker, relevance)
+    plain.fit(X, LABELS[relevance], qid=qid_array, sample_weight=WEIGHT)
+    np.testing.assert_allclose(scores(model, table), scores(plain), rtol=1e-12)
+    assert model.score(table, y, qid=qid, sample_weight=weight) == pytest.approx(
+        plain.score(X, LABELS[relevance], qid=qid_array, sample_weight=WEIGHT)
+    )
+    assert not hasattr(plain, "feature_names_in_")
+
+
+@every_ranker
+@every_relevance
+def test_other_feature_names_are_refused(ranker, relevance):
+    table = pd.DataFrame(X, columns=NAMES)
+    model = make(ranker, relevance).fit(table, LABELS[relevance])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table.rename(columns={"a": "z"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(table[NAMES[::-1]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        fitted(ranker, relevance).predict(table)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_names_pass_through_a_pipeline(frame):
+    pipe = make_pipeline(StandardScaler(), make()).set_output(transform=frame)
+    table = FRAMES[frame][0](dict(zip(NAMES, X.T, strict=True)))
+    pipe.fit(table, LABELS["binary"])
+    assert pipe[-1].feature_names_in_.tolist() == NAMES
+    plain = make_pipeline(StandardScaler(), make()).fit(X, LABELS["binary"])
+    np.testing.assert_array_equal(scores(pipe, table), scores(plain))
+
+
+# --------------------------------------------------------------------------------------
+# Consumers: what takes a classifier takes a ranker
+# --------------------------------------------------------------------------------------
+
+BINARY_Y = GRADES["binary"]
+
+
+@every_ranker
+def test_scorers(ranker):
+    model = make(ranker).fit(X, BINARY_Y)
+    decision = model.decision_function(X)
+    assert get_scorer("roc_auc")(model, X, BINARY_Y) == roc_auc_score(BINARY_Y, decision)
+    assert model.score(X, BINARY_Y) == pytest.approx(roc_auc_score(BINARY_Y, decision))
+    precision = get_scorer("average_precision")(model, X, BINARY_Y)
+    assert precision == average_precision_score(BINARY_Y, decision)
+    assert get_scorer("accuracy")(model, X, BINARY_Y) == np.mean((decision > 0) == BINARY_Y)
+    assert cross_val_score(make(ranker), X, BINARY_Y, scoring="roc_auc", cv=3).min() > 0.5
+
+
+def test_calibration():
+    model = CalibratedClassifierCV(make(), cv=3, ensemble=False).fit(X, BINARY_Y)
+    probability = model.predict_proba(X)[:, 1]
+    # A sigmoid of the scores: the same order, and the share of the upper class on average.
+    np.testing.assert_array_equal(
+        np.argsort(probability, kind="stable"), np.argsort(scores(fitted()), kind="stable")
+    )
+    assert probability.mean() == pytest.approx(BINARY_Y.mean(), abs=0.1)
+
+
+def test_cross_val_predict():
+    found = cross_val_predict(make(), X, BINARY_Y, cv=KFold(3), method="decision_function")
+    for train, test in KFold(3).split(X):
+        part = make().fit(X[train], BINARY_Y[train])
+        np.testing.assert_array_equal(found[test], part.decision_function(X[test]))
+
+
+def test_threshold_tuning():
+    model = TunedThresholdClassifierCV(make(), scoring="balanced_accuracy", cv=3).fit(X, BINARY_Y)
+    decision = fitted().decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), decision >= model.best_threshold_)
+    assert decision.min() < model.best_threshold_ < decision.max()
+
+
+@every_relevance
+def test_permutation_importance(relevance):
+    model = fitted(relevance=relevance, with_qid=True)
+    found = permutation_importance(
+        model,
+        X,
+        LABELS[relevance],
+        scoring=lambda m, X, y: m.score(X, y, qid=QID),
+        n_repeats=3,
+        random_state=0,
+    )
+    # The first feature has the largest coefficient in the generator.
+    assert np.argmax(found.importances_mean) == 0
+    assert found.importances_mean[0] > 0.05
+
+
+@every_ranker
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
+def test_feature_selection(ranker, weak_ranker):
+    model = make(ranker, weak_ranker=weak_ranker, n_estimators=30)
+    wide = np.random.default_rng(0).normal(size=(len(X), 4))
+    wide[:, 1] += 3 * BINARY_Y
+    assert SelectFromModel(model, max_features=1).fit(wide, BINARY_Y).get_support()[1]
+    assert RFE(model, n_features_to_select=1).fit(wide, BINARY_Y).get_support()[1]
+
+
+def test_stacking():
+    model = StackingClassifier([("rank", make()), ("push", make(PNormPushRanker))], cv=3)
+    inside = np.column_stack([e.decision_function(X) for e in model.fit(X, BINARY_Y).estimators_])
+    np.testing.assert_array_equal(model.transform(X), inside)
+    assert model.score(X, BINARY_Y) > max(BINARY_Y.mean(), 1 - BINARY_Y.mean())
+
+
+def test_bagging():
+    model = BaggingClassifier(make(), n_estimators=3, random_state=0).fit(X, BINARY_Y)
+    average = np.mean([e.decision_function(X) for e in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.decision_function(X), average, rtol=1e-12)
+
+
+def test_one_versus_rest():
+    model = OneVsRestClassifier(make()).fit(X, GRADES["graded"])
+    expected = make().fit(X, GRADES["graded"] == 2).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X)[:, 2], expected, rtol=1e-12)
+
+
+def test_partial_dependence():
+    model = fitted()
+    found = partial_dependence(model, X, [0], grid_resolution=5, kind="average")
+    for value, average in zip(found["grid_values"][0], found["average"][0], strict=True):
+        changed = X.copy()
+        changed[:, 0] = value
+        assert average == pytest.approx(model.decision_function(changed).mean())
+
+
+def test_roc_display():
+    display = RocCurveDisplay.from_estimator(fitted(), X, LABELS["binary"], pos_label="good")
+    assert display.roc_auc == pytest.approx(fitted().score(X, LABELS["binary"]))
+
+
+# --------------------------------------------------------------------------------------
+# Threads
+# --------------------------------------------------------------------------------------
+
+
+def large(n_rows=80_000, n_features=3, relevance="binary", with_missing=False):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_features))
+    y = np.digitize(X[:, 0] + rng.normal(size=n_rows), [0, 1] if relevance == "graded" else [0])
+    if with_missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return SimpleNamespace(X=X, y=y, qid=rng.integers(0, 100, n_rows))
+
+
+def assert_bitwise_equal(model, other, X):
+    np.testing.assert_array_equal(model.estimator_weights_, other.estimator_weights_)
+    np.testing.assert_array_equal(model.objective_curve_, other.objective_curve_)
+    is_same(model, other, X)
+
+
+def test_helpers_work_at_the_same_time():
+    """Two tasks that wait for each other end only when two threads run them."""
+    meeting = threading.Barrier(2, timeout=30)
+    with Crew(2).at_work() as crew:
+        assert sorted(crew.map(lambda number: meeting.wait(), 2)) == [0, 1]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_errors_of_helpers_reach_the_caller(error):
+    meeting = threading.Barrier(2, timeout=30)
+
+    def task(number):
+        meeting.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise error("from a helper")
+
+    with pytest.raises(error, match="from a helper"), Crew(2).at_work() as crew:
+        crew.map(task, 2)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failed_fit_leaves_no_thread_behind(error, monkeypatch):
+    def fail(self, history, done, descent):
+        raise error("in the first round")
+
+    monkeypatch.setattr(RankBoost, "_note_round", fail)
+    before = set(threading.enumerate())
+    with pytest.raises(error, match="in the first round"):
+        make(n_jobs=3).fit(X, BINARY_Y)
+    for helper in set(threading.enumerate()) - before:
+        helper.join(timeout=30)
+        assert not helper.is_alive()
+
+
+@every_ranker
+@binary_and_queries
+def test_threads_change_nothing(ranker, relevance, with_qid):
+    data = large(relevance=relevance, with_missing=True)
+    options = {"n_estimators": 6, "random_state": 0}
+    qid = data.qid if with_qid else None
+    one = make(ranker, relevance, n_jobs=1, **options).fit(data.X, data.y, qid=qid)
+    two = make(ranker, relevance, n_jobs=2, **options).fit(data.X, data.y, qid=qid)
+    assert_bitwise_equal(one, two, data.X)
+
+
+def test_threads_change_nothing_in_other_searches():
+    data = large()
+    for parameters in ({"selection": "optimal"}, {"n_iter_no_change": 2}):
+        options = {"n_estimators": 6, "random_state": 0, **parameters}
+        one = make(RankBoost, n_jobs=1, **options).fit(data.X, data.y)
+        two = make(RankBoost, n_jobs=2, **options).fit(data.X, data.y)
+        assert_bitwise_equal(one, two, data.X)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_threads_inside_a_parallel_config(backend):
+    data = large()
+    one = make(PNormPushRanker, n_estimators=5).fit(data.X, data.y)
+    with joblib.parallel_config(backend, n_jobs=2):
+        two = make(PNormPushRanker, n_estimators=5).fit(data.X, data.y)
+        assert_bitwise_equal(one, two, data.X)
+
+
+def test_threads_inside_the_processes_of_a_search():
+    data = large()
+    grid = {"learning_rate": [0.5, 1.0]}
+    alone = GridSearchCV(make(n_estimators=3), grid, cv=2).fit(data.X, data.y)
+    model = make(n_estimators=3, n_jobs=2)
+    shared = GridSearchCV(model, grid, cv=2, n_jobs=2, error_score="raise").fit(data.X, data.y)
+    for name in ("split0_test_score", "split1_test_score"):
+        np.testing.assert_array_equal(shared.cv_results_[name], alone.cv_results_[name])
+    assert_bitwise_equal(alone.best_estimator_, shared.best_estimator_, data.X)
+
+
+# --------------------------------------------------------------------------------------
+# Stages, curves, importances, offset
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@every_weak_ranker
+@every_relevance
+def test_stages(ranker, weak_ranker, relevance):
+    model = fitted(ranker, relevance, weak_ranker=weak_ranker)
+    predictions = list(model.staged_predict(X))
+    assert len(predictions) == model.n_iter_ == len(model.estimator_weights_) > 1
+    assert len(model.objective_curve_) == model.n_iter_
+    for rounds, prediction in enumerate(predictions, start=1):
+        shorter = fitted(ranker, relevance, weak_ranker=weak_ranker, n_estimators=rounds)
+        if relevance == "binary":
+            np.testing.assert_array_equal(prediction, shorter.predict(X))
+        else:
+            np.testing.assert_allclose(prediction, shorter.predict(X), rtol=1e-9, atol=1e-12)
+
+
+@every_ranker
+@every_weak_ranker
+@pytest.mark.parametrize("with_qid", [False, True])
+def test_staged_decision_functions(ranker, weak_ranker, with_qid):
+    model = fitted(ranker, with_qid=with_qid, weak_ranker=weak_ranker)
+    stages = list(model.staged_decision_function(X))
+    assert len(stages) == len(model.staged_offsets_) == model.n_iter_
+    np.testing.assert_allclose(stages[-1], model.decision_function(X), rtol=1e-9, atol=1e-12)
+    assert model.staged_offsets_[-1] == model.offset_
+    for decision, offset, labels in zip(
+        stages, model.staged_offsets_, model.staged_predict(X), strict=True
+    ):
+        assert offset == pytest.approx(oracles.f_skew_offset(decision - offset, BINARY_Y))
+        np.testing.assert_array_equal(labels == "good", decision > 0)
+
+
+@every_ranker
+def test_stages_are_checked_like_predictions(ranker):
+    with pytest.raises(NotFittedError):
+        next(make(ranker).staged_predict(X))
+    with pytest.raises(ValueError, match="features"):
+        next(fitted(ranker).staged_predict(X[:, :2]))
+    assert not hasattr(make(ranker, "graded"), "staged_decision_function")
+
+
+@every_ranker
+@every_weak_ranker
+@binary_and_queries
+def test_importances_sum_to_one(ranker, weak_ranker, relevance, with_qid):
+    model = fitted(ranker, relevance, with_qid, weak_ranker=weak_ranker)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_.min() >= 0
+    assert hasattr(model, "coef_") == (weak_ranker == "feature")
+
+
+def test_importances_are_the_decrease_of_the_objective():
+    model = fitted()
+    start = np.log(np.sum(BINARY_Y) * np.sum(1 - BINARY_Y))
+    decrease = -np.diff(model.objective_curve_, prepend=start)
+    by_feature = np.bincount(model.weak_rankers_.feature, decrease, minlength=4)
+    np.testing.assert_allclose(model.feature_importances_, by_feature / by_feature.sum())
+
+
+def test_coefficients_are_the_model():
+    model = fitted(weak_ranker="feature")
+    np.testing.assert_allclose(X @ model.coef_ + model.offset_, model.decision_function(X))
+
+
+# --------------------------------------------------------------------------------------
+# Warm start
+# --------------------------------------------------------------------------------------
+
+CURVES = ["objective_curve_", "staged_offsets_", "margin_curve_", "smooth_margin_curve_"]
+RANDOM_TREE = DecisionTreeRegressor(max_depth=2, splitter="random")
+
+
+def assert_continues(first, whole, X, y, **options):
+    """Assert that 10 rounds and 10 more are 20 rounds."""
+    once = clone(whole).set_params(n_estimators=20).fit(X, y, **options)
+    twice = clone(first).set_params(n_estimators=10, warm_start=True).fit(X, y, **options)
+    assert twice.n_iter_ == 10
+    twice.set_params(n_estimators=20).fit(X, y, **options)
+    assert twice.n_iter_ == once.n_iter_ == 20
+    for name in ["estimator_weights_", "feature_importances_", *CURVES]:
+        if hasattr(once, name):
+            expected = getattr(once, name)
+            np.testing.assert_allclose(getattr(twice, name), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scores(twice, X), scores(once, X), rtol=1e-9, atol=1e-9)
+
+
+@every_ranker
+@pytest.mark.parametrize("weak_ranker", [*WEAK_RANKERS, RANDOM_TREE], ids=str)
+@binary_and_queries
+def test_warm_start_continues(ranker, weak_ranker, relevance, with_qid):
+    model = make(ranker, relevance, weak_ranker=weak_ranker, random_state=0, tol=0)
+    qid = QID if with_qid else None
+    assert_continues(model, model, X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+
+
+def test_warm_start_continues_where_thresholds_come_from_a_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_001, 1))
+    y = X[:, 0] ** 2 + rng.normal(size=len(X)) > 1
+    model = make(random_state=0, tol=0)
+    assert_continues(model, model, X, y)
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
+def test_warm_start_continues_every_push(push):
+    model = make(PNormPushRanker, push=push, tol=0)
+    assert_continues(model, model, X, BINARY_Y, qid=QID)
+
+
+@pytest.mark.parametrize("p", [1, 8, np.inf])
+def test_warm_start_of_lbfgs_goes_on_from_the_last_fit(p):
+    model = make(PNormPushRanker, solver="lbfgs", alpha=1.0, p=p, n_estimators=200)
+    model.set_params(warm_start=True).fit(X, BINARY_Y)
+    before, decision = model.objective_curve_[-1], model.decision_function(X)
+    model.fit(X, BINARY_Y)
+    assert model.objective_curve_[-1] <= before + 1e-12
+    np.testing.assert_allclose(model.decision_function(X), decision, atol=0.1)
+
+
+@every_ranker
+@every_relevance
+def test_warm_start_refuses_another_problem(ranker, relevance):
+    y = LABELS[relevance]
+    model = fitted(ranker, relevance, warm_start=True)
+    before = scores(model)
+    with pytest.raises(ValueError, match=r"same data: X had shape \(120, 4\) and now has \(119, 4"):
+        model.fit(X[1:], y[1:])
+    with pytest.raises(ValueError, match=r"same data: X had shape \(120, 4\) and now has \(120, 3"):
+        model.fit(X[:, 1:], y)
+    with pytest.raises(ValueError, match=r"only add rounds: n_estimators=5 is less than the 10"):
+        model.set_params(n_estimators=5).fit(X, y)
+    np.testing.assert_array_equal(scores(model), before)
+    is_same(model.set_params(n_estimators=10).fit(X, y), fitted(ranker, relevance))
+
+
+CHANGES = [
+    ({"weak_ranker": "stump"}, {"weak_ranker": "feature"}),
+    ({"weak_ranker": "feature"}, {"weak_ranker": "stump"}),
+    ({"weak_ranker": "stump"}, {"weak_ranker": TREE}),
+    ({"max_bins": 20}, {"max_bins": 4}),
+    ({"max_bins": 20}, {"max_bins": 100}),
+    ({"relevance": "binary"}, {"relevance": "graded"}),
+    ({"relevance": "graded"}, {"relevance": "binary"}),
+]
+
+
+@every_ranker
+@pytest.mark.parametrize(("first", "then"), CHANGES, ids=str)
+def test_warm_start_with_other_parameters_keeps_the_rounds_or_is_refused(ranker, first, then):
+    model = make(ranker, warm_start=True).set_params(**first).fit(X, BINARY_Y)
+    before = list(model.weak_rankers_.staged_scores(X, model.estimator_weights_))
+    try:
+        model.set_params(n_estimators=12, **then).fit(X, BINARY_Y)
+    except ValueError as error:
+        assert next(iter(then)) in str(error)
+        model.set_params(**first)
+    after = list(model.weak_rankers_.staged_scores(X, model.estimator_weights_))
+    np.testing.assert_array_equal(after[: len(before)], before)
+    assert len(list(stage_scores(model, X))) == len(after)
+
+
+@every_ranker
+def test_a_cold_start_forgets_the_rounds(ranker):
+    is_same(fitted(ranker).fit(X, LABELS["binary"]), fitted(ranker))
+
+
+# --------------------------------------------------------------------------------------
+# Early stopping
+# --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """What early stopping trains on and what it holds out, filled by the next fit."""
+    seen = SimpleNamespace()
+
+    def spy(data, fraction, seed):
+        seen.all = data
+        seen.train, seen.held_out = split(data, fraction, seed)
+        return seen.train, seen.held_out
+
+    split = _boosting.split_validation
+    monkeypatch.setattr(_boosting, "split_validation", spy)
+    return seen
+
+
+def stopped(ranker, relevance, with_qid, **parameters):
+    options = {"n_iter_no_change": 3, "validation_fraction": 0.3, "random_state": 0}
+    options |= {"n_estimators": 200, "tol": 1e-9, "learning_rate": 0.5, **parameters}
+    return fitted(ranker, relevance, with_qid, **options)
+
+
+def row_set(data):
+    return {row.tobytes() for row in data.X}
+
+
+@every_ranker
+@every_relevance
+def test_early_stopping_holds_out_whole_queries(ranker, relevance, seen):
+    stopped(ranker, relevance, with_qid=True)
+    assert not set(seen.train.qid) & set(seen.held_out.qid)
+    assert row_set(seen.train) | row_set(seen.held_out) == row_set(seen.all)
+    assert len(seen.train.y) + len(seen.held_out.y) == len(X)
+    assert len(set(seen.held_out.qid)) == round(0.3 * len(set(QID)) + 0.5)
+
+
+@every_ranker
+@every_relevance
+def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
+    stopped(ranker, relevance, with_qid=False)
+    assert not row_set(seen.train) & row_set(seen.held_out)
+    assert len(seen.held_out.y) == 36
+    for level in np.unique(seen.all.y):
+        share = np.mean(seen.all.y == level)
+        assert np.mean(seen.held_out.y == level) == pytest.approx(share, abs=1 / 36)
+
+
+@every_ranker
+@binary_and_queries
+def test_early_stopping_keeps_the_best_round(ranker, relevance, with_qid, seen):
+    model = stopped(ranker, relevance, with_qid)
+    tried = model.validation_scores_
+    assert model.n_iter_ < len(tried) < 200
+    assert tried[model.n_iter_ - 1] >= tried.max() - 1e-9
+    assert np.all(tried[: model.n_iter_ - 1] < tried[model.n_iter_ - 1])
+    assert len(tried) == model.n_iter_ + 3
+    held_out = seen.held_out
+    for stage, score in zip(stage_scores(model, held_out.X), tried, strict=False):
+        expected = oracles.auc(stage, held_out.y, held_out.qid, held_out.weight)
+        assert score == pytest.approx(expected, rel=1e-12)
+    same = clone(model).set_params(n_estimators=model.n_iter_, n_iter_no_change=None)
+    same.fit(seen.train.X, seen.train.y, qid=seen.train.qid)
+    np.testing.assert_array_equal(same.estimator_weights_, model.estimator_weights_)
+    np.testing.assert_array_equal(same.objective_curve_, model.objective_curve_)
+    np.testing.assert_allclose(scores(same), scores(model), rtol=1e-12)
+
+
+def test_early_stopping_watches_score_p(seen):
+    model = stopped(PNormPushRanker, "graded", with_qid=True, score_p=8)
+    held_out = seen.held_out
+    for stage, score in zip(
+        model.staged_predict(held_out.X), model.validation_scores_, strict=False
+    ):
+        expected = oracles.p_norm_score(stage, held_out.y, held_out.qid, held_out.weight, 8)
+        assert score == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_rounds_can_end_before_patience_does():
+    model = stopped(RankBoost, "binary", with_qid=True, n_estimators=2, n_iter_no_change=50)
+    assert len(model.validation_scores_) == 2
+
+
+@every_ranker
+def test_without_early_stopping_nothing_is_held_out(ranker, seen):
+    assert not hasattr(fitted(ranker), "validation_scores_")
+    assert not vars(seen)
+
+
+@every_ranker
+def test_the_seed_draws_the_held_out_rows(ranker, seen):
+    draws = []
+    for seed in (0, 0, 1):
+        stopped(ranker, "binary", with_qid=False, random_state=seed)
+        draws.append(row_set(seen.held_out))
+    assert draws[0] == draws[1] != draws[2]
+
+
+# --------------------------------------------------------------------------------------
+# Messages
+# --------------------------------------------------------------------------------------
+
+
+@every_ranker
+@pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 11), (2, 40)])
+def test_verbose(ranker, verbose, n_lines, capsys):
+    model = fitted(ranker, n_estimators=40, tol=0, verbose=verbose)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == n_lines
+    assert all(line.startswith(f"[{ranker.__name__}] round ") for line in lines)
+    if lines:
+        assert f"round 40/40: objective {model.objective_curve_[-1]:.6g}" in lines[-1]
+
+
+# --------------------------------------------------------------------------------------
+# Sparse and missing
+# --------------------------------------------------------------------------------------
+
+SPARSE = [
+    sparse.csr_array,
+    sparse.csc_array,
+    sparse.csr_matrix,
+    sparse.csc_matrix,
+    sparse.coo_array,
+]
+
+
+@every_ranker
+@binary_and_queries
+@pytest.mark.parametrize("container", SPARSE)
+def test_sparse_features_are_dense_features(ranker, relevance, with_qid, container):
+    holes = np.where(X > 0.3, X, 0.0)
+    qid = QID if with_qid else None
+    dense, thin = (make(ranker, relevance, weak_ranker="feature") for _ in range(2))
+    dense.fit(holes, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+    thin.fit(container(holes), LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+    np.testing.assert_allclose(thin.coef_, dense.coef_, rtol=1e-9)
+    np.testing.assert_allclose(scores(thin, container(holes)), scores(dense, holes), rtol=1e-9)
+    last = list(thin.staged_predict(container(holes)))[-1]
+    assert len(last) == len(X)
+
+
+def test_sparse_features_with_lbfgs():
+    holes = np.where(X > 0.3, X, 0.0)
+    model = make(PNormPushRanker, weak_ranker="feature", solver="lbfgs", alpha=0.1, n_estimators=99)
+    expected = clone(model).fit(holes, BINARY_Y).coef_
+    found = model.fit(sparse.csr_array(holes), BINARY_Y).coef_
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@every_ranker
+@binary_and_queries
+@pytest.mark.parametrize("max_bins", [3, 64])
+def test_missing_values_follow_the_rules(ranker, relevance, with_qid, max_bins):
+    """Scores are the sums of the rules, with NaN on the side that the rule says."""
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    model = make(ranker, relevance, max_bins=max_bins, n_estimators=20)
+    model.fit(holes, LABELS[relevance], qid=QID if with_qid else None)
+    rules = model.weak_rankers_
+    assert rules.missing_right.any()
+    assert not rules.missing_right.all()
+    unseen = np.random.default_rng(1).permuted(holes, axis=0)
+    expected = model.offset_ if relevance == "binary" else 0.0
+    by_round = zip(rules.feature, rules.threshold, rules.missing_right, strict=True)
+    for weight, rule in zip(model.estimator_weights_, by_round, strict=True):
+        expected = expected + weight * oracles.apply_stump(unseen, *rule)
+    np.testing.assert_allclose(scores(model, unseen), expected, rtol=1e-9, atol=1e-9)
+
+
+@every_ranker
+@every_relevance
+@pytest.mark.parametrize("missing_class", [0, 1])
+def test_a_missing_value_can_be_the_best_evidence(ranker, relevance, missing_class):
+    y = np.arange(40) % 2
+    x = np.random.default_rng(0).normal(size=(40, 1))
+    x[y == missing_class] = np.nan
+    model = make(ranker, relevance, n_estimators=1).fit(x, y)
+    assert model.score(x, y) == 1
+
+
+def test_the_largest_number_of_bins_leaves_one_for_missing_values():
+    n = 2**16 - 1
+    x = np.append(np.arange(float(n)), np.full(20_000, np.nan))[:, None]
+    y = np.append(np.arange(n) % 3 == 1, np.ones(20_000, dtype=bool))
+    model = make(max_bins=n, n_estimators=1).fit(x, y)
+    assert model.weak_rankers_.missing_right[0]
+    assert model.decision_function([[np.nan]]) > model.decision_function([[0.0]])
+
+
+@every_ranker
+@every_relevance
+def test_missing_values_that_fit_never_saw_count_as_zero(ranker, relevance):
+    model = fitted(ranker, relevance)
+    offset = model.offset_ if relevance == "binary" else 0.0
+    assert scores(model, np.full((1, 4), np.nan)) == offset
+    one_hole = X[:1].copy()
+    one_hole[0, 0] = np.nan
+    lowest = X[:1].copy()
+    lowest[0, 0] = -1e300  # below every threshold
+    np.testing.assert_allclose(scores(model, one_hole), scores(model, lowest), rtol=1e-12)
+
+
+# --------------------------------------------------------------------------------------
+# Estimators as weak rankers
+# --------------------------------------------------------------------------------------
+
+LEARNERS = [
+    DecisionTreeRegressor(max_depth=2, max_features=1),
+    DecisionTreeClassifier(max_depth=2, max_features=1),
+    LogisticRegression(),
+]
+
+
+@every_ranker
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+@binary_and_queries
+def test_estimators_as_weak_rankers(ranker, learner, relevance, with_qid):
+    models = [
+        fitted(ranker, relevance, with_qid, weak_ranker=learner, random_state=seed)
+        for seed in (0, 0, 1)
+    ]
+    is_same(models[0], models[1])
+    if "random_state" in learner.get_params() and hasattr(learner, "max_features"):
+        assert np.any(scores(models[0]) != scores(models[2]))
+    curve = models[0].objective_curve_
+    assert np.all(np.diff(curve) < 0)
+    qid = QID if with_qid else None
+    assert auc_score(GRADES[relevance], scores(models[0]), qid=qid) > 0.65
+
+
+def test_tree_weak_rankers_see_what_stumps_cannot():
+    """Exclusive or: no sum of functions of one feature orders the four corners."""
+    corners = np.tile([[0.0, 0], [0, 1], [1, 0], [1, 1]], (10, 1))
+    y = (corners.sum(axis=1) == 1).astype(int)
+    assert make(weak_ranker="stump").fit(corners, y).score(corners, y) == 0.5
+    y[0] = 1  # exactly balanced corners give a greedy tree no first split
+    tree = make(weak_ranker=DecisionTreeRegressor(max_depth=2), random_state=0).fit(corners, y)
+    assert tree.score(corners, y) > 0.95

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import check_qid, check_relevance, check_weight
 
 
@@ -61,22 +61,34 @@ def _count_digit(
     is_above: Indices,
     weight: Floats,
 ) -> None:
-    """Add the pairs of one digit; rows come sorted by group and score."""
-    upto = np.concatenate([[0.0], np.cumsum(weight[order] * is_above)])
-    new_group = np.diff(group, prepend=group[0] - 1) != 0
-    new_run = new_group | (np.diff(scores, prepend=np.nan) != 0)
+    """Add the pairs of one digit; rows come sorted by group and score.
+
+    Counts are differences of one running sum over all groups. Scaled by powers of two
+    every group weighs about one, so that a light group loses nothing beside a heavy one.
+    """
+    new_group = _differs(group)
+    above = weight[order] * is_above
+    first = np.flatnonzero(new_group)
+    length = np.diff(first, append=len(group))
+    exponent = np.repeat(np.frexp(np.add.reduceat(above, first))[1], length)
+    upto = np.concatenate([[0.0], np.cumsum(np.ldexp(above, -exponent))])
     ends = []
-    for is_new in (new_group, new_run):
+    for is_new in (new_group, new_group | _differs(scores)):
         first = np.flatnonzero(is_new)
         last = np.append(first[1:], len(group))
         length = last - first
         ends.append((np.repeat(upto[first], length), np.repeat(upto[last], length)))
     (group_first, group_last), (run_first, run_last) = ends
     below = is_above == 0
-    rows = order[below]
-    counts.total[rows] += (group_last - group_first)[below]
-    counts.lower[rows] += (run_first - group_first)[below]
-    counts.tied[rows] += (run_last - run_first)[below]
+    rows, exponent = order[below], exponent[below]
+    counts.total[rows] += np.ldexp((group_last - group_first)[below], exponent)
+    counts.lower[rows] += np.ldexp((run_first - group_first)[below], exponent)
+    counts.tied[rows] += np.ldexp((run_last - run_first)[below], exponent)
+
+
+def _differs(values: Values) -> Mask:
+    """Mark where a sorted array has a new value; a difference could overflow."""
+    return np.concatenate([[True], values[1:] != values[:-1]])
 
 
 def _validated(

@@ -42,7 +42,9 @@ class SortedValues:
     @cached_property
     def distinct(self) -> Floats:
         """Distinct values, increasing."""
-        return self.values[np.diff(self.values, prepend=np.nan) != 0]
+        is_new = np.ones(len(self.values), dtype=bool)
+        np.not_equal(self.values[1:], self.values[:-1], out=is_new[1:])
+        return self.values[is_new]
 
     def thresholds(self, max_bins: int) -> Floats:
         """Return increasing thresholds t, for weak rankers ``1[x > t]``.

@@ -82,6 +82,18 @@ class Flag:
 
 
 @dataclass(frozen=True)
+class Jobs:
+    """A number of threads with joblib's meaning."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value is None or (Number(-np.inf, integer=True).allows(value) and value != 0)
+
+    def __str__(self) -> str:
+        return "None or an int other than 0"
+
+
+@dataclass(frozen=True)
 class Seed:
     """Anything that scikit-learn takes as random state."""
 
@@ -114,7 +126,7 @@ class WeakRanker:
         return f"one of {names}, or a scikit-learn regressor or classifier"
 
 
-Constraint = Number | Choice | Flag | Seed | WeakRanker
+Constraint = Number | Choice | Flag | Jobs | Seed | WeakRanker
 
 
 def check_parameters(

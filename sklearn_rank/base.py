@@ -18,6 +18,7 @@ from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
     Choice,
     Constraint,
+    Jobs,
     Number,
     Seed,
     check_parameters,
@@ -84,7 +85,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "relevance": Choice(("binary", "graded")),
-        "n_jobs": Number(-np.inf, integer=True, other=(None,)),
+        "n_jobs": Jobs(),
         "random_state": Seed(),
         "verbose": Number(0, integer=True, other=(True, False)),
     }

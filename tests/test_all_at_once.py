@@ -157,6 +157,7 @@ def test_credits_of_the_features_add_up_to_the_decrease():
         alpha=0.1,
         max_iter=200,
         tol=1e-12,
+        report=lambda values: None,
     )
     start = oracles.log_push(np.zeros(50), y, p=4)
     assert minimum.credit.sum() == pytest.approx(start - minimum.values[-1], rel=1e-9)

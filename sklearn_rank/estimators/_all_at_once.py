@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -58,12 +60,20 @@ def fit_at_once(
     alpha: float,
     max_iter: int,
     tol: float,
+    report: Callable[[list[float]], None],
 ) -> Minimum:
-    """Minimise the ridged objective over all coefficients of a family."""
+    """Minimise the ridged objective over all coefficients of a family.
+
+    `report` sees the values so far after each iteration.
+    """
+    solve = partial(minimise, max_iter=max_iter, tol=tol)
     if isinstance(objective, SidePush) and np.isinf(objective.p):
-        return _approach_infinity(objective, family, start, alpha, max_iter, tol)
-    target = RidgedObjective(objective, family, alpha)
-    return minimise(target, start, max_iter=max_iter, tol=tol)
+        return _approach_infinity(objective, family, start, alpha, solve, report)
+    return solve(
+        RidgedObjective(objective, family, alpha),
+        start,
+        on_iterate=lambda _, values: report(values),
+    )
 
 
 def _approach_infinity(
@@ -71,8 +81,8 @@ def _approach_infinity(
     family: LinearFamily,
     start: Floats,
     alpha: float,
-    max_iter: int,
-    tol: float,
+    solve: Callable[..., Minimum],
+    report: Callable[[list[float]], None],
 ) -> Minimum:
     """Follow the minimisers of J_p to p = inf and keep the iterate with the least J_inf.
 
@@ -85,23 +95,18 @@ def _approach_infinity(
     values: list[float] = []
     credit = np.zeros_like(start)
 
-    def keep_best(coefficients: Floats) -> None:
+    def keep_best(coefficients: Floats, _: list[float]) -> None:
         nonlocal best, least
         value = target.value(coefficients)
         if value < least:
             best, least = coefficients, value
         values.append(least)
+        report(values)
 
     p, x = _FIRST_POWER, start
     while True:
         finite = SidePush(objective.preferences, p, objective.side)
-        stage = minimise(
-            RidgedObjective(finite, family, alpha),
-            x,
-            max_iter=max_iter,
-            tol=tol,
-            on_iterate=keep_best,
-        )
+        stage = solve(RidgedObjective(finite, family, alpha), x, on_iterate=keep_best)
         x, credit = stage.x, credit + stage.credit
         if np.log(objective.preferences.weight.sum() + 1) / p <= _POWER_GAP:
             return Minimum(best, values, credit, stage.converged, stage.message)

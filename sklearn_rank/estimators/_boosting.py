@@ -190,7 +190,13 @@ class BoostingRanker(BaseRanker):
     def _family_settings(self) -> dict[str, Any]:
         """Return what gives the coordinates of the weak rankers their meaning."""
         kind = self.weak_ranker if isinstance(self.weak_ranker, str) else "estimator"
-        return {"relevance": self.relevance, "weak_ranker": kind, "max_bins": self.max_bins}
+        held_out = None if self.n_iter_no_change is None else self.validation_fraction
+        return {
+            "relevance": self.relevance,
+            "weak_ranker": kind,
+            "max_bins": self.max_bins,
+            "validation_fraction (None: no early stopping)": held_out,
+        }
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -274,7 +280,7 @@ class BoostingRanker(BaseRanker):
             self._note_round(history, done, descent)
             if self._tracks_margin:
                 note_margins(history, problem, ledger, descent)
-            self._report(history)
+            self._report(history.objective)
             if stopping is not None:
                 change = self._change(problem, held_out, done.index, done.step)
                 if stopping.is_over(change, history.validation):
@@ -341,14 +347,14 @@ class BoostingRanker(BaseRanker):
         rule = problem.family.rules(np.array([index]))
         return rule.scores(rows.X, np.array([step]), problem.crew)
 
-    def _report(self, history: History) -> None:
-        """Print a line about the round, ten a fit with verbose=1."""
-        number = len(history.steps)
+    def _report(self, objective: list[float]) -> None:
+        """Print a line about the last round, ten a fit with verbose=1."""
+        number = len(objective)
         every = 1 if self.verbose > 1 else max(1, self.n_estimators // 10)
         if self.verbose and (number % every == 0 or number == 1):
             print(
                 f"[{type(self).__name__}] round {number}/{self.n_estimators}: "
-                f"objective {history.objective[-1]:.6g}"
+                f"objective {objective[-1]:.6g}"
             )
 
     def _collect(self, problem: Problem, history: History, start_offset: float) -> dict[str, Any]:

@@ -276,6 +276,7 @@ class PNormPushRanker(BoostingRanker):
             alpha=self.alpha,
             max_iter=self.n_estimators,
             tol=self.tol,
+            report=self._report,
         )
         if not minimum.converged:
             warnings.warn(

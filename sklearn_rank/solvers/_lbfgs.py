@@ -51,12 +51,12 @@ def minimise(
     *,
     max_iter: int,
     tol: float,
-    on_iterate: Callable[[Floats], None] | None = None,
+    on_iterate: Callable[[Floats, list[float]], None] | None = None,
 ) -> Minimum:
     """Minimise a smooth function from `start`.
 
     Ends when the relative decrease of an iteration is at most `tol`, or after
-    `max_iter` iterations. `on_iterate` sees the coefficients after each.
+    `max_iter` iterations. `on_iterate` sees the coefficients and the values so far after each.
     """
     values: list[float] = []
     credit = np.zeros_like(start)
@@ -83,7 +83,7 @@ def minimise(
             credit[:] += share * ((value - values[-1]) / share.sum())
         x, gradient, value = new, slope, values[-1]
         if on_iterate is not None:
-            on_iterate(new)
+            on_iterate(new, values)
         if values[-1] < _RUNAWAY:
             raise StopIteration
 

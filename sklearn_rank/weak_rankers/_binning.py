@@ -70,8 +70,9 @@ class Digitizer:
     """Exact ``np.searchsorted(thresholds, x)`` at a few nanoseconds a value.
 
     A uniform grid of cells gives the number of thresholds before the cell; one
-    comparison with the only threshold inside it does the rest. Values in a cell with
-    several thresholds are searched for.
+    comparison with the only threshold inside it does the rest. A cell that holds many
+    thresholds, as the body of a heavy-tailed feature does, has a digitizer of its own;
+    values in other cells with several thresholds are searched for.
 
     Parameters
     ----------
@@ -106,6 +107,9 @@ class Digitizer:
         cell = self._cell(x)
         code = np.asarray(self._before.take(cell))
         code += (x > self._inside.take(cell)).view(np.uint8)
+        for number, (before, finer) in self._finer.items():
+            inside = np.flatnonzero(cell == number)
+            code[inside] = finer._search(x[inside]).astype(self.dtype) + before
         if self._crowded.any():
             search = np.flatnonzero(self._crowded.take(cell))
             code[search] = np.searchsorted(self.thresholds, x[search])
@@ -128,3 +132,8 @@ class Digitizer:
         self._inside = np.full(_CELLS + 2, np.inf)
         self._inside[cell[::-1]] = self.thresholds[::-1]
         self._crowded = count > 1
+        self._finer = {}
+        for number in np.flatnonzero(count >= max(4, len(cell) // 8)):
+            thresholds = self.thresholds[cell == number]
+            self._finer[int(number)] = self._before[number], Digitizer(thresholds)
+        self._crowded[list(self._finer)] = False

@@ -213,3 +213,14 @@ def test_p_1_of_either_side_is_rankboost():
     curves.append(RankBoost().fit(X, y).objective_curve_)
     np.testing.assert_allclose(curves[0], curves[2], rtol=1e-10)
     np.testing.assert_allclose(curves[1], curves[2], rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", [4, np.inf])
+def test_verbose_prints_iterations(p, capsys):
+    X, y = noisy_data(30, 2)
+    options = {"solver": "lbfgs", "alpha": 1.0, "weak_ranker": "feature", "n_estimators": 100}
+    PNormPushRanker(p=p, verbose=2, **options).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == PNormPushRanker(p=p, **options).fit(X, y).n_iter_
+    assert lines[0].startswith("[PNormPushRanker] round 1/100: objective ")
+    assert not capsys.readouterr().out

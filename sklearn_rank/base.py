@@ -286,7 +286,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
         if len(classes) < 2:
             raise ValueError(
                 f"{name} needs two classes to rank one above the other. y has one class: "
-                f"{classes[0]!r}."
+                f"{classes.tolist()[0]!r}."
             )
         return classes
 

@@ -25,6 +25,13 @@ from sklearn_rank.weak_rankers import EstimatorFamily
 class PNormPushRanker(BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
+    For lists of which only the top is used: fraud queues, triage, search. A larger p moves
+    mistakes away from the top and pays for it with some of the AUC.
+
+    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
+    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
+    told apart by ``fit(X, y, qid=...)``.
+
     It minimises
 
     .. math:: J_p(f) = \frac1p \log \sum_k w_k
@@ -47,7 +54,9 @@ class PNormPushRanker(BoostingRanker):
     Parameters
     ----------
     p : float in [1, inf], default=4.0
-        How hard to push at the top. ``p=inf`` needs ``solver="lbfgs"``.
+        How hard to push at the top: 1 treats all pairs alike, 4 to 16 are usual for the
+        top of the list, above that the few highest rows decide, noise and wrong labels
+        included. ``p=inf`` needs ``solver="lbfgs"``.
     push : {"top", "bottom", "both", "ir"}, default="top"
         "top": as above. "bottom": the mirror image, the lowest of the rows that belong
         at the top pay most. "both": the logarithm of the sum of both risks (the p-th
@@ -76,7 +85,7 @@ class PNormPushRanker(BoostingRanker):
     selection : {"steepest", "optimal"}, default="steepest"
         As in `RankBoost`; "optimal" for ``push="top"`` and ``solver="coordinate"``.
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step; 1 with lbfgs.
+        Multiplies every step; 1 with lbfgs. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
         Largest number of bins of a feature.
     tol : float in [0, inf), default=1e-9
@@ -200,6 +209,35 @@ class PNormPushRanker(BoostingRanker):
         self.alpha = alpha
         self.score_p = score_p
         self.selection = selection
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Return the AUC or, with `score_p`, one minus the p-norm push loss at that power.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; needed when the ranker was fitted with `qid`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better. With ``score_p=None``: the AUC within
+            queries, ties one half. Else ``1 - p_norm_push_loss(..., p=score_p)``, where
+            ties are errors; it is no AUC, and falls as `score_p` grows.
+
+        Raises
+        ------
+        ValueError
+            When the ranker was fitted with `qid` and is scored without, or when there
+            is no comparable pair.
+        """
+        return super().score(X, y, qid=qid, sample_weight=sample_weight)
 
     def _make_objective(self, preferences: Preferences) -> Push:
         return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)

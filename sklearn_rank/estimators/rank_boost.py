@@ -14,6 +14,13 @@ from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 class RankBoost(BoostingRanker):
     r"""RankBoost: boosting on the exponential loss of all pairs.
 
+    For the order of the whole list: every pair of rows, one of which belongs above the
+    other, counts the same, as in the AUC.
+
+    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
+    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
+    told apart by ``fit(X, y, qid=...)``.
+
     It minimises, by coordinate descent over weak rankers,
 
     .. math:: J(f) = \log \sum_{i \text{ above } k} w_i w_k \, e^{-(f_i - f_k)},
@@ -23,10 +30,11 @@ class RankBoost(BoostingRanker):
 
     - f are the scores, of shape (n_samples,), i above k the pairs of rows with
       :math:`y_i > y_k` in one query, and w the sample weights;
-    - :math:`h_t` is the weak ranker of round t, 0 or 1 for stumps;
+    - :math:`h_t` is the weak ranker of round t, a simple score such as 1 where a feature
+      exceeds a threshold and 0 elsewhere (a stump);
     - :math:`\alpha_t = \frac12 \ln\frac{d_+ + e}{d_- + e}` is its step, with
-      :math:`d_\pm` the shares of pair mass that h orders rightly and wrongly and e one
-      over twice the total pair weight. Real-valued weak rankers take a line search.
+      :math:`d_\pm` the shares of J's pair sum on pairs that h orders rightly and wrongly
+      and e one over twice the total pair weight. Real-valued weak rankers take a line search.
 
     A sum over pairs is computed from sums over rows: a round costs one pass over the
     data, whatever the number of pairs.
@@ -34,22 +42,22 @@ class RankBoost(BoostingRanker):
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
-        Largest number of rounds.
+        Largest number of rounds. More fit the training data better, and may overfit.
     weak_ranker : {"stump", "feature"} or estimator, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
         the better side. "feature": h is a raw feature, never rescaled; X may be sparse.
-        An estimator is cloned each round and fitted to the signs of the row masses,
-        weighted by their size; its prediction, mapped to [0, 1] on the training rows,
-        is h.
+        An estimator is cloned each round and fitted to which rows should rise (+1) or
+        fall (-1), weighted by how much J gains; its prediction, mapped to [0, 1] on the
+        training rows, is h.
     selection : {"steepest", "optimal"}, default="steepest"
         Which weak ranker a round takes: the one along which the objective falls most
         steeply, or the one whose step lowers it most (one bipartite list and stumps
         only).
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step.
+        Multiplies every step. Smaller needs more rounds and often generalises better.
     max_bins : int in [2, 65535], default=64
         Largest number of bins of a feature. Thresholds are observed values: all of them
-        where a feature has few, else weighted quantiles.
+        where a feature has few, else weighted quantiles. Fewer are coarser, not faster.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.

@@ -17,7 +17,14 @@ from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
 class SmoothMarginRanker(BoostingRanker):
     r"""Coordinate ascent on the smooth margin: boosting that reaches the largest margin.
 
-    On data that can be ranked without error it maximises, weak ranker by weak ranker,
+    For data that can be ranked without error, when the closest call counts: it widens the
+    gap of the pair that is nearest to a mistake. On other data it is `RankBoost`.
+
+    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
+    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
+    told apart by ``fit(X, y, qid=...)``.
+
+    It maximises, weak ranker by weak ranker,
 
     .. math:: G(\lambda) = \frac{-\ln F(\lambda)}{\|\lambda\|_1}, \qquad
         F(\lambda) = \sum_{i \text{ above } k} w_i w_k \, e^{-(f_i - f_k)}, \qquad

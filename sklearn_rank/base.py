@@ -56,6 +56,10 @@ class TrainingData:
         qid = None if self.qid is None else self.qid[rows]
         return TrainingData(self.X[rows], self.y[rows], qid, self.weight[rows])
 
+    def paired_rows(self) -> Indices:
+        """Return the rows that belong to at least one comparable pair."""
+        return np.sort(self.preferences.order[self.preferences.is_paired])
+
     @cached_property
     def preferences(self) -> Preferences:
         """Who must rank above whom."""
@@ -212,7 +216,8 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
                 "error_score='raise' shows this message instead of NaN."
             )
-        return self._score_order(self._relevance_of(y), scores, qid, sample_weight)
+        relevance = self._relevance_of(y, sample_weight)
+        return self._score_order(relevance, scores, qid, sample_weight)
 
     @abstractmethod
     def _fit(self, data: TrainingData) -> dict[str, Any]:
@@ -227,7 +232,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
 
     def _check_training(self, data: TrainingData) -> None:
         """Raise ValueError for data that nothing can be learned from."""
-        if data.preferences.total_pair_weight == 0:
+        if not data.preferences.is_paired.any():
             raise ValueError(
                 f"{type(self).__name__} found no comparable pair: in every query all rows "
                 "have the same relevance, so that no order is better than another."
@@ -290,12 +295,14 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
             )
         return classes
 
-    def _relevance_of(self, y: Any) -> Any:
+    def _relevance_of(self, y: Any, sample_weight: Any) -> Any:
         """Return relevance as numbers: classes become 0 and 1."""
         if self.relevance == "graded":
             return y
         labels = np.asarray(y)
         is_known = np.isin(labels, self.classes_)
+        if sample_weight is not None:
+            is_known |= check_weight(sample_weight, len(labels)) == 0
         if not is_known.all():
             raise ValueError(
                 f"y has labels that {type(self).__name__} was not fitted with: "

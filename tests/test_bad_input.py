@@ -61,7 +61,7 @@ def assert_unfitted(model):
 @every_ranker
 @pytest.mark.parametrize("y", [np.ones(6, int), ["a"] * 6, [True] * 6])
 def test_one_class(ranker, y):
-    refuses(make(ranker), ranker.__name__, "two classes", f"one class: {np.asarray(y)[0]!r}", y=y)
+    refuses(make(ranker), ranker.__name__, "two classes", f"one class: {np.asarray(y).tolist()[0]!r}", y=y)
 
 
 @every_ranker

@@ -923,3 +923,29 @@ def test_tree_weak_rankers_see_what_stumps_cannot():
     y[0] = 1  # exactly balanced corners give a greedy tree no first split
     tree = make(weak_ranker=DecisionTreeRegressor(max_depth=2), random_state=0).fit(corners, y)
     assert tree.score(corners, y) > 0.95
+
+
+# --------------------------------------------------------------------------------------
+# What early stopping holds out
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["none", "integers", "reals", "one light row"])
+def test_held_out_rows_are_not_learned_from(weights, seen):
+    """Labels are noise: a held-out score far above one half would be a leak."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1000, 20)), rng.integers(0, 2, 1000)
+    weight = {
+        "none": None,
+        "integers": rng.integers(1, 51, 1000),
+        "reals": rng.exponential(size=1000),
+        "one light row": np.append(1e-3, np.ones(999)),
+    }[weights]
+    X[500:700] = X[:200]  # the same row twice, also of the other class
+    model = RankBoost(n_estimators=200, n_iter_no_change=5, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    assert model.validation_scores_.max() < 0.65
+    train = {(*row, label) for row, label in zip(seen.train.X, seen.train.y, strict=True)}
+    held_out = {(*row, label) for row, label in zip(seen.held_out.X, seen.held_out.y, strict=True)}
+    assert not train & held_out
+    assert 0.05 < len(seen.held_out.y) / 1000 < 0.15

@@ -109,5 +109,6 @@ def _approach_infinity(
         stage = solve(RidgedObjective(finite, family, alpha), x, on_iterate=keep_best)
         x, credit = stage.x, credit + stage.credit
         if np.log(objective.preferences.weight.sum() + 1) / p <= _POWER_GAP:
+            values = values or [least]
             return Minimum(best, values, credit, stage.converged, stage.message)
         p *= _POWER_RATIO

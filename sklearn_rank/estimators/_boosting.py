@@ -18,7 +18,6 @@ from sklearn_rank.base import BaseRanker, TrainingData, is_binary
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
     best_round,
-    rows_in_pairs,
     split_validation,
 )
 from sklearn_rank.estimators._fitting import (
@@ -226,7 +225,7 @@ class BoostingRanker(BaseRanker):
     def _pose(self, data: TrainingData, history: History, crew: Crew) -> Problem:
         """Bring the parts together."""
         if self.relevance == "graded":
-            paired = rows_in_pairs(data)
+            paired = data.paired_rows()
             if 0 < len(paired) < len(data.y):
                 data = data.take(paired)
         preferences = data.preferences

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import GroupShuffleSplit
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.base import TrainingData
+
+_SAME_PLACE = 1e-12
+"""Relative distance below which rows count as equal: products round differently."""
 
 
 def split_validation(
     data: TrainingData, fraction: float, seed: int
 ) -> tuple[TrainingData, TrainingData]:
-    """Hold out a fraction of the queries or, without them, of the rows' multiplicities."""
+    """Hold out a fraction of the queries or, without them, of the distinct rows."""
     if data.qid is None:
         parts = _split_rows(data, fraction, seed)
     else:
@@ -47,31 +50,35 @@ def _split_queries(
 def _split_rows(
     data: TrainingData, fraction: float, seed: int
 ) -> tuple[TrainingData, TrainingData]:
-    """Take multiplicities at even distances along the rows sorted by relevance.
+    """Hold out distinct rows at even distances along the rows sorted by relevance.
 
     Inside a relevance the rows lie along a random direction, where equal rows are
-    neighbours: so weight 2 is divided as the row twice would be.
+    neighbours and stay together: no row is on both sides, and weight 2 is held out as
+    the row twice would be.
     """
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal(data.X.shape[1])
-    dense = data.X if issparse(data.X) else np.nan_to_num(data.X)
+    features = data.X if issparse(data.X) else np.nan_to_num(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
-        order = np.lexsort((dense @ direction, data.y))
+        place = features @ direction
+        order = np.lexsort((place, data.y))
+        apart = np.abs(np.diff(place[order])) > _SAME_PLACE * np.abs(place[order][1:])
+    is_new = np.concatenate([[True], apart | (data.y[order][1:] != data.y[order][:-1])])
+    number = np.cumsum(is_new) - 1
     # Each of two classes gives its share, and at least one row; grades are one line.
-    n_first = np.count_nonzero(~data.y) if data.y.dtype == np.bool_ else 0
-    unit = min(1.0, float(data.weight.min()))
-    held_out = np.zeros(len(order))
-    for part in (order[:n_first], order[n_first:]):
-        share = np.cumsum(data.weight[part]) / unit * fraction
-        start = max(0.5, 1.0 - share[-1]) if len(share) else 0.0
-        held_out[part] = np.diff(np.floor(share + start), prepend=0.0) * unit
-    held_out = np.minimum(held_out, data.weight)
-    return _reweighted(data, data.weight - held_out), _reweighted(data, held_out)
+    levels = [0, number[-1] + 1]
+    if data.y.dtype == np.bool_:
+        levels.insert(1, number[np.count_nonzero(~data.y)])
+    held_out = np.concatenate([_evenly(last - first, fraction) for first, last in pairwise(levels)])
+    is_held_out = np.empty(len(order), dtype=bool)
+    is_held_out[order] = held_out[number]
+    return data.take(np.flatnonzero(~is_held_out)), data.take(np.flatnonzero(is_held_out))
 
 
-def _reweighted(data: TrainingData, weight: Floats) -> TrainingData:
-    """Return the rows that still weigh something."""
-    return replace(data, weight=weight).take(np.flatnonzero(weight > 0))
+def _evenly(n: int, fraction: float) -> Mask:
+    """Mark a fraction of n places at even distances, at least one."""
+    start = max(0.5, 1.0 - n * fraction)
+    return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
 
 
 class EarlyStopping:
@@ -111,9 +118,3 @@ def best_round(history: list[float], tol: float) -> int:
         if score > best + tol:
             best, rounds = score, number
     return rounds
-
-
-def rows_in_pairs(data: TrainingData) -> Indices:
-    """Return the rows that belong to at least one comparable pair, in data order."""
-    preferences = data.preferences
-    return np.sort(preferences.order[preferences.is_paired])

@@ -227,7 +227,8 @@ def p_norm_push_loss(
     counts = count_above(relevance, scores, codes, weight)
     _pairs_of(counts, weight)
     has_pair = counts.total > 0
-    share = (counts.lower + counts.tied)[has_pair] / counts.total[has_pair]
+    wrong = (counts.lower + counts.tied)[has_pair]
+    share = np.minimum(wrong / counts.total[has_pair], 1.0)
     worst = float(share.max())
     if worst == 0 or np.isinf(p):
         return worst

@@ -125,8 +125,8 @@ class SmoothMarginStep:
             return self.rankboost(descent, candidate, h)
         sign = float(np.sign(candidate.edge))
         shares = descent.pair_shares(candidate, h)
-        bound = self.rankboost.bound(h)
         if shares is None:
+            bound = self.rankboost.bound(h)
             if self.smallest_difference(sign * h) >= g:
                 return sign * bound
             slope = descent.slope(h)
@@ -138,7 +138,7 @@ class SmoothMarginStep:
         root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
         denominator = g * shares.tied + root
         if denominator == 0:
-            return sign * bound
+            return sign * self.rankboost.bound(h)
         return sign * float(np.log(2 * (1 - g) * shares.right / denominator))
 
 

@@ -61,7 +61,8 @@ def assert_unfitted(model):
 @every_ranker
 @pytest.mark.parametrize("y", [np.ones(6, int), ["a"] * 6, [True] * 6])
 def test_one_class(ranker, y):
-    refuses(make(ranker), ranker.__name__, "two classes", f"one class: {np.asarray(y).tolist()[0]!r}", y=y)
+    words = "two classes", f"one class: {np.asarray(y).tolist()[0]!r}"
+    refuses(make(ranker), ranker.__name__, *words, y=y)
 
 
 @every_ranker

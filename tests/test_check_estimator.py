@@ -23,8 +23,6 @@ SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", p=np.inf, n_estimators=5),
     *(PNormPushRanker(push=push, n_estimators=20) for push in ("bottom", "both", "ir")),
     RankBoost(selection="optimal", n_estimators=20),
-    # Binary data of these checks have a class of one distinct row, which can't be divided.
-    RankBoost(n_iter_no_change=3, validation_fraction=0.25, relevance="graded"),
     RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=2, random_state=0), n_estimators=5),
 ]
 

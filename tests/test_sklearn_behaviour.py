@@ -949,3 +949,15 @@ def test_held_out_rows_are_not_learned_from(weights, seen):
     held_out = {(*row, label) for row, label in zip(seen.held_out.X, seen.held_out.y, strict=True)}
     assert not train & held_out
     assert 0.05 < len(seen.held_out.y) / 1000 < 0.15
+
+
+@every_relevance
+def test_early_stopping_takes_weights_as_multiplicities(relevance):
+    rng = np.random.default_rng(1)
+    y, times = LABELS[relevance], rng.integers(1, 4, len(X))
+    order = rng.permutation(times.sum())
+    model = make(RankBoost, relevance, n_estimators=60, n_iter_no_change=3, random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=times)
+    repeated = clone(model).fit(np.repeat(X, times, 0)[order], np.repeat(y, times)[order])
+    np.testing.assert_allclose(scores(repeated), scores(weighted), rtol=1e-9)
+    assert weighted.n_iter_ < 60

@@ -15,6 +15,10 @@ Task = tuple[Callable[[int], object], int]
 Outcome = tuple[int, object, BaseException | None]
 
 
+_WORTHWHILE = 200_000
+"""Values a fit or a prediction must go through for helpers to pay."""
+
+
 class Crew:
     """The fitting thread and its helpers, which share the tasks that it hands out.
 
@@ -27,10 +31,14 @@ class Crew:
     ----------
     n_jobs : int or None
         Number of threads, with joblib's meaning.
+    n_values : int, default=None
+        Values to go through: too few are not worth the 10 ms that threads take to start.
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, n_values: int | None = None) -> None:
         self.size = effective_n_jobs(n_jobs)
+        if n_values is not None and n_values < _WORTHWHILE:
+            self.size = 1
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
         self._has_helpers = False

@@ -5,12 +5,14 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from strategies import bipartite, graded, one_list, problems, with_missing
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.solvers._line_search import closed_form_step
 
 N_ROUNDS = 5
+pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")
 NEGLIGIBLE = 1e-9
 """Edges below are rounding: which weak ranker is best is then undefined."""
 
@@ -203,7 +205,8 @@ def test_separating_weak_ranker_constant_feature_and_tiny_weights(ranker):
 @pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
 def test_constant_features_give_constant_scores(estimator, weak_ranker):
     X, y = np.ones((6, 2)), [0, 1, 0, 1, 1, 1]
-    ranker = estimator(weak_ranker=weak_ranker).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="no weak ranker"):
+        ranker = estimator(weak_ranker=weak_ranker).fit(X, y)
     assert np.ptp(ranker.decision_function(X)) == 0
     assert ranker.score(X, y) == 0.5
     assert np.all(ranker.predict(X) == 1)  # the greater class has more mass
@@ -251,3 +254,18 @@ def test_graded_rows_without_a_pair_change_nothing(problem):
     w = None if problem.w is None else np.append(problem.w, 1.0)
     after = ranker.fit(X, y, qid=qid, sample_weight=w).predict(problem.X)
     np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize("constant", [0.0, 1e12, 1.6e18])
+@pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
+def test_constant_and_tiny_features_hide_no_other(relevance, constant, scale):
+    """The masses sum to zero only up to rounding: a constant column must not win by it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    y = (X[:, 0] + rng.standard_normal(200) > 0).astype(int)
+    options = {"weak_ranker": "feature", "relevance": relevance}
+    expected = RankBoost(**options).fit(X, y)
+    found = RankBoost(**options).fit(np.column_stack([np.full(200, constant), scale * X]), y)
+    assert found.n_iter_ == pytest.approx(expected.n_iter_, abs=2)
+    assert found.objective_curve_[-1] == pytest.approx(expected.objective_curve_[-1], abs=1e-6)

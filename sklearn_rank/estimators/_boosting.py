@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -152,7 +154,7 @@ class BoostingRanker(BaseRanker):
         yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
 
     def _score_rows(self, X: Any) -> Floats:
-        with Crew(self.n_jobs).at_work() as crew:
+        with Crew(self.n_jobs, X.shape[0] * X.shape[1]).at_work() as crew:
             scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, crew)
         return scores
 
@@ -171,7 +173,8 @@ class BoostingRanker(BaseRanker):
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         history = self._open_history(data)
-        with Crew(self.n_jobs).at_work() as crew:
+        n_rows, n_features = data.X.shape
+        with Crew(self.n_jobs, n_rows * n_features).at_work() as crew:
             held_out = None
             if self.n_iter_no_change is not None:
                 data, held_out = split_validation(data, self.validation_fraction, history.seed)
@@ -213,10 +216,8 @@ class BoostingRanker(BaseRanker):
                     f"{name} with warm_start=True continues with the same {setting}: it was "
                     f"fitted with {history.settings[setting]!r}. Got {value!r}."
                 )
-        if (
-            getattr(self, "solver", "coordinate") == "coordinate"
-            and self.n_estimators < self.n_iter_
-        ):
+        at_each_power = np.isinf(getattr(self, "p", 1.0))  # what n_estimators then counts
+        if not at_each_power and self.n_estimators < self.n_iter_:
             raise ValueError(
                 f"{name} with warm_start=True can only add rounds: n_estimators="
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
@@ -286,6 +287,13 @@ class BoostingRanker(BaseRanker):
                     break
         if stopping is not None:
             history.truncate(best_round(history.validation, self.tol))
+        if not history.steps:
+            warnings.warn(
+                f"{type(self).__name__} found no weak ranker that orders the training pairs "
+                "better than chance: all scores are equal.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self._collect(problem, history, start_offset)
 
     def _note_round(self, history: History, done: Round, descent: Descent) -> None:

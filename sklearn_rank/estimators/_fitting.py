@@ -31,6 +31,8 @@ class History:
         Parameters that a warm start can't change.
     coordinates, steps, decreases : list
         Weak ranker, step and decrease of the objective of each round.
+    credit : ndarray or float
+        With lbfgs, the decrease credited to each coordinate.
     objective, offsets, margins, smooth_margins, validation : list of float
         Curves over rounds.
     """
@@ -41,6 +43,7 @@ class History:
     coordinates: list[int] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
     decreases: list[float] = field(default_factory=list)
+    credit: Floats | float = 0.0
     objective: list[float] = field(default_factory=list)
     offsets: list[float] = field(default_factory=list)
     margins: list[float] = field(default_factory=list)

@@ -312,7 +312,7 @@ class PNormPushRanker(BoostingRanker):
             family,
             start,
             alpha=self.alpha,
-            max_iter=self.n_estimators,
+            max_iter=self.n_estimators - (0 if np.isinf(self.p) else len(history.objective)),
             tol=self.tol,
             report=self._report,
         )
@@ -340,5 +340,6 @@ class PNormPushRanker(BoostingRanker):
             log_weight = problem.preferences.log_weight
             fitted["offset_"] = balancing_offset(scores, problem.positive, log_weight)
         n_features = problem.data.X.shape[1]
-        fitted.update(describe(rules, weights, minimum.credit[used], n_features))
+        history.credit = minimum.credit + history.credit
+        fitted.update(describe(rules, weights, history.credit[used], n_features))
         return fitted

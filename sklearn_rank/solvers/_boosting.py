@@ -27,10 +27,6 @@ REFRESH_PERIOD = 50
 """Rounds after which masses that were moved in place are computed anew."""
 
 
-_NO_EDGE = 1e-13
-"""An edge this small is rounding: its sign means nothing."""
-
-
 @dataclass
 class Ledger:
     """Net coefficients of the weak rankers so far, and their l1 norm."""
@@ -181,7 +177,7 @@ def coordinate_descent(
     number = 0
     while True:
         candidate = family.search(descent.masses, gain)
-        if candidate is None or abs(candidate.edge) <= _NO_EDGE:
+        if candidate is None:
             return
         h = family.values(candidate)
         step = learning_rate * step_rule(descent, candidate, h)

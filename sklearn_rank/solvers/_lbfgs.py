@@ -17,6 +17,7 @@ _RUNAWAY = -1e8
 """An objective this low has no minimum: stop before its scores overflow."""
 
 Objective = Callable[[Floats], tuple[float, Floats]]
+Watcher = Callable[[Floats, list[float]], None]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Minimum:
     x : ndarray
         The coefficients.
     values : list of float
-        The objective after each iteration, at least one value.
+        The objective after each iteration; one value when the start was the minimum.
     credit : ndarray
         Decrease of the objective credited to each coordinate: that of an iteration is
         divided as the path integral of minus the gradient, by the trapezoidal rule.
@@ -45,65 +46,71 @@ class Minimum:
     message: str
 
 
+class _Trace:
+    """Follows the iterations: values, and who gets the credit for their decrease."""
+
+    def __init__(self, objective: Objective, start: Floats, watch: Watcher | None) -> None:
+        self._objective = objective
+        self._watch = watch
+        self._x = start.copy()
+        self._value, self._gradient = objective(start)
+        self._latest = start, self._gradient
+        self.steepest = float(np.max(np.abs(self._gradient)))
+        self.values: list[float] = []
+        self.credit = np.zeros_like(start)
+
+    def evaluate(self, x: Floats) -> tuple[float, Floats]:
+        """Return value and gradient, and remember them for `note`."""
+        value, gradient = self._objective(x)
+        self._latest = x.copy(), gradient
+        return value, gradient
+
+    def note(self, intermediate_result: OptimizeResult) -> None:
+        """Take note of an iteration; SciPy asks for this parameter's name."""
+        x, (seen, gradient) = intermediate_result.x.copy(), self._latest
+        if not np.array_equal(x, seen):  # the accepted point was not the last one tried
+            gradient = self._objective(x)[1]
+        value = float(intermediate_result.fun)
+        share = -(self._gradient + gradient) / 2 * (x - self._x)
+        if share.sum() > 0:
+            self.credit += share * ((self._value - value) / share.sum())
+        self._x, self._value, self._gradient = x, value, gradient
+        self.values.append(value)
+        if self._watch is not None:
+            self._watch(x, self.values)
+        if value < _RUNAWAY:
+            raise StopIteration
+
+
 def minimise(
     objective: Objective,
     start: Floats,
     *,
     max_iter: int,
     tol: float,
-    on_iterate: Callable[[Floats, list[float]], None] | None = None,
+    on_iterate: Watcher | None = None,
 ) -> Minimum:
     """Minimise a smooth function from `start`.
 
     Ends when the relative decrease of an iteration is at most `tol`, or after
-    `max_iter` iterations. `on_iterate` sees the coefficients and the values so far after each.
+    `max_iter` iterations. `on_iterate` sees the coefficients and the values so far
+    after each.
     """
-    values: list[float] = []
-    credit = np.zeros_like(start)
-    x = start.copy()
-    value, gradient = objective(start)
-    steepest = float(np.max(np.abs(gradient)))
-    latest: dict[bytes, Floats] = {}
-
-    def evaluate(point: Floats) -> tuple[float, Floats]:
-        found, slope = objective(point)
-        latest.clear()
-        latest[point.tobytes()] = slope
-        return found, slope
-
-    def note(intermediate_result: OptimizeResult) -> None:
-        nonlocal x, gradient, value
-        new = intermediate_result.x.copy()
-        slope = latest.get(new.tobytes())
-        if slope is None:  # the accepted point was not the last one tried
-            slope = objective(new)[1]
-        share = -(gradient + slope) / 2 * (new - x)
-        values.append(float(intermediate_result.fun))
-        if share.sum() > 0:
-            credit[:] += share * ((value - values[-1]) / share.sum())
-        x, gradient, value = new, slope, values[-1]
-        if on_iterate is not None:
-            on_iterate(new, values)
-        if values[-1] < _RUNAWAY:
-            raise StopIteration
-
+    trace = _Trace(objective, start, on_iterate)
+    if max_iter < 1:  # SciPy would do one
+        return Minimum(start.copy(), [], trace.credit, False, "no iterations left")
+    options = {
+        "maxiter": max_iter,
+        "maxfun": 20 * max_iter,
+        "maxcor": 20,
+        "ftol": tol,
+        "gtol": tol * 1e-3,
+    }
     result = minimize(
-        evaluate,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=note,
-        options={
-            "maxiter": max_iter,
-            "maxfun": 20 * max_iter,
-            "ftol": tol,
-            "gtol": tol * 1e-3,
-            "maxcor": 20,
-        },
+        trace.evaluate, start, jac=True, method="L-BFGS-B", callback=trace.note, options=options
     )
-    if not values:  # the start was the minimum
-        values.append(float(result.fun))
     # A line search that finds nothing lower at a flat point has met rounding, not failed.
-    is_flat = np.max(np.abs(result.jac)) <= _FLAT * max(1.0, steepest)
-    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and bool(is_flat))
-    return Minimum(result.x, values, credit, converged, str(result.message))
+    is_flat = bool(np.max(np.abs(result.jac)) <= _FLAT * max(1.0, trace.steepest))
+    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_flat)
+    values = trace.values or [float(result.fun)]
+    return Minimum(result.x, values, trace.credit, converged, str(result.message))

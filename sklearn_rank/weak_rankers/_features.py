@@ -11,7 +11,12 @@ from scipy.sparse import issparse
 
 from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
-from sklearn_rank.weak_rankers._ties import first_largest
+from sklearn_rank.weak_rankers._ties import NOISE, first_largest
+
+
+def _to_line(values: Any) -> Floats:
+    """Return the extremes of the columns, which sparse matrices give as a matrix."""
+    return np.asarray(values.toarray() if issparse(values) else values).ravel()
 
 
 class FeatureFamily:
@@ -30,12 +35,19 @@ class FeatureFamily:
         self._by_column = X.tocsc() if issparse(X) else X
         self._order = order
         self.n_coordinates: int = X.shape[1]
+        low, high = (_to_line(extreme(axis=0)) for extreme in (X.min, X.max))
+        self._largest = np.maximum(np.abs(low), np.abs(high))
+        self._is_constant = low == high
 
     def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
         edges = self.edges(masses.data)
+        # A column far from zero has a large product and, as the masses sum to zero, a
+        # small edge: what is left of it may be rounding. A constant has nothing else.
+        noise = NOISE * self._largest * np.abs(masses.data).sum()
+        edges[(np.abs(edges) <= noise) | self._is_constant] = 0.0
         index = first_largest(gain(edges[None], np.zeros(1)))
-        return Candidate(index, float(edges[index]))
+        return Candidate(index, float(edges[index])) if edges[index] else None
 
     def values(self, candidate: Candidate) -> Values:
         """Return a feature on the training rows; a boolean array when it is 0/1."""

@@ -11,7 +11,7 @@ from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowMasses, Values
 from sklearn_rank.weak_rankers._binning import Digitizer, SortedValues
 from sklearn_rank.weak_rankers._histogram import BinnedRows
-from sklearn_rank.weak_rankers._ties import first_largest
+from sklearn_rank.weak_rankers._ties import NOISE, first_largest
 
 _CHUNK = 65_536
 _SAMPLE = 100_000
@@ -92,7 +92,11 @@ class StumpFamily:
         feature, h = self._by_code(index)
         one = by_bin[:, feature] @ h
         zero = by_bin[:, feature] @ ~h
-        edge = one[0] if masses.n_groups == 1 else np.subtract(*(one / (one + zero)))
+        edge, size = one[0], np.abs(by_bin[:, feature]).sum()
+        if masses.n_groups == 2:
+            edge, size = np.subtract(*(one / (one + zero))), 1.0
+        if abs(edge) <= NOISE * size:
+            return None
         return Candidate(index, float(edge), one, zero)
 
     def values(self, candidate: Candidate) -> Values:

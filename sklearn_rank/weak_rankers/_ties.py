@@ -10,6 +10,10 @@ TIE_TOLERANCE = 1e-10
 """Gains that differ by less, relatively, are tied: rounding must not choose."""
 
 
+NOISE = 1e-13
+"""An edge this small, relative to the masses and to h, is rounding: its sign means nothing."""
+
+
 def first_largest(gains: Floats) -> int:
     """Return the first index whose gain is the largest, up to rounding."""
     largest = float(gains.max())

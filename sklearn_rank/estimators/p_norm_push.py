@@ -132,7 +132,18 @@ class PNormPushRanker(BoostingRanker):
     Notes
     -----
     With queries or grades and p > 1, the sum is over every row k that has rows above it
-    (the *crucial pairs* form); the step is then a line search over the levels.
+    (the *crucial pairs* form); the step is then a line search over the levels. Heights
+    are not divided by the number of rows above, so that with a large p the queries with
+    the most relevant rows decide: for queries of unequal size p = 1, ``push="ir"`` or
+    `RankBoost` are the safer choice.
+
+    The scores of a large p are small, about 1/(p + 1) of RankBoost's, while `offset_`
+    balances exponential masses as at p = 1: where classes are unequal, `predict` may
+    then give one class to all rows. The order is not affected. For labels, choose the
+    cut with scikit-learn's ``TunedThresholdClassifierCV``.
+
+    Weights are multiplicities, and e counts pairs: weights far below one (normalised to
+    sum to one, say) mean that there is hardly any data, and shorten every step.
 
     References
     ----------

@@ -57,7 +57,8 @@ class RankBoost(BoostingRanker):
         Multiplies every step. Smaller needs more rounds and often generalises better.
     max_bins : int in [2, 65535], default=64
         Largest number of bins of a feature. Thresholds are observed values: all of them
-        where a feature has few, else weighted quantiles. Fewer are coarser, not faster.
+        where a feature has few, else weighted quantiles. Fewer are coarser, not faster;
+        memory grows with the number of features times the largest number of bins used.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.

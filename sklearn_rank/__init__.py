@@ -1,9 +1,49 @@
 """Ranking for scikit-learn: exact pair losses at the price of the rows."""
 
-from sklearn_rank.estimators.p_norm_push import PNormPushRanker
-from sklearn_rank.estimators.rank_boost import RankBoost
-from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+    from sklearn_rank.estimators.rank_boost import RankBoost
+    from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 
 __all__ = ["PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
 
 __version__ = "0.1.0"
+
+# Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
+# and a mistyped option should not wait for.
+_HOMES = {
+    "PNormPushRanker": "sklearn_rank.estimators.p_norm_push",
+    "RankBoost": "sklearn_rank.estimators.rank_boost",
+    "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
+}
+_SUBMODULES = frozenset(
+    {
+        "base",
+        "datasets",
+        "estimators",
+        "metrics",
+        "objectives",
+        "preferences",
+        "solvers",
+        "weak_rankers",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return importlib.import_module(f"sklearn_rank.{name}")
+    raise AttributeError(f"module 'sklearn_rank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -24,6 +24,7 @@ from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._metrics import FIGURES, compute_figures, precision_at
 from sklearn_rank.cli._schema import Schema
+from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 
 KEYS = [figure.key for figure in FIGURES]
@@ -197,6 +198,7 @@ def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     run(argv)
     content = json.loads(Path("r.json").read_text())
     assert content["positive"] == "yes"
+    assert content["params"] == {}
     assert content["n_queries"] == 12
     for name in ["RankBoost", "logistic regression"]:
         for key in [*KEYS, "fit_seconds"]:
@@ -400,6 +402,32 @@ def test_ranking_keeps_the_cells_as_they_were(model, capsys):
     np.testing.assert_array_equal(pd.to_numeric(ranked["income"]), pd.to_numeric(table["income"]))
 
 
+def test_ranking_rewrites_no_cell(folder, capsys):
+    rng = np.random.default_rng(0)
+    n = 40
+    table = pd.DataFrame(
+        {
+            "": [f"{i:07}" for i in range(n)],
+            "big": [str(2**60 + i) for i in range(n)],
+            "price": [f"{v:.2f}0" for v in rng.normal(size=n)],
+            "ok": rng.choice(["True", "False"], n),
+            "word": rng.choice(["NA", "null", "x", 'a "b", c'], n),
+            "y": rng.integers(0, 2, n).astype(str),
+        }
+    )
+    table.loc[3, ["big", "price", "ok"]] = ""
+    table.to_csv("t.csv", index=False)
+    run(["train", "t.csv", "--target", "y", "-o", "m.skops", *FAST])
+    for out, separator in [("o.csv", ","), ("o.tsv", "\t")]:
+        run(["rank", "m.skops", "t.csv", "-o", out])
+        how = {"sep": separator, "dtype": str, "keep_default_na": False, "header": None}
+        ranked = pd.read_csv(out, **how)
+        assert ranked.iloc[0].tolist() == [*table.columns, "score", "rank"]
+        cells = ranked.iloc[1:, :-2].sort_values(0).to_numpy()
+        np.testing.assert_array_equal(cells, table.to_numpy())
+    assert 'a ""b"", c' in Path("o.csv").read_text()
+
+
 def test_rank_to_stdout_is_pure_csv(model, capsys):
     run(["rank", model, "new.csv", "-o", "ranked.csv"])
     capsys.readouterr()
@@ -439,7 +467,7 @@ def test_booleans_and_text_are_known_again_in_other_spellings(folder, capsys):
     run(["rank", "m.skops", "b.csv", "-o", "-"])
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.splitlines()[1].startswith("True,1,")
+    assert captured.out.splitlines()[1].startswith("TRUE,1,")
 
 
 def test_unknown_categories_are_noted(model, capsys):
@@ -448,7 +476,7 @@ def test_unknown_categories_are_noted(model, capsys):
     table.to_csv("new.csv", index=False)
     run(["rank", model, "new.csv", "-o", "o.csv"])
     assert capsys.readouterr().err == (
-        "note: column 'city': 1 rows hold values that training never saw\n"
+        "note: column 'city': 1 row with values that training never saw\n"
     )
 
 
@@ -499,7 +527,10 @@ def test_letor_entries_that_are_not_written_are_zeros(folder, capsys):
     queries.data[:, 3:] = 0.0
     write_letor("zeros.txt", queries)
     run(["train", "train.txt", "--relevance", "graded", "-o", "m.skops", *FAST])
+    capsys.readouterr()
     run(["rank", "m.skops", "narrow.txt", "-o", "narrow.csv"])
+    note = "note: features that never occur and count as 0: f4, f5\n"
+    assert capsys.readouterr().err == note
     run(["rank", "m.skops", "zeros.txt", "-o", "zeros.csv"])
     narrow, zeros = pd.read_csv("narrow.csv"), pd.read_csv("zeros.csv")
     assert list(narrow["comment"]) == list(zeros["comment"])
@@ -541,7 +572,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*COMPARE, "--qid", "default"], ["must name different columns"]),
         ([*COMPARE, "--drop", "default"], ["must name different columns"]),
         ([*COMPARE, "--positive", "maybe"], ["--positive maybe", "the classes are no, yes"]),
-        ([*COMPARE, "--relevance", "graded"], ["needs numbers", "'default' holds"]),
+        ([*COMPARE, "--relevance", "graded"], ["needs numbers", "row 1 of column 'default' holds"]),
         (
             ["compare", "loans.csv", "--target", "grade"],
             ["3 classes (0, 1, 2)", "--relevance graded", "--positive VALUE"],
@@ -564,18 +595,20 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
             ["compare", "loans.csv", "--target", "label"],
             ["loans.csv: no column 'label' for --target", "id, age, income, city, owner"],
         ),
-        (["compare", "--target", "label"], ["--target needs DATA"]),
+        (["compare", "--target", "label"], ["--target needs DATA", "before it"]),
         (["compare", "nowhere.csv", "--target", "y"], ["nowhere.csv: no such file"]),
         (["compare", ".", "--target", "y"], [".: "]),
         ([*TRAIN, "--ranker", "Boost"], ["unknown ranker 'Boost'", "SmoothMarginRanker"]),
         ([*TRAIN, "--param", "q=3"], ["no parameter 'q'", "n_estimators", " p,"]),
         ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
+        ([*TRAIN, "--param", "p=2", "p=3"], ["--param p=3: 'p' is given twice"]),
+        (["train", "--drop", "a", "-o", "m.skops"], ["DATA; put DATA before --drop, --param"]),
         ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
         ([*TRAIN[:-1], "loans.csv"], ["loans.csv", "must end in .skops"]),
         (["rank", "none.skops", "loans.csv", "-o", "-"], ["none.skops: no such file"]),
-        (["rank", "none.skops", "loans.csv", "-o", "o.xlsx"], ["o.xlsx", ".csv", ".parquet"]),
+        (["rank", "loans.csv", "loans.csv", "-o", "o.xlsx"], ["o.xlsx", ".csv", ".parquet"]),
         (["rank", "loans.csv", "loans.csv", "-o", "-"], ["loans.csv: is not a model written by"]),
     ],
 )
@@ -590,16 +623,20 @@ def test_bad_options(folder, capsys, argv, parts):
     [
         ("t.csv", "", ["t.csv: is empty"]),
         ("t.csv", "a,y\n", ["t.csv: holds no rows"]),
-        ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv: ", "line 3"]),
+        ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv, line 3: has 3 cells"]),
         ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["rows have more cells than the header has names"]),
-        ("t.csv", b"a,y\n\xff\xfe,0\n2,1\n", ["t.csv: is not a table in UTF-8 text"]),
+        ("t.csv", b"a,y\n\xff\xfe,0\n2,1\n", ["t.csv: is not UTF-8 text", "save it as UTF-8"]),
+        ("t.csv", "ä,y\n1,0\n".encode("latin-1"), ["t.csv: is not UTF-8", "byte 0xe4"]),
+        ("t.csv", "a,y\n1,0\n".encode("utf-16"), ["t.csv: is not UTF-8", "save it as UTF-8"]),
+        ("t.csv", "a,y\n1,0\n".encode("utf-16-le"), ["t.csv: is not UTF-8", "perhaps UTF-16"]),
+        ("t.csv", 'a,y\n1,0\n"2,1\n', ["t.csv, line 3: a quotation mark is opened and never"]),
         ("t.csv", "a,y\n1,1\n2,1\n", ["one class only (1)"]),
-        ("t.csv", "a,y\n1,\n2,1\n", ["column 'y' is missing in 1 rows"]),
+        ("t.csv", "a,y\n1,\n2,1\n", ["column 'y' is missing in 1 row\n"]),
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
         ("t.csv", "a,y\ninf,1\n2,0\n", ["column 'a' holds infinite values", "--drop"]),
         ("t.csv", "a,b,y\n1,2,0\n2,2,1\n", ["--cv 5", "the rarer has 1"]),
         ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99)[:-9], ["t.csv.gz: ", "truncated"]),
-        ("t.csv.gz", b"a,y\n1,0\n2,1\n", ["t.csv.gz: ", "damaged"]),
+        ("t.csv.gz", b"a,y\n1,0\n2,1\n", ["t.csv.gz: ", "is not gzip-compressed"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
         ("t.xlsx", "x", ["t.xlsx: unknown kind of file", ".csv", ".parquet", ".letor"]),
         ("t.gz", gzip.compress(b"a,b\n1,2\n"), ["t.gz: unknown kind of file"]),
@@ -677,7 +714,7 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     ("change", "parts"),
     [
         (lambda t: t.drop(columns=["age", "city"]), ["lacks 2 of the columns", "age, city"]),
-        (lambda t: t.assign(age="old"), ["column 'age' must hold numbers", "it holds 'old'"]),
+        (lambda t: t.assign(age="old"), ["column 'age' must hold numbers", "row 1 holds 'old'"]),
         (lambda t: t.assign(age=np.inf), ["column 'age' holds infinite values"]),
         (lambda t: t.assign(score=1), ["already has a column 'score'"]),
     ],
@@ -702,6 +739,260 @@ def test_targets_that_evaluate_cannot_use(model, capsys, change, parts):
     message = fails(["evaluate", model, "t.csv"], capsys)
     for part in parts:
         assert part in message
+
+
+def numbers(n=60, seed=0):
+    """Make a table with a column x that says something about y."""
+    rng = np.random.default_rng(seed)
+    x = rng.permutation(n) * 37.5
+    y = np.where(x + rng.normal(0, 300, n) > x.mean(), "yes", "no")
+    return pd.DataFrame({"x": x, "other": rng.normal(size=n).round(2), "y": y})
+
+
+NUMBERS = ["train", "t.csv", "--target", "y", "-o", "m.skops", *FAST]
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda x: ["1,234" if i == 7 else f"{v}" for i, v in enumerate(x)], ["correct it"]),
+        (lambda x: ["12 kg" if i == 7 else f"{v}" for i, v in enumerate(x)], ["correct it"]),
+    ],
+)
+def test_a_slip_in_a_column_of_numbers_is_no_category(folder, capsys, change, parts):
+    table = numbers()
+    table.assign(x=change(table["x"])).to_csv("t.csv", index=False)
+    message = fails(NUMBERS, capsys)
+    for part in ["t.csv: 59 of 60 values of column 'x' are numbers, but row 8 holds", *parts]:
+        assert part in message
+    run([*NUMBERS, "--drop", "x"])
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        (lambda v: f"{v:.1f}%", "write 12% as 12"),
+        (lambda v: f"{v:.1f}".replace(".", ","), "write decimals with a point"),
+    ],
+)
+def test_other_ways_to_write_numbers_are_refused_with_a_hint(folder, capsys, change, hint):
+    table = numbers()
+    table.assign(x=table["x"].map(change)).to_csv("t.csv", index=False)
+    message = fails(NUMBERS, capsys)
+    assert "t.csv: column 'x' looks like numbers, but row 1 holds" in message
+    assert hint in message
+
+
+def test_thousands_separators_and_question_marks_are_read_with_a_note(folder, capsys):
+    table = numbers()
+    table.to_csv("plain.csv", index=False)
+    table["x"] = table["x"].map(lambda v: f"{v:,.2f}")
+    table["other"] = table["other"].astype(str).where(table.index != 4, "?")
+    table.to_csv("t.csv", index=False)
+    run(NUMBERS)
+    notes = capsys.readouterr().err.splitlines()
+    assert "read as thousands separators" in notes[0]
+    assert notes[1] == "note: column 'other': '?' is read as missing in 1 row"
+    run(["rank", "m.skops", "t.csv", "-o", "grouped.csv"])
+    assert "thousands" in capsys.readouterr().err
+    run(["rank", "m.skops", "plain.csv", "-o", "o.csv"])
+    grouped, plain = pd.read_csv("grouped.csv", dtype=str), pd.read_csv("o.csv", dtype=str)
+    assert set(grouped["x"]) == set(table["x"])
+    differ = set(grouped["score"]) ^ set(plain["score"])
+    assert len(differ) <= 2  # the row of the question mark
+
+
+def test_codes_with_a_few_letters_stay_categories(folder, capsys):
+    table = numbers()
+    table["code"] = np.resize(["1", "2", "3", "A", "?"], len(table))
+    table.to_csv("t.csv", index=False)
+    run(NUMBERS)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
+    numbers().to_csv("t.csv", index=False)
+    run(NUMBERS)
+    capsys.readouterr()
+    table = numbers(seed=1)
+    table["x"] = table["x"].astype(str).where(table.index != 11, "abc")
+    table.to_csv("t.csv", index=False)
+    message = fails(["rank", "m.skops", "t.csv", "-o", "-"], capsys)
+    assert "column 'x' must hold numbers, as it did in training, but row 12 holds 'abc'" in message
+
+
+def test_repeated_names_in_the_header(folder, capsys):
+    Path("t.csv").write_text("a,y,b,y,b,,\n" + "1,0,1,0,1,,\n" * 9)
+    message = fails(["compare", "t.csv", "--target", "y"], capsys)
+    assert "t.csv: the header names 2 columns more than once: 'y', 'b'" in message
+
+
+def test_a_column_like_the_target_is_noted(folder, capsys):
+    loans().assign(**{"Default ": loans()["grade"]}).to_csv("t.csv", index=False)
+    run(["train", "t.csv", "--target", "default", "-o", "m.skops", "--drop", "id", *FAST])
+    assert capsys.readouterr().err == (
+        "note: column 'Default ' looks like the target 'default'; --drop it if it is\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("classes", "noted"),
+    [(("High", "Low"), True), (("no", "Yes"), False), (("FALSE", "TRUE"), False), ((1, 2), False)],
+)
+def test_which_class_is_on_top_is_noted(folder, capsys, classes, noted):
+    table = numbers()
+    table.assign(y=np.where(table["y"] == "yes", classes[1], classes[0])).to_csv(
+        "t.csv", index=False
+    )
+    run(NUMBERS)
+    note = "note: class 'Low' is on top (the later in the alphabet); --positive chooses\n"
+    assert capsys.readouterr().err == (note if noted else "")
+    run([*NUMBERS, "--force", "--positive", str(classes[1])])
+    assert "TRUE" in classes or capsys.readouterr().err == ""
+
+
+def test_new_classes_are_noted_and_booleans_known(folder, capsys):
+    table = numbers()
+    table["y"] = (table["y"] == "yes").astype(int)
+    table.to_csv("t.csv", index=False)
+    run(NUMBERS)
+    run(["evaluate", "m.skops", "t.csv", "--json", "a.json"])
+    table.assign(y=table["y"] == 1).to_csv("b.csv", index=False)
+    run(["evaluate", "m.skops", "b.csv", "--json", "b.json"])
+    assert capsys.readouterr().err == ""
+    results = [json.loads(Path(name).read_text())["results"] for name in ("a.json", "b.json")]
+    assert results[0] == results[1]
+    table.assign(y=table["y"].where(table.index > 3, 7)).to_csv("b.csv", index=False)
+    run(["evaluate", "m.skops", "b.csv"])
+    assert capsys.readouterr().err == (
+        "note: column 'y': the model never saw '7'; all but '1' count as not on top\n"
+    )
+
+
+def test_skipped_queries_are_counted(folder, capsys):
+    loans().assign(default=lambda t: t["default"].where(t["branch"] > 1, "no")).to_csv(
+        "t.csv", index=False
+    )
+    argv = ["--target", "default", "--qid", "branch", "--drop", "id"]
+    run(["train", "t.csv", *argv, "-o", "m.skops", *FAST])
+    run(["evaluate", "m.skops", "t.csv", "--json", "e.json"])
+    assert json.loads(Path("e.json").read_text())["n_queries_skipped"] == 2
+    assert "2 of 12 are skipped" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--param", "n_estimators=5", "loans.csv"],
+        ["--drop", "id", "grade", "loans.csv"],
+        ["--param", "n_estimators=5", "loans.csv", "--drop", "id"],
+    ],
+)
+def test_data_may_follow_an_option_that_takes_many_words(folder, capsys, words):
+    run(["train", "--target", "default", "-o", "m.skops", *words])
+    assert "fitted on loans.csv" in capsys.readouterr().out
+
+
+def test_rankers_in_any_case_before_the_file(folder, capsys):
+    argv = ["compare", "--target", "default", "--cv", "2", "--drop", "id", "--rankers"]
+    run([*argv, "rankboost", "RANKBOOST", "loans.csv"])
+    assert capsys.readouterr().out.count("RankBoost") == 1
+    message = fails([*argv, "rankboost", "lons.csv"], capsys)
+    assert "unknown ranker 'lons.csv'" in message
+    assert "put DATA before --rankers" in message
+
+
+def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, monkeypatch):
+    seen = {}
+    for name in sklearn_rank.__all__:
+        kind = getattr(sklearn_rank, name)
+
+        def fit(self, X, y, *, _original=kind.fit, _name=name, **routed):
+            seen[_name] = (self.n_estimators, getattr(self, "p", None))
+            return _original(self, X, y, **routed)
+
+        monkeypatch.setattr(kind, "fit", fit)
+    run([*COMPARE, "--cv", "2", "--drop", "grade", "--param", "n_estimators=3", "p=2"])
+    assert seen == {
+        "RankBoost": (3, None),
+        "PNormPushRanker": (3, 2),
+        "SmoothMarginRanker": (3, None),
+    }
+    notes = capsys.readouterr().err.splitlines()
+    equal = "note: SmoothMarginRanker, 2 of 2 folds: equals RankBoost here, having found no "
+    assert notes[-1] == equal + "ranking without errors"
+    message = fails([*COMPARE, "--param", "depth=3"], capsys)
+    assert "no ranker has a parameter 'depth'; the parameters are " in message
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ImportError('x') from KeyboardInterrupt"])
+def test_interrupting_the_start(error):
+    code = f"""
+import sys
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == "sklearn":
+            raise {error}
+sys.meta_path.insert(0, Finder())
+from sklearn_rank.cli import main
+sys.exit(main(["compare"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "sklearn-rank: interrupted; no file was left half-written\n"
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["compare", "--cv", "x"], ["compare", "none.csv"]])
+def test_quick_answers_do_not_wait_for_imports(argv):
+    code = f"""
+import sys
+from sklearn_rank.cli import main
+main({argv})
+print(sorted(set(sys.modules) & {{"numpy", "scipy", "sklearn", "pandas"}}), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_text_in_parquet_files(folder, capsys):
+    table = numbers()
+    table.assign(id=[f"{i % 20:03}" for i in range(60)]).to_parquet("t.parquet")
+    argv = ["train", "t.parquet", "--target", "y", "-o", "m.skops", *FAST]
+    run(argv)  # the codes stay codes
+    assert list(load_model("m.skops", []).schema.kinds.values()) == ["number"] * 2 + ["category"]
+    table.assign(id="001", x=table["x"].astype(str)).to_parquet("text.parquet")
+    run(["rank", "m.skops", "text.parquet", "-o", "o.parquet"])
+    table.assign(id="001", x=[[1]] * 60).to_parquet("lists.parquet")
+    message = fails(["rank", "m.skops", "lists.parquet", "-o", "p.parquet"], capsys_after(capsys))
+    assert "column 'x' must hold numbers, as it did in training, but row 1 holds" in message
+
+
+def capsys_after(capsys):
+    capsys.readouterr()
+    return capsys
+
+
+def test_one_is_singular(folder, capsys):
+    table = numbers()
+    table[["x", "y"]].to_csv("t.csv", index=False)
+    run(NUMBERS)
+    table[["x"]].head(1).to_csv("one.csv", index=False)
+    run(["rank", "m.skops", "one.csv", "-o", "o.csv"])
+    out = capsys.readouterr().out
+    assert "60 rows, 1 column, " in out
+    assert "o.csv: 1 row ranked in one list" in out
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(folder, capsys):
+    numbers().to_csv("t.csv", index=False, encoding="utf-8-sig")
+    run(NUMBERS)
+    run(["rank", "m.skops", "t.csv", "-o", "o.csv"])
+    assert Path("o.csv").read_text().startswith("x,other,y,score,rank\n")
+
+
+def test_a_mistyped_column_is_guessed(folder, capsys):
+    message = fails(["compare", "loans.csv", "--target", "Defualt"], capsys)
+    assert "no column 'Defualt' for --target; did you mean 'default'? the columns are id" in message
 
 
 def test_query_column_is_needed_again(folder, capsys):

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 import sklearn_rank
 from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, make_folds
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
-from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._metrics import compute_figures
+from sklearn_rank.cli._errors import InputError, count
+from sklearn_rank.cli._metrics import compute_figures, skipped_queries
+from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._output import check_output, complete_or_not_at_all
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
@@ -23,8 +24,9 @@ from sklearn_rank.cli._rankers import (
     baseline_pipeline,
     choose_rankers,
     fit_pipeline,
-    make_ranker,
+    make_rankers,
     note_unknown_categories,
+    parse_params,
     ranker_pipeline,
     scores_of,
     with_name,
@@ -41,7 +43,13 @@ from sklearn_rank.cli._report import (
     write_json,
     write_plot,
 )
-from sklearn_rank.cli._schema import BOOLEAN, NUMBER, feature_frame, query_codes
+from sklearn_rank.cli._schema import (
+    BOOLEAN,
+    NUMBER,
+    feature_frame,
+    note_absent_features,
+    query_codes,
+)
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
 from sklearn_rank.cli._tables import Table, read_table
 
@@ -52,15 +60,13 @@ def compare(options: argparse.Namespace) -> None:
     """Cross-validate rankers beside the baseline and print a table."""
     notes: list[str] = []
     names = choose_rankers(options.rankers)
+    params = parse_params(options.param)
+    rankers = make_rankers(names, options.relevance, options.seed, params)
     json_path = _optional_output(options.json, (".json",), options, options.data)
     plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, options.data)
     data = training_data(options, notes)
     candidates = [
-        Candidate(
-            name,
-            ranker_pipeline(make_ranker(name, options.relevance, options.seed), data.schema),
-        )
-        for name in names
+        Candidate(name, ranker_pipeline(ranker, data.schema)) for name, ranker in rankers.items()
     ]
     if np.unique(data.y > 0).size == 2:
         candidates.append(Candidate(BASELINE, baseline_pipeline(data.schema), is_baseline=True))
@@ -74,7 +80,7 @@ def compare(options: argparse.Namespace) -> None:
     title = data.describe()
     print_comparison(comparison, title, _compare_footnote(options, data))
     if json_path is not None:
-        content = {**_describe(data), "cv": options.cv, "seed": options.seed}
+        content = {**_describe(data), "cv": options.cv, "seed": options.seed, "params": params}
         content["results"] = as_json(comparison)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
@@ -84,25 +90,27 @@ def compare(options: argparse.Namespace) -> None:
 def train(options: argparse.Namespace) -> None:
     """Fit one ranker on all rows and store it."""
     notes: list[str] = []
-    ranker = make_ranker(options.ranker, options.relevance, options.seed, options.param)
+    (name,) = choose_rankers([options.ranker])
+    params = parse_params(options.param)
+    ranker = make_rankers([name], options.relevance, options.seed, params)[name]
     path = check_output(
         options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
     )
     data = training_data(options, notes)
     pipeline = ranker_pipeline(ranker, data.schema)
-    with progress(f"fitting {options.ranker}"):
-        warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, options.ranker)
-    notes += [with_name(options.ranker, message) for message in warnings]
-    save_model(Model(pipeline, options.ranker, data.schema), path, force=options.force)
+    with progress(f"fitting {name}"):
+        warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, name)
+    notes += [with_name(name, message) for message in warnings]
+    save_model(Model(pipeline, name, data.schema), path, force=options.force)
     _show_notes(notes)
-    print(f"{path}: {options.ranker} fitted on {data.describe()}")
+    print(f"{path}: {name} fitted on {data.describe()}")
 
 
 def rank(options: argparse.Namespace) -> None:
     """Write the rows of a table best first within each query."""
     notes: list[str] = []
     path = _rank_output(options)
-    model, table = _model_and_table(options, notes)
+    model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
     codes = query_codes(table, model.schema.qid)
     X = feature_frame(table, model.schema)
     note_unknown_categories(model.pipeline, model.schema, X, notes)
@@ -116,8 +124,8 @@ def rank(options: argparse.Namespace) -> None:
     with complete_or_not_at_all(path, force=options.force) as temporary:
         _write_table(ranked, temporary)
     _show_notes(notes)
-    lists = "one list" if codes is None else f"{codes.max() + 1} queries"
-    print(f"{path}: {len(ranked)} rows ranked in {lists}")
+    lists = "one list" if codes is None else count(codes.max() + 1, "query")
+    print(f"{path}: {count(len(ranked), 'row')} ranked in {lists}")
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -125,7 +133,7 @@ def evaluate(options: argparse.Namespace) -> None:
     notes: list[str] = []
     json_path = _optional_output(options.json, (".json",), options, options.data, options.model)
     model, table = _model_and_table(options, notes)
-    data = labelled_data(table, model.schema)
+    data = labelled_data(table, model.schema, notes)
     note_unknown_categories(model.pipeline, model.schema, data.X, notes)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
@@ -159,11 +167,15 @@ def _rank_output(options: argparse.Namespace) -> Path | None:
     )
 
 
-def _model_and_table(options: argparse.Namespace, notes: list[str]) -> tuple[Model, Table]:
+def _model_and_table(
+    options: argparse.Namespace, notes: list[str], *, keep_text: bool = False
+) -> tuple[Model, Table]:
     model = load_model(options.model, notes)
     # What was text in training stays text, whatever it looks like here.
-    typed = [*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target]
-    return model, read_table(options.data, typed)
+    typed = {*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target}
+    table = read_table(options.data, typed.__contains__, keep_text=keep_text)
+    note_absent_features(table, model.schema, notes)
+    return model, numbers_from_text(table, model.schema.columns_of(NUMBER), notes, required=True)
 
 
 def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] | None) -> Any:
@@ -178,11 +190,17 @@ def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] |
     query = query[order]
     starts = np.flatnonzero(np.diff(query, prepend=-1))
     ranks = np.arange(len(query)) - starts[query] + 1
-    return table.frame.iloc[order].assign(score=scores[order], rank=ranks)
+    # The user's cells are not ours to rewrite: 007 and 1.50 stay what they are.
+    rows = table.frame if table.text is None else table.text
+    return rows.iloc[order].assign(score=scores[order], rank=ranks)
+
+
+def _is_text(path: Path) -> bool:
+    return path.suffix != ".parquet"
 
 
 def _write_table(frame: Any, path: Path) -> None:
-    if path.suffix == ".parquet":
+    if not _is_text(path):
         frame.to_parquet(path, engine="pyarrow", index=False)
     else:
         frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
@@ -209,17 +227,22 @@ def _warnings_by_fold(results: list[FoldResult], n_folds: int) -> list[str]:
 
 def _compare_footnote(options: argparse.Namespace, data: Dataset) -> str:
     folds = "folds of whole queries" if data.qid is not None else "folds"
-    target = "relevance > 0" if data.schema.relevance == "graded" else "the target"
+    target = " and on relevance > 0" if data.schema.relevance == "graded" else ""
     return (
         f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}). "
-        f"{_conventions(data)} {BASELINE.capitalize()}: LogisticRegression after "
-        f"StandardScaler, on {target}{', without queries' if data.qid is not None else ''}."
+        f"{_conventions(data)} {BASELINE.capitalize()}: on scaled columns"
+        f"{target}{', without queries' if data.qid is not None else ''}."
     )
 
 
 def _conventions(data: Dataset) -> str:
     graded = data.schema.relevance == "graded"
-    return conventions(graded=graded, has_queries=data.qid is not None)
+    n_queries = None if data.qid is None else int(data.qid.max()) + 1
+    return conventions(graded=graded, n_queries=n_queries, n_skipped=_n_skipped(data))
+
+
+def _n_skipped(data: Dataset) -> int:
+    return skipped_queries(data.y.astype(float), data.qid)
 
 
 def _describe(data: Dataset) -> dict[str, Any]:
@@ -229,6 +252,7 @@ def _describe(data: Dataset) -> dict[str, Any]:
         "n_rows": len(data.y),
         "n_columns": int(data.X.shape[1]),
         "n_queries": 1 if data.qid is None else int(data.qid.max()) + 1,
+        "n_queries_skipped": _n_skipped(data),
         "target": data.schema.target,
         "qid": data.schema.qid,
         "relevance": data.schema.relevance,

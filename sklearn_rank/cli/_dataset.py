@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
-from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._schema import (
     Schema,
     check_columns,
@@ -24,9 +25,14 @@ from sklearn_rank.cli._target import (
     binary_target,
     check_comparable,
     choose_positive,
+    distinct_classes,
     graded_target,
+    note_new_classes,
 )
 from sklearn_rank.datasets import make_queries
+
+_MAX_KNOWN_CLASSES = 100
+"""A model remembers at most this many classes, to tell which are new."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,12 @@ class Dataset:
 
     def describe(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        parts = [f"{self.name}: {len(self.y)} rows", f"{self.X.shape[1]} columns"]
+        parts = [f"{self.name}: {count(len(self.y), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
-            parts.append(f"{self.qid.max() + 1} queries")
+            parts.append(count(self.qid.max() + 1, "query"))
         if self.schema.relevance == "binary":
-            parts.append(f"{int(self.y.sum())} rows of class {self.schema.positive!r} on top")
+            rows = count(int(self.y.sum()), "row")
+            parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:
             parts.append(f"relevance from {as_written(self.y.min())} to {as_written(self.y.max())}")
         return ", ".join(parts)
@@ -58,7 +65,7 @@ def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     return _from_table(read_table(options.data), options, notes)
 
 
-def labelled_data(table: Table, schema: Schema) -> Dataset:
+def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
     """Bring a table with a known target into the form of `schema`."""
     check_columns(table, [schema.target], "the target")
     column = table.frame[schema.target]
@@ -73,6 +80,7 @@ def labelled_data(table: Table, schema: Schema) -> Dataset:
                 f"{schema.positive!r} that the model puts on top; the classes are "
                 f"{listing(dict.fromkeys(map(as_written, column.unique())), 10)}"
             )
+        note_new_classes(column, schema.positive, schema.classes, notes)
     qid = query_codes(table, schema.qid)
     check_comparable(y, qid, schema.target, schema.qid, table.path)
     return Dataset(feature_frame(table, schema), y, qid, schema, table.path)
@@ -100,30 +108,46 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         reserved.add("comment")
     elif query is None and "qid" in table.frame.columns and "qid" not in reserved:
         notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+    features = [name for name in table.frame.columns if name not in reserved]
+    notes += [
+        f"column {name!r} looks like the target {target!r}; --drop it if it is"
+        for name in features
+        if name.strip().casefold() == target.strip().casefold()
+    ]
+    table = numbers_from_text(table, features, notes, required=False)
+    positive = _positive(table, target, options, notes)
     schema = Schema(
         kinds=choose_features(table, reserved, notes),
         target=target,
         qid=query,
         relevance=options.relevance,
-        positive=_positive(table, target, options),
+        positive=positive,
         is_letor=table.is_letor,
+        classes=None if positive is None else _few_classes(table.frame[target]),
     )
-    return labelled_data(table, schema)
+    return labelled_data(table, schema, notes)
 
 
-def _positive(table: Table, target: str, options: argparse.Namespace) -> str | None:
+def _positive(
+    table: Table, target: str, options: argparse.Namespace, notes: list[str]
+) -> str | None:
     if options.relevance == "binary":
-        return choose_positive(table.frame[target], options.positive, table.path)
+        return choose_positive(table.frame[target], options.positive, table.path, notes)
     if options.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
     return None
+
+
+def _few_classes(column: Any) -> list[str] | None:
+    classes = distinct_classes(column)
+    return classes if len(classes) <= _MAX_KNOWN_CLASSES else None
 
 
 def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     """Return data that need no download."""
     for option in ("target", "qid", "drop"):
         if getattr(options, option):
-            raise InputError(f"--{option} needs DATA, the file that has the columns")
+            raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     pandas = import_extra("pandas")
     if options.relevance == "binary":
         cancer = load_breast_cancer(as_frame=True)

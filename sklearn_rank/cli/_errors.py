@@ -29,3 +29,9 @@ def listing(names: Iterable[object], at_most: int = 20) -> str:
     shown = [str(name) for name in names]
     more = len(shown) - at_most
     return ", ".join(shown[:at_most]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number and its noun: 1 row, 2 rows."""
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"

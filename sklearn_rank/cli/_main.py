@@ -12,6 +12,7 @@ from sklearn_rank.cli._parser import parse_arguments
 
 _BAD_INPUT = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_INTERRUPTED_MESSAGE = "sklearn-rank: interrupted; no file was left half-written"
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse: --help and --version
         return int(stop.code or 0)
     except KeyboardInterrupt:
-        print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
+        print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader of our output (`head`, say) has gone. Python would complain once more
@@ -45,7 +46,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
         print(f"sklearn-rank: error: {_explain(error)}", file=sys.stderr)
         return _BAD_INPUT
+    except ImportError as error:
+        if not _is_interruption(error):
+            raise
+        print(_INTERRUPTED_MESSAGE, file=sys.stderr)
+        return _INTERRUPTED
     return 0
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: extension modules turn it into an ImportError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _explain(error: Exception) -> str:
@@ -61,7 +74,10 @@ def _explain(error: Exception) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    # Imported here: --help and wrong options need neither scikit-learn nor pandas.
+    for name in (getattr(options, "model", None), options.data):
+        if name is not None and not os.path.exists(name):
+            raise InputError(f"{name}: no such file")
+    # Imported here: --help and wrong options should not wait for scikit-learn and pandas.
     from sklearn_rank.cli import _commands
 
     command = {

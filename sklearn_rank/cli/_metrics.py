@@ -84,6 +84,12 @@ def _ndcg_at_10(y: Floats, scores: Floats) -> float:
     return float(ndcg_score(y[None, :], scores[None, :], k=10))
 
 
+def skipped_queries(y: Floats, qid: NDArray[Any] | None) -> int:
+    """Return how many queries NDCG, AP and P@ leave out."""
+    n_queries = 1 if qid is None else int(qid.max()) + 1
+    return n_queries - sum(1 for _ in _queries_that_count(y, y, qid))
+
+
 def _queries_that_count(
     y: Floats, scores: Floats, qid: NDArray[Any] | None
 ) -> Iterator[tuple[Floats, Floats]]:

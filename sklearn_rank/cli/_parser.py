@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -13,6 +15,9 @@ _DATA_HELP = (
     "CSV (.csv, .tsv), Parquet (.parquet) or svmlight/LETOR (.txt, .svm, .letor) file; "
     ".gz is fine. A LETOR file has the columns target, qid, f1, f2, ..."
 )
+_RANKERS = ", ".join(sklearn_rank.__all__)
+_TAKE_MANY = ("--drop", "--param", "--rankers")
+"""Options that take every word after them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,6 +33,8 @@ class _Parser(argparse.ArgumentParser):
         return action
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("required: DATA"):
+            message += f"; put DATA before {listing(_TAKE_MANY)}"
         raise InputError(message)
 
 
@@ -46,7 +53,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "rank": _add_rank(commands),
         "evaluate": _add_evaluate(commands),
     }
-    options, unknown = parser.parse_known_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    options, unknown = parser.parse_known_args(_with_data_in_front(words))
     if options.command is None:
         if unknown:
             raise InputError(
@@ -58,6 +66,18 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         kind = "option" if unknown[0].startswith("-") else "argument"
         raise InputError(f"unknown {kind} {unknown[0]} of {options.command}; it takes {allowed}")
     return options
+
+
+def _with_data_in_front(words: list[str]) -> list[str]:
+    """Give back the file that an option took with the words after it: --drop a b table.csv."""
+    for start, word in enumerate(words):
+        if word in _TAKE_MANY:
+            rest = words[start + 1 :]
+            end = next((i for i, w in enumerate(rest) if w.startswith("-")), len(rest))
+            last = start + end
+            if end > 1 and os.path.isfile(words[last]) and "=" not in words[last]:
+                return [words[0], words[last], *words[1:last], *words[last + 1 :]]
+    return words
 
 
 def _add_command(commands: Any, name: str, summary: str, example: str) -> _Parser:
@@ -85,6 +105,11 @@ def _add_table_options(parser: _Parser) -> None:
     add("--seed", metavar="N", type=_integer(0), default=0, help="random seed; default: 0")
 
 
+def _add_param(parser: _Parser, text: str) -> None:
+    how: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    parser.add_argument("--param", metavar="NAME=VALUE", help=text, **how)
+
+
 def _add_force(parser: _Parser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite files that exist")
 
@@ -104,7 +129,14 @@ def _add_compare(commands: Any) -> _Parser:
         help=f"{_DATA_HELP} Without DATA: a set that comes with scikit-learn, or is generated.",
     )
     _add_table_options(parser)
-    add("--rankers", metavar="NAME", nargs="+", action="extend", help="default: every ranker")
+    add(
+        "--rankers",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        help=f"of {_RANKERS}; default: every one",
+    )
+    _add_param(parser, "parameters, such as p=8, of every ranker that has them")
     add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")
     add("--n-jobs", metavar="N", type=_n_jobs, help="folds to fit at once; -1: all cores")
     add("--json", metavar="FILE", help="also write the figures of every fold (.json)")
@@ -123,15 +155,13 @@ def _add_train(commands: Any) -> _Parser:
     add = parser.add_argument
     add("data", metavar="DATA", help=_DATA_HELP)
     _add_table_options(parser)
-    add("--ranker", metavar="NAME", default="PNormPushRanker", help="default: PNormPushRanker")
     add(
-        "--param",
-        metavar="NAME=VALUE",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="parameters of the ranker, such as p=8",
+        "--ranker",
+        metavar="NAME",
+        default="PNormPushRanker",
+        help=f"one of {_RANKERS}; default: %(default)s",
     )
+    _add_param(parser, "parameters of the ranker, such as p=8")
     add("-o", "--output", metavar="MODEL", required=True, help="model file (.skops)")
     _add_force(parser)
     return parser

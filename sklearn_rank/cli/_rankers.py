@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
-from sklearn_rank.cli._errors import InputError, listing
+from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
 
 BASELINE = "logistic regression"
@@ -35,38 +35,54 @@ def available_rankers() -> dict[str, Any]:
 
 
 def choose_rankers(names: Iterable[str] | None) -> list[str]:
-    """Check names of rankers; None means all of them."""
+    """Check names of rankers, in any case; None means all of them."""
     rankers = available_rankers()
-    chosen = list(rankers) if names is None else list(dict.fromkeys(names))
-    for name in chosen:
-        if name not in rankers:
-            raise InputError(f"unknown ranker {name!r}; the rankers are {listing(rankers)}")
-    return chosen
+    by_form = {name.casefold(): name for name in rankers}
+    chosen: dict[str, None] = {}
+    for name in rankers if names is None else names:
+        if name.casefold() not in by_form:
+            hint = "; put DATA before --rankers" if "." in name else ""
+            raise InputError(f"unknown ranker {name!r}; the rankers are {listing(rankers)}{hint}")
+        chosen[by_form[name.casefold()]] = None
+    return list(chosen)
 
 
-def make_ranker(name: str, relevance: str, seed: int, params: Iterable[str] = ()) -> Any:
-    """Make an unfitted ranker; `params` are texts of the form ``name=value``."""
-    (name,) = choose_rankers([name])
-    ranker = available_rankers()[name]()
-    known = ranker.get_params(deep=False)
-    # Some rankers have no use for a seed; all know the relevance.
-    ranker.set_params(relevance=relevance)
-    if "random_state" in known:
-        ranker.set_params(random_state=seed)
-    allowed = [param for param in known if param != "relevance"]
-    for text in params:
+def parse_params(texts: Iterable[str]) -> dict[str, Any]:
+    """Read texts of the form ``name=value``."""
+    params: dict[str, Any] = {}
+    for text in texts:
         param, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"--param {text}: must read NAME=VALUE, such as p=8")
+            hint = "; put DATA before --param" if "." in text else ""
+            raise InputError(f"--param {text}: must read NAME=VALUE, such as p=8{hint}")
         if param == "relevance":
             raise InputError(f"--param {text}: use --relevance {value}")
+        if param in params:
+            raise InputError(f"--param {text}: {param!r} is given twice")
+        params[param] = _parse_value(value)
+    return params
+
+
+def make_rankers(
+    names: list[str], relevance: str, seed: int, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Make unfitted rankers; each gets those of the parameters that it has."""
+    rankers = {name: available_rankers()[name]() for name in names}
+    known = {name: ranker.get_params(deep=False) for name, ranker in rankers.items()}
+    allowed = list(dict.fromkeys(p for has in known.values() for p in has if p != "relevance"))
+    for param in params:
         if param not in allowed:
+            who = f"{names[0]} has no" if len(names) == 1 else "no ranker has a"
             raise InputError(
-                f"--param {text}: {name} has no parameter {param!r}; "
-                f"its parameters are {listing(allowed, 99)}"
+                f"--param {param}: {who} parameter {param!r}; "
+                f"the parameters are {listing(allowed, 99)}"
             )
-        ranker.set_params(**{param: _parse_value(value)})
-    return ranker
+    for name, ranker in rankers.items():
+        # Some rankers have no use for a seed; all know the relevance.
+        ranker.set_params(relevance=relevance)
+        given = {"random_state": seed, **params}
+        ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
+    return rankers
 
 
 def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
@@ -100,7 +116,13 @@ def fit_pipeline(
             pipeline.fit(X, y, **routed)
         except (ValueError, TypeError) as error:
             raise InputError(with_name(name, str(error))) from error
-    return list(dict.fromkeys(str(w.message).partition("\n")[0] for w in caught))
+    return list(dict.fromkeys(_shortened(str(w.message).partition("\n")[0]) for w in caught))
+
+
+def _shortened(warning: str) -> str:
+    if "every step was RankBoost's" in warning:
+        return "equals RankBoost here, having found no ranking without errors"
+    return warning
 
 
 def with_name(name: str, message: str) -> str:
@@ -123,7 +145,9 @@ def note_unknown_categories(pipeline: Pipeline, schema: Schema, X: Any, notes: l
     for name, known in zip(columns, encoder.categories_, strict=True):
         unknown = int((~X[name].isin(known)).sum())
         if unknown:
-            notes.append(f"column {name!r}: {unknown} rows hold values that training never saw")
+            notes.append(
+                f"column {name!r}: {count(unknown, 'row')} with values that training never saw"
+            )
 
 
 def _encoder(schema: Schema) -> ColumnTransformer:

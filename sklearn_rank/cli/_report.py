@@ -41,21 +41,19 @@ Comparison = dict[str, dict[str, Summary]]
 """Summaries by candidate and by key of the figure."""
 
 
-def conventions(*, graded: bool, has_queries: bool) -> str:
+def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
     """Say how the figures are defined where more than one definition is in use."""
-    pairs = "pairs within queries; ties" if has_queries else "ties"
     sentences = [
-        f"AUC: {pairs} count one half.",
-        "R_4: p-norm push loss at p=4, normalised to [0, 1], smaller is better; ties are errors.",
-        "NDCG@10 has linear gain. AP: average precision, tied rows are one step. P@: precision "
-        "in the first 10, in the first 1%. Elsewhere tied rows count as shuffled.",
+        "R_4: p-norm push loss (p=4), smaller is better. NDCG: linear gain. AP: average "
+        "precision. P@: precision in the first 10, or 1%. Ties: one half in AUC, errors in "
+        "R_4, one step in AP, elsewhere as if shuffled.",
     ]
     if graded:
-        sentences.append("For AP and P@ a row is relevant when its relevance is above 0.")
-    if has_queries:
+        sentences.append("Relevant, in AP and P@: above 0.")
+    if n_queries is not None:
         sentences.append(
-            "NDCG, AP and P@ are means over queries; those without a relevant row, or with a "
-            "single row, are skipped."
+            f"NDCG, AP and P@: means over queries; {n_skipped} of {n_queries} are skipped, "
+            "having no relevant row, or a single row."
         )
     return " ".join(sentences)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._numbers import first_bad_cell
 from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
@@ -35,6 +37,8 @@ class Schema:
         The class that belongs on top, as `as_written` puts it; None when graded.
     is_letor : bool
         Whether features that are not there are zeros.
+    classes : list of str or None
+        The classes of a binary target in training; None when graded, or when there were many.
     """
 
     kinds: Mapping[str, str]
@@ -43,6 +47,7 @@ class Schema:
     relevance: str
     positive: str | None
     is_letor: bool = False
+    classes: list[str] | None = None
 
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
@@ -55,8 +60,15 @@ def check_columns(table: Table, names: list[str], role: str) -> None:
     if missing:
         raise InputError(
             f"{table.path}: no column {listing(map(repr, missing), 5)} for {role}; "
+            f"{_did_you_mean(missing[0], list(table.frame.columns))}"
             f"the columns are {listing(table.frame.columns)}"
         )
+
+
+def _did_you_mean(name: str, columns: list[str]) -> str:
+    by_form = {column.strip().casefold(): column for column in columns}
+    close = difflib.get_close_matches(name.strip().casefold(), by_form, n=1)
+    return f"did you mean {by_form[close[0]]!r}? " if close else ""
 
 
 def choose_features(table: Table, reserved: set[str], notes: list[str]) -> dict[str, str]:
@@ -120,6 +132,14 @@ def feature_frame(table: Table, schema: Schema) -> Any:
     return features
 
 
+def note_absent_features(table: Table, schema: Schema, notes: list[str]) -> None:
+    """Say which features of a LETOR model a LETOR file never mentions."""
+    if table.is_letor and schema.is_letor:
+        absent = _absent(table.frame, schema.columns_of(NUMBER))
+        if absent:
+            notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
+
+
 def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
     """Return the number of each row's query, counted as they appear; None for one list."""
     if qid is None:
@@ -127,7 +147,9 @@ def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
     check_columns(table, [qid], "the query")
     column = table.frame[qid]
     if column.isna().any():
-        raise InputError(f"{table.path}: column {qid!r} is missing in {column.isna().sum()} rows")
+        raise InputError(
+            f"{table.path}: column {qid!r} is missing in {count(column.isna().sum(), 'row')}"
+        )
     codes: NDArray[np.intp] = import_extra("pandas").factorize(column)[0]
     return codes
 
@@ -148,17 +170,13 @@ def _check_present(table: Table, frame: Any, schema: Schema) -> None:
 def _check_numeric(table: Table, frame: Any, numbers: list[str]) -> None:
     for name in numbers:
         kind, _ = _kind_of(frame[name])
-        if kind != NUMBER and frame[name].notna().any():
-            value = next(v for v in frame[name].dropna() if not _is_number(v))
+        bad = first_bad_cell(frame[name]) if kind != NUMBER else None
+        if bad is not None:
             raise InputError(
-                f"{table.path}: column {name!r} must hold numbers, as it did in training; "
-                f"it holds {value!r}"
+                f"{table.path}: column {name!r} must hold numbers, as it did in training, but "
+                f"row {bad[0]} holds {bad[1]!r}"
             )
     _check_finite(table, [name for name in numbers if name in table.frame.columns])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _check_finite(table: Table, numbers: list[str]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
-import warnings
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, import_extra
 from sklearn_rank.datasets import load_letor
 
@@ -34,33 +34,42 @@ class Table:
         Where it came from, for messages.
     is_letor : bool
         Whether columns that are not there are zeros.
+    text : DataFrame or None
+        The cells as they stand in a CSV file, if they were asked for.
     """
 
     frame: Any
     path: str
     is_letor: bool = False
+    text: Any = None
 
 
-def read_table(name: str, typed: Collection[str] | None = None) -> Table:
+def read_table(
+    name: str, is_typed: Callable[[str], bool] = lambda _: True, *, keep_text: bool = False
+) -> Table:
     """Read a CSV, Parquet or svmlight/LETOR file.
 
     Parameters
     ----------
     name : str
         Path of the file.
-    typed : collection of str, default=None
-        The columns of a CSV file whose types are found out; all others stay text, so that
-        an id 007 is not turned into the number 7. The default is all columns.
+    is_typed : callable
+        Says of a column of a CSV file whether its type is found out; all others stay text,
+        so that an id 007 is not turned into the number 7. The default is all columns.
+    keep_text : bool, default=False
+        Whether to keep the cells of a CSV file as they stand there as well.
     """
     path = Path(name)
     try:
         read = _READERS[_format_of(path)]
-        table = read(path, typed)
+        table = read(path, is_typed, keep_text)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a file") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        if not _is_packed(path):
+            raise InputError(f"{path}: is named .gz, but is not gzip-compressed") from error
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -93,9 +102,7 @@ def _format_of(path: Path) -> str:
 
 
 def _looks_like_letor(path: Path) -> bool:
-    with open(path, "rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else open(path, "rb") as file:
+    with gzip.open(path) if _is_packed(path) else open(path, "rb") as file:
         for line in file:
             if line.partition(b"#")[0].strip():
                 # A row cut short is for the reader to explain: the start decides.
@@ -104,36 +111,17 @@ def _looks_like_letor(path: Path) -> bool:
     return True  # empty: the reader says so
 
 
-def _read_csv(path: Path, typed: Collection[str] | None) -> Table:
-    pandas = import_extra("pandas")
-    separator = _separator(path)
-    try:
-        with warnings.catch_warnings():
-            # Rows longer than the header would lose their last cells with only a warning.
-            warnings.simplefilter("error", pandas.errors.ParserWarning)
-            how = {"sep": separator, "index_col": False, "low_memory": False}
-            names = pandas.read_csv(path, nrows=0, **how).columns
-            text = [] if typed is None else [name for name in names if name not in typed]
-            frame = pandas.read_csv(path, dtype=dict.fromkeys(text, str), **how)
-    except pandas.errors.EmptyDataError:
-        raise InputError(f"{path}: is empty") from None
-    except pandas.errors.ParserWarning:
-        raise InputError(f"{path}: rows have more cells than the header has names") from None
-    except (pandas.errors.ParserError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is not a table in UTF-8 text ({error})") from error
-    return Table(frame, str(path))
+def _is_packed(path: Path) -> bool:
+    with open(path, "rb") as raw:
+        return raw.read(2) == b"\x1f\x8b"
 
 
-def _separator(path: Path) -> str:
-    """Return the separator that the header uses most, with the comma as default."""
-    with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
-        header = file.readline()
-    if ".tsv" in path.suffixes:
-        return "\t"
-    return max(",;\t", key=lambda separator: header.count(separator.encode()))
+def _read_csv(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
+    frame, text = read_csv(path, is_typed, keep_text=keep_text)
+    return Table(frame, str(path), text=text)
 
 
-def _read_parquet(path: Path, typed: Collection[str] | None) -> Table:
+def _read_parquet(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
     pandas = import_extra("pandas")
     pyarrow = import_extra("pyarrow")
     try:
@@ -141,10 +129,13 @@ def _read_parquet(path: Path, typed: Collection[str] | None) -> Table:
     except (pyarrow.ArrowException, ValueError) as error:
         raise InputError(f"{path}: is not a Parquet file ({error})") from error
     frame.columns = [str(column) for column in frame.columns]
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(f"{path}: has more than one column {repeated[0]!r}; rename all but one")
     return Table(frame, str(path))
 
 
-def _read_letor(path: Path, typed: Collection[str] | None) -> Table:
+def _read_letor(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
     pandas = import_extra("pandas")
     try:
         bunch = load_letor(path, return_comments=True)

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._numbers import first_bad_cell
+
+_OBVIOUS = frozenset(
+    {"yes", "y", "true", "t", "1", "positive", "pos", "success"}
+    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+)
+"""Classes that need no note when they are on top."""
 
 
 def as_written(value: Any) -> str:
@@ -21,10 +28,10 @@ def as_written(value: Any) -> str:
     return str(value)
 
 
-def choose_positive(column: Any, positive: str | None, path: str) -> str:
+def choose_positive(column: Any, positive: str | None, path: str, notes: list[str]) -> str:
     """Return the class that belongs on top, in the form of `as_written`."""
     _refuse_missing(column, path)
-    classes = _classes(column)
+    classes = distinct_classes(column)
     if len(classes) == 1:
         raise InputError(
             f"{path}: column {column.name!r} has one class only ({classes[0]}); "
@@ -37,7 +44,14 @@ def choose_positive(column: Any, positive: str | None, path: str) -> str:
                 f"({listing(classes, 5)}), binary relevance needs two; choose "
                 "--relevance graded, or --positive VALUE for one class against the rest"
             )
+        if isinstance(column.dropna().iloc[0], str) and classes[-1].casefold() not in _OBVIOUS:
+            notes.append(
+                f"class {classes[-1]!r} is on top (the later in the alphabet); --positive chooses"
+            )
         return classes[-1]
+    alike = [name for name in classes if name.casefold() == positive.casefold()]
+    if positive not in classes and len(alike) == 1:
+        positive = alike[0]
     if positive not in classes and _number_as_written(positive) in classes:
         positive = _number_as_written(positive)
     if positive not in classes:
@@ -51,18 +65,44 @@ def choose_positive(column: Any, positive: str | None, path: str) -> str:
 def binary_target(column: Any, positive: str, path: str) -> NDArray[np.int64]:
     """Return 1 for the rows of the positive class and 0 for all others."""
     _refuse_missing(column, path)
-    belongs = {value: as_written(value) == positive for value in column.unique()}
+    belongs = {value: name == positive for value, name in written_classes(column, positive).items()}
     y: NDArray[np.int64] = column.map(belongs).to_numpy(dtype=np.int64)
     return y
+
+
+def written_classes(column: Any, positive: str) -> dict[Any, str]:
+    """Return the classes as training wrote them; True and False stand for 1 and 0, and back."""
+    written = {value: as_written(value) for value in column.unique()}
+    if positive in written.values():
+        return written
+    if positive in {"0", "1"}:
+        other = {"true": "1", "false": "0"}
+    elif positive in {"True", "False"}:
+        other = {"1": "True", "0": "False", "true": "True", "false": "False"}
+    else:
+        return written
+    return {value: other.get(name.casefold(), name) for value, name in written.items()}
+
+
+def note_new_classes(column: Any, positive: str, known: list[str] | None, notes: list[str]) -> None:
+    """Say which classes the model never saw."""
+    found = dict.fromkeys(written_classes(column, positive).values())
+    new = [] if known is None else [name for name in found if name not in known]
+    if new:
+        notes.append(
+            f"column {column.name!r}: the model never saw {listing(map(repr, new), 5)}; "
+            f"all but {positive!r} count as not on top"
+        )
 
 
 def graded_target(column: Any, path: str) -> NDArray[np.float64]:
     """Return the relevance of each row."""
     is_numeric = import_extra("pandas").api.types.is_numeric_dtype
     if not is_numeric(column.dtype):
+        row, value = first_bad_cell(column) or (1, column.iloc[0])
         raise InputError(
-            f"{path}: graded relevance needs numbers, but column {column.name!r} holds "
-            f"{as_written(column.iloc[0])!r}"
+            f"{path}: graded relevance needs numbers, but row {row} of column {column.name!r} "
+            f"holds {as_written(value)!r}"
         )
     _refuse_missing(column, path)
     y: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
@@ -87,16 +127,18 @@ def check_comparable(
 def _refuse_missing(column: Any, path: str) -> None:
     missing = int(column.isna().sum())
     if missing:
-        raise InputError(f"{path}: column {column.name!r} is missing in {missing} rows")
+        raise InputError(f"{path}: column {column.name!r} is missing in {count(missing, 'row')}")
 
 
-def _classes(column: Any) -> list[str]:
+def distinct_classes(column: Any) -> list[str]:
     """Return the distinct values, least first."""
     values = list(column.unique())
     try:
         values.sort()
     except TypeError:  # numbers and text in one column
         values.sort(key=str)
+    if all(isinstance(value, str) for value in values):
+        values.sort(key=str.casefold)
     return list(dict.fromkeys(as_written(value) for value in values))
 
 

@@ -502,6 +502,22 @@ def net_l1_norm(rounds):
 # --------------------------------------------------------------------------------------
 
 
+THEOREM_6 = np.array(
+    [
+        [-1, 1, 1, 1, 1, -1, -1, 1],
+        [-1, 1, 1, -1, -1, 1, 1, 1],
+        [1, -1, 1, 1, 1, -1, 1, 1],
+        [1, -1, 1, 1, -1, 1, 1, 1],
+        [1, -1, 1, -1, 1, 1, 1, -1],
+        [1, 1, -1, 1, 1, 1, 1, -1],
+        [1, 1, -1, 1, 1, 1, -1, 1],
+        [1, 1, 1, 1, -1, -1, 1, -1],
+    ],
+    dtype=float,
+)
+"""RudinSchapire2009, Theorem 6: rows are positives, columns features; one negative, all zeros."""
+
+
 def ranking_margin(f, l1_norm, y, qid=None, w=None):
     """Smallest margin over the pairs / l1 norm (RudinSchapire2009)."""
     return float(_margins(f)[above(y, qid, w)].min()) / l1_norm

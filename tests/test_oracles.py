@@ -579,7 +579,7 @@ def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker, c
 
 
 def test_the_example_of_theorem_6_is_easy_for_the_smooth_margin():
-    positives = np.array(THEOREM_6, dtype=float)
+    positives = np.array(oracles.THEOREM_6, dtype=float)
     X, y = np.vstack([positives, np.zeros(8)]), np.array([1] * 8 + [0])
     rounds = oracles.boost(X, y, n_rounds=60, weak_ranker="feature")
     f, norm = oracles.rounds_scores(X, rounds), oracles.net_l1_norm(rounds)
@@ -588,18 +588,6 @@ def test_the_example_of_theorem_6_is_easy_for_the_smooth_margin():
     last = smooth[-1]
     assert last.is_smooth_step
     assert 0 < last.smooth_margin < last.margin < 3 / 8
-
-
-THEOREM_6 = [
-    [-1, 1, 1, 1, 1, -1, -1, 1],
-    [-1, 1, 1, -1, -1, 1, 1, 1],
-    [1, -1, 1, 1, 1, -1, 1, 1],
-    [1, -1, 1, 1, -1, 1, 1, 1],
-    [1, -1, 1, -1, 1, 1, 1, -1],
-    [1, 1, -1, 1, 1, 1, 1, -1],
-    [1, 1, -1, 1, 1, 1, -1, 1],
-    [1, 1, 1, 1, -1, -1, 1, -1],
-]
 
 
 # --------------------------------------------------------------------------------------

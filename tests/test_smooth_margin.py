@@ -13,28 +13,13 @@ from sklearn_rank import RankBoost, SmoothMarginRanker
 from sklearn_rank._protocols import PairShares
 from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
 
-THEOREM_6 = np.array(
-    [
-        [-1, 1, 1, 1, 1, -1, -1, 1],
-        [-1, 1, 1, -1, -1, 1, 1, 1],
-        [1, -1, 1, 1, 1, -1, 1, 1],
-        [1, -1, 1, 1, -1, 1, 1, 1],
-        [1, -1, 1, -1, 1, 1, 1, -1],
-        [1, 1, -1, 1, 1, 1, 1, -1],
-        [1, 1, -1, 1, 1, 1, -1, 1],
-        [1, 1, 1, 1, -1, -1, 1, -1],
-    ],
-    dtype=float,
-)
-"""Rows are positives, columns features; there is one negative, all zeros."""
-
-X_6, Y_6 = np.vstack([THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
+X_6, Y_6 = np.vstack([oracles.THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
 SHARES = st.tuples(*[st.floats(0.01, 1.0)] * 3).map(lambda d: np.array(d) / np.sum(d))
 
 
 def test_theorem_6_needs_the_smooth_margin():
     """RankBoost stays at 1/3 while the largest margin is 3/8."""
-    margin_variables = np.column_stack([-THEOREM_6, np.ones(8)])
+    margin_variables = np.column_stack([-oracles.THEOREM_6, np.ones(8)])
     largest = linprog(
         [0.0] * 8 + [-1.0],
         A_ub=margin_variables,

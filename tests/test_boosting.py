@@ -69,7 +69,7 @@ def check_rounds(ranker, problem, **options):
             ]
             assert chosen[:3] in [c[:3] for c in tied]
         expected = oracles.step(h, f, *objective) * ranker.learning_rate
-        assert step == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        assert step == pytest.approx(expected, rel=1e-9, abs=1e-9)
         f = f + step * h
         assert ranker.objective_curve_[number] == pytest.approx(
             oracles.log_push(f, *objective), rel=1e-9, abs=1e-9

@@ -19,7 +19,6 @@ from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
-    best_round,
     split_validation,
 )
 from sklearn_rank.estimators._fitting import (
@@ -283,10 +282,10 @@ class BoostingRanker(BaseRanker):
             self._report(history.objective)
             if stopping is not None:
                 change = self._change(problem, held_out, done.index, done.step)
-                if stopping.is_over(change, history.validation):
+                if stopping.is_over(change):
                     break
         if stopping is not None:
-            history.truncate(best_round(history.validation, self.tol))
+            history.truncate(stopping.best_round)
         if not history.steps:
             warnings.warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
@@ -343,6 +342,7 @@ class BoostingRanker(BaseRanker):
         return EarlyStopping(
             scores,
             lambda f: self._score_order(held_out.y, f, held_out.qid, held_out.weight),
+            history.validation,
             self.n_iter_no_change,
             self.tol,
         )

@@ -13,7 +13,7 @@ from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.base import TrainingData
 
 _SAME_PLACE = 1e-12
-"""Relative distance below which rows count as equal: products round differently."""
+"""Distance, relative to the summands, below which rows count as equal: sums round differently."""
 
 
 def split_validation(
@@ -60,9 +60,9 @@ def _split_rows(
     direction = rng.standard_normal(data.X.shape[1])
     features = data.X if issparse(data.X) else np.nan_to_num(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
-        place = features @ direction
+        place, size = features @ direction, abs(features) @ np.abs(direction)
         order = np.lexsort((place, data.y))
-        apart = np.abs(np.diff(place[order])) > _SAME_PLACE * np.abs(place[order][1:])
+        apart = np.abs(np.diff(place[order])) > _SAME_PLACE * size[order][1:]
     is_new = np.concatenate([[True], apart | (data.y[order][1:] != data.y[order][:-1])])
     number = np.cumsum(is_new) - 1
     # Each of two classes gives its share, and at least one row; grades are one line.
@@ -90,31 +90,44 @@ class EarlyStopping:
         Scores of the held-out rows so far.
     metric : callable
         Maps scores of the held-out rows to a number, greater is better.
+    curve : list of float
+        The metric after each round so far; extended here.
     patience : int
         Rounds without a better score after which to stop.
     tol : float
         By how much a score must exceed the best to be better.
+
+    Attributes
+    ----------
+    best_round : int
+        Number of rounds after which no score was better.
     """
 
     def __init__(
-        self, scores: Floats, metric: Callable[[Floats], float], patience: int, tol: float
+        self,
+        scores: Floats,
+        metric: Callable[[Floats], float],
+        curve: list[float],
+        patience: int,
+        tol: float,
     ) -> None:
         self._scores = scores
         self._metric = metric
+        self._curve = curve
         self._patience = patience
         self._tol = tol
+        self._best = -np.inf
+        self.best_round = 0
+        for number, score in enumerate(curve, start=1):
+            self._compare(number, score)
 
-    def is_over(self, change: Floats, history: list[float]) -> bool:
+    def is_over(self, change: Floats) -> bool:
         """Add a round's change to the scores; True when patience is at its end."""
         self._scores = self._scores + change
-        history.append(self._metric(self._scores))
-        return len(history) - best_round(history, self._tol) >= self._patience
+        self._curve.append(self._metric(self._scores))
+        self._compare(len(self._curve), self._curve[-1])
+        return len(self._curve) - self.best_round >= self._patience
 
-
-def best_round(history: list[float], tol: float) -> int:
-    """Return the number of rounds after which no score was better by more than tol."""
-    best, rounds = -np.inf, 0
-    for number, score in enumerate(history, start=1):
-        if score > best + tol:
-            best, rounds = score, number
-    return rounds
+    def _compare(self, number: int, score: float) -> None:
+        if score > self._best + self._tol:
+            self._best, self.best_round = score, number

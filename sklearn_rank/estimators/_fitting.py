@@ -105,9 +105,10 @@ class Problem:
         log_weight = self.preferences.log_weight
         return max(0.0, -self.preferences.smallest_difference(log_weight, -log_weight))
 
-    def push_step(self, p: float) -> PushStep:
-        """Return the rule for steps on a p-norm push."""
-        return PushStep(p, self.smoothing, self.preferences.largest_gap)
+    def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
+        """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
+        smoothing = self.smoothing * float(np.exp(-log_scale))
+        return PushStep(p, smoothing, self.preferences.largest_gap)
 
 
 def note_margins(history: History, problem: Problem, ledger: Ledger, descent: Descent) -> None:

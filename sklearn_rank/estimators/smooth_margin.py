@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting import BoostingRanker
 from sklearn_rank.estimators._fitting import History, Problem
-from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
+from sklearn_rank.solvers import Ledger, SmoothMarginStep
 
 
 class SmoothMarginRanker(BoostingRanker):
@@ -106,8 +105,7 @@ class SmoothMarginRanker(BoostingRanker):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn_rank import SmoothMarginRanker
+    >>>     >>> from sklearn_rank import SmoothMarginRanker
     >>> X = np.array([[0.0, 2.0], [1.0, 0.0], [2.0, 3.0], [3.0, 1.0]])
     >>> ranker = SmoothMarginRanker(n_estimators=10).fit(X, [0, 0, 1, 1])
     >>> ranker.margin_ > 0
@@ -115,11 +113,10 @@ class SmoothMarginRanker(BoostingRanker):
     """
 
     def _make_step_rule(self, problem: Problem, ledger: Ledger) -> SmoothMarginStep:
-        # Scaled weights count more pairs, so that less smoothing is needed.
-        smoothing = problem.smoothing * np.exp(-problem.log_scale)
         pairs = problem.preferences
         return SmoothMarginStep(
-            PushStep(1.0, smoothing, pairs.largest_gap),
+            # Scaled weights count more pairs, so that less smoothing is needed.
+            problem.push_step(1.0, problem.log_scale),
             ledger,
             problem.log_scale,
             lambda h: pairs.smallest_difference(h, h),

@@ -105,7 +105,8 @@ class SmoothMarginRanker(BoostingRanker):
 
     Examples
     --------
-    >>>     >>> from sklearn_rank import SmoothMarginRanker
+    >>> import numpy as np
+    >>> from sklearn_rank import SmoothMarginRanker
     >>> X = np.array([[0.0, 2.0], [1.0, 0.0], [2.0, 3.0], [3.0, 1.0]])
     >>> ranker = SmoothMarginRanker(n_estimators=10).fit(X, [0, 0, 1, 1])
     >>> ranker.margin_ > 0

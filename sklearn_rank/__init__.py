@@ -6,17 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
     from sklearn_rank.estimators.p_norm_push import PNormPushRanker
     from sklearn_rank.estimators.rank_boost import RankBoost
     from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 
-__all__ = ["PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
+__all__ = ["KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
 
 __version__ = "0.1.0"
 
 # Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
 # and a mistyped option should not wait for.
 _HOMES = {
+    "KernelPairwiseSGDRanker": "sklearn_rank.estimators.kernel_pairwise",
     "PNormPushRanker": "sklearn_rank.estimators.p_norm_push",
     "RankBoost": "sklearn_rank.estimators.rank_boost",
     "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
@@ -30,6 +32,7 @@ _SUBMODULES = frozenset(
         "objectives",
         "preferences",
         "solvers",
+        "theory",
         "weak_rankers",
     }
 )

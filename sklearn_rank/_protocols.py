@@ -146,3 +146,40 @@ class Descent(Protocol):
 
     def skew(self) -> float:
         """Return the offset that balances the exponential masses of two classes."""
+
+
+class FunctionSpace(Protocol):
+    """A Hilbert space of scoring functions.
+
+    An element is an array of two rows, coefficients c and their dual d, such that the
+    inner product of two elements is ``c @ other_d``.
+    """
+
+    def element(self, coefficients: Floats) -> Floats:
+        """Return the element with some coefficients."""
+
+    def scores(self, element: Floats) -> Floats:
+        """Return the scores of the training rows."""
+
+    def representer(self, gradient: Floats) -> Floats:
+        """Return the gradient in the space of a function of the scores, from its own."""
+
+
+class RowView(Protocol):
+    """A function space seen from a few training rows; functions are coefficients."""
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the rows."""
+
+    def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
+        """Add the element that stands for a gradient by these scores, in place."""
+
+    def square(self, gradient: Floats) -> float:
+        """Return the squared norm of that element."""
+
+
+class RowSpace(FunctionSpace, Protocol):
+    """A function space that can be entered through a few rows."""
+
+    def at_rows(self, rows: Indices) -> RowView:
+        """Return the view from some training rows."""

@@ -37,7 +37,7 @@ class Number:
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        if any(value is one for one in self.other):
+        if any(value is one or (isinstance(value, str) and value == one) for one in self.other):
             return True
         kind = Integral if self.integer else Real
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
@@ -126,7 +126,35 @@ class WeakRanker:
         return f"one of {names}, or a scikit-learn regressor or classifier"
 
 
-Constraint = Number | Choice | Flag | Jobs | Seed | WeakRanker
+@dataclass(frozen=True)
+class Kernel:
+    """The name of a kernel, or a function of two rows."""
+
+    options: tuple[str, ...]
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value in self.options if isinstance(value, str) else callable(value)
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(repr, self.options))}, or a callable"
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """A dict of keyword arguments, or None."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value is None or (
+            isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+        )
+
+    def __str__(self) -> str:
+        return "None or a dict with names as keys"
+
+
+Constraint = Number | Choice | Flag | Jobs | Seed | WeakRanker | Kernel | Keywords
 
 
 def check_parameters(

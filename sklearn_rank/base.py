@@ -44,17 +44,20 @@ class TrainingData:
         Query codes.
     weight : ndarray of shape (n_rows,)
         Positive multiplicities.
+    rows : ndarray of shape (n_rows,)
+        Positions of these rows among those passed to `fit`.
     """
 
     X: Any
     y: Values
     qid: Indices | None
     weight: Floats
+    rows: Indices
 
     def take(self, rows: Indices) -> TrainingData:
         """Return some of the rows."""
         qid = None if self.qid is None else self.qid[rows]
-        return TrainingData(self.X[rows], self.y[rows], qid, self.weight[rows])
+        return TrainingData(self.X[rows], self.y[rows], qid, self.weight[rows], self.rows[rows])
 
     def paired_rows(self) -> Indices:
         """Return the rows that belong to at least one comparable pair."""
@@ -269,7 +272,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
         else:
             classes = self._find_classes(y[keep] if not keep.all() else y)
             y = y == classes[1]
-        data = TrainingData(X, y, codes, weight)
+        data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
         return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
 
     def _find_classes(self, y: Values) -> Values:

@@ -101,6 +101,24 @@ class Preferences:
         per_segment = self.reduce(np.add, self.weight)
         return float(per_segment @ self.scan_above(np.add, per_segment, 0.0))
 
+    @cached_property
+    def blocks(self) -> Indices:
+        """Rows (first above, first below, past the end) of blocks that hold each pair once.
+
+        In a block every row of [first above, first below) is above every row of [first
+        below, end). A query of L levels is halved again and again: a row is in at most
+        log2(L) + 1 blocks. Array of shape (n_blocks, 3).
+        """
+        bounds = np.append(self.segment_start, self.n_rows)
+        first, last = self._levels
+        found = [np.empty((0, 3), dtype=np.intp)]
+        while len(first):
+            first, last = first[last - first > 1], last[last - first > 1]
+            middle = (first + last) // 2
+            found.append(np.column_stack([bounds[first], bounds[middle], bounds[last]]))
+            first, last = np.concatenate([first, middle]), np.concatenate([middle, last])
+        return np.concatenate(found)
+
     def reduce(self, ufunc: np.ufunc, values: Floats) -> Floats:
         """Reduce row values to one value for each segment."""
         return np.asarray(ufunc.reduceat(values, self.segment_start))

@@ -14,9 +14,11 @@ Conventions
 
 Sources: Rudin2009 (The P-Norm Push, JMLR 10), RudinSchapire2009 (Margin-based Ranking
 and an Equivalence between AdaBoost and RankBoost, JMLR 10), Freund2003 (An efficient
-boosting algorithm for combining preferences, JMLR 4).
+boosting algorithm for combining preferences, JMLR 4), Chen2012 (Approximation Analysis of
+Gradient Descent Algorithm for Bipartite Ranking, J. Appl. Math. 2012, 189753).
 """
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -730,3 +732,222 @@ def rudin_risk(f, labels, p, loss):
     positives = [f[n] for n in range(len(f)) if labels[n] > 0]
     negatives = [f[n] for n in range(len(f)) if labels[n] <= 0]
     return sum(sum(losses[loss](i - k) for i in positives) ** p for k in negatives)
+
+
+# --------------------------------------------------------------------------------------
+# Sums of a margin loss over all pairs
+# --------------------------------------------------------------------------------------
+
+
+def phi(loss, m):
+    """Loss of a margin; base e. Only the exponential loss may overflow to infinity."""
+    m = np.asarray(m, dtype=float)
+    if loss == "exponential":
+        with np.errstate(over="ignore"):
+            return np.exp(-m)
+    if loss == "least_squares":
+        return (1 - m) ** 2
+    if loss == "hinge":
+        return np.maximum(1 - m, 0.0)
+    if loss == "squared_hinge":
+        return np.maximum(1 - m, 0.0) ** 2
+    if loss == "logistic":
+        return np.logaddexp(0.0, -m)
+    raise ValueError(loss)
+
+
+def phi_derivative(loss, m):
+    """Left derivative of `phi`: the hinge has -1 at m = 1, its kink."""
+    m = np.asarray(m, dtype=float)
+    if loss == "exponential":
+        return -phi(loss, m)
+    if loss == "least_squares":
+        return -2 * (1 - m)
+    if loss == "hinge":
+        return np.where(m <= 1, -1.0, 0.0)
+    if loss == "squared_hinge":
+        return -2 * np.maximum(1 - m, 0.0)
+    if loss == "logistic":
+        return -np.exp(-np.logaddexp(0.0, m))
+    raise ValueError(loss)
+
+
+def weighted_pairs(y, qid=None, w=None):
+    """Arrays i, k and ``w[i] * w[k]`` over the pairs of positive weight."""
+    weight = row_weights(y, w)
+    there = [(i, k) for i, k in pairs(y, qid) if weight[i] > 0 and weight[k] > 0]
+    i, k = np.array(there, dtype=int).reshape(-1, 2).T
+    return i, k, weight[i] * weight[k]
+
+
+def pair_margins(f, y, qid=None, w=None):
+    """Margins ``f[i] - f[k]`` of the pairs of positive weight."""
+    f = np.asarray(f, dtype=float)
+    i, k, _ = weighted_pairs(y, qid, w)
+    return f[i] - f[k]
+
+
+def pair_sum(f, y, qid=None, w=None, loss="logistic"):
+    """``sum w_i w_k phi(f_i - f_k)`` over the pairs."""
+    *_, v = weighted_pairs(y, qid, w)
+    return float(np.sum(v * phi(loss, pair_margins(f, y, qid, w))))
+
+
+def pair_mean(f, y, qid=None, w=None, loss="logistic"):
+    """`pair_sum` divided by the total pair weight."""
+    return pair_sum(f, y, qid, w, loss) / total_pair_weight(y, qid, w)
+
+
+def pair_sum_gradient(f, y, qid=None, w=None, loss="logistic"):
+    """Gradient of `pair_sum` with respect to the scores (left derivatives of phi)."""
+    i, k, v = weighted_pairs(y, qid, w)
+    return _gather(v * phi_derivative(loss, pair_margins(f, y, qid, w)), i, k, len(y))
+
+
+def pair_sum_absolute(f, y, qid=None, w=None, loss="logistic"):
+    """Per row: sum of ``w_i w_k max(1, |phi'(m_ik)|)`` over its pairs, either side.
+
+    The scale on which a row's entry of the gradient can be known.
+    """
+    i, k, v = weighted_pairs(y, qid, w)
+    size = v * np.maximum(1, np.abs(phi_derivative(loss, pair_margins(f, y, qid, w))))
+    return np.bincount(i, size, len(y)) + np.bincount(k, size, len(y))
+
+
+def _gather(pair_derivative, i, k, n):
+    """Derivatives by scores from derivatives by margins."""
+    gradient = np.zeros(n)
+    np.add.at(gradient, i, pair_derivative)
+    np.subtract.at(gradient, k, pair_derivative)
+    return gradient
+
+
+def margin_push(f, y, qid=None, w=None, loss="logistic", p=1.0, push="top", bottom_weight=1.0):
+    """(J, gradient) of the push with a margin loss, finite p.
+
+    ``J = (sum_k w_k H_k^p)^(1/p) / (sum_k w_k A_k^p)^(1/p)`` with ``H_k = sum_i w_i
+    phi(f_i - f_k)`` and ``A_k = sum_i w_i`` over the i above k; bottom: per row i, sums
+    over the k below it; both: both sums inside both roots, the bottom ones times
+    ``bottom_weight``. Where J is zero, its least value, the gradient is zero.
+    """
+    i, k, v = weighted_pairs(y, qid, w)
+    weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
+    value, slope = phi(loss, m), phi_derivative(loss, m)
+    sides = []
+    if push in ("top", "both"):
+        sides.append((1.0, k, i))
+    if push in ("bottom", "both"):
+        sides.append((bottom_weight if push == "both" else 1.0, i, k))
+    heights = [np.bincount(o, weight[n] * value, len(y)) for _, o, n in sides]
+    counts = [np.bincount(o, weight[n], len(y)) for _, o, n in sides]
+    factors = [side[0] for side in sides]
+    scale = max(height.max() for height in heights)
+    of_counts = _norm(factors, weight, counts, p)
+    if scale == 0:
+        return 0.0, np.zeros(len(y))
+    norm = _norm(factors, weight, heights, p)
+    pair_derivative = np.zeros(len(v))
+    for (factor, outer, _), height in zip(sides, heights, strict=True):
+        share = np.ones(len(y)) if p == 1 else (height / norm) ** (p - 1)
+        pair_derivative += factor * v * share[outer] * slope
+    return norm / of_counts, _gather(pair_derivative, i, k, len(y)) / of_counts
+
+
+def _norm(factors, weight, sums, p):
+    """``(sum of factor * w * sums^p)^(1/p)``, without overflow."""
+    scale = max(one.max() for one in sums)
+    if scale == 0:
+        return 0.0
+    powers = [c * weight @ (one / scale) ** p for c, one in zip(factors, sums, strict=True)]
+    return float(scale * sum(powers) ** (1 / p))
+
+
+# --------------------------------------------------------------------------------------
+# Kernel gradient descent (Chen2012)
+# --------------------------------------------------------------------------------------
+
+
+def kernel_objective(c, K, y, qid=None, w=None, loss="logistic", alpha=1.0):
+    """(1.3) of Chen2012 with lambda/2: mean pair loss plus ``alpha/2 ||f||_K^2``."""
+    c = np.asarray(c, dtype=float)
+    return pair_mean(K @ c, y, qid, w, loss) + alpha / 2 * float(c @ K @ c)
+
+
+def kernel_gd(K, y, qid=None, w=None, loss="logistic", alpha=1.0, eta0=0.1, theta=0.0, n_steps=1):
+    """Coefficients ``[c_2, ..., c_{T+1}]`` of eq. 1.5 of Chen2012, pair by pair.
+
+    ``f_{t+1} = (1 - eta_t alpha) f_t - eta_t * (weighted mean over pairs of
+    phi'(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}))``, ``f_1 = 0``, ``eta_t = eta0
+    t^-theta``; f is the combination c of the kernel's columns.
+    """
+    weight, total = row_weights(y, w), total_pair_weight(y, qid, w)
+    all_pairs = pairs(y, qid)
+    c, steps = np.zeros(len(y)), []
+    for t in range(1, n_steps + 1):
+        eta = eta0 * t**-theta
+        f = K @ c
+        moved = (1 - eta * alpha) * c
+        for i, k in all_pairs:
+            slope = float(phi_derivative(loss, f[i] - f[k]))
+            step = eta * weight[i] * weight[k] / total * slope if weight[i] * weight[k] else 0.0
+            moved[i] -= step
+            moved[k] += step
+        c = moved
+        steps.append(c)
+    return steps
+
+
+def least_squares_closed_form(K, y, qid=None, w=None, alpha=1.0):
+    """Coefficients that minimise `kernel_objective` of the least squares loss.
+
+    With ``d = e_i - e_k`` for a pair and v its share of the weight, the normal equations
+    are ``(2 sum v d d' K + alpha) c = 2 sum v d``.
+    """
+    n = len(y)
+    i, k, v = weighted_pairs(y, qid, w)
+    d = np.zeros((len(v), n))
+    d[np.arange(len(v)), i] += 1
+    d[np.arange(len(v)), k] -= 1
+    share = v / v.sum()
+    return np.linalg.solve(2 * (d.T * share) @ d @ K + alpha * np.eye(n), 2 * d.T @ share)
+
+
+def local_lipschitz(loss, radius=math.inf):
+    """M of (3.7): supremum of ``|phi'(m) - phi'(0)| / |m|`` over ``|m| <= radius``."""
+    if loss == "exponential":
+        return math.expm1(radius) / radius if radius < 700 else math.inf
+    return {"least_squares": 2.0, "squared_hinge": 2.0, "hinge": 1.0, "logistic": 0.25}[loss]
+
+
+def chen_safe_step(kappa2, loss, alpha):
+    """Largest eta0 with ``eta0 (4 kappa^2 M + alpha) <= 1`` (Lemma 3.4 of Chen2012)."""
+    slope_at_zero = abs(float(phi_derivative(loss, 0.0)))
+    radius = 4 * kappa2 * slope_at_zero / alpha
+    return 1 / (4 * kappa2 * local_lipschitz(loss, radius) + alpha)
+
+
+def cut_error(offset, scores, positive, w=None):
+    """Weight of the rows on the wrong side when ``scores + offset > 0`` says positive."""
+    weight = row_weights(scores, w)
+    return sum(
+        weight[n] for n in range(len(scores)) if bool(scores[n] + offset > 0) != bool(positive[n])
+    )
+
+
+def error_cut(scores, positive, w=None):
+    """(offset, error) of the best cut halfway between two neighbouring scores.
+
+    All of them are tried; the lowest cut, which is the largest offset, wins ties. Rows
+    of weight zero are not there. None when all scores are equal.
+    """
+    weight = row_weights(scores, w)
+    there = np.flatnonzero(weight > 0)
+    scores, positive = np.asarray(scores, dtype=float)[there], np.asarray(positive)[there]
+    levels = sorted(set(scores.tolist()))
+    best = None
+    for low, high in itertools.pairwise(levels):
+        offset = -(low + (high - low) / 2)
+        error = cut_error(offset, scores, positive, weight[there])
+        if best is None or error < best[1] - 1e-12 * weight.sum():
+            best = offset, error
+    return best

@@ -5,6 +5,10 @@ from sklearn_rank.objectives._descent import (
     ScoredDescent,
     balancing_offset,
 )
+from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.objectives._margin_push import MarginPush
+from sklearn_rank.objectives._offsets import error_cut
+from sklearn_rank.objectives._pairwise import PairLoss, pair_loss_and_gradient
 from sklearn_rank.objectives._push import (
     PUSHES,
     BothPush,
@@ -14,12 +18,18 @@ from sklearn_rank.objectives._push import (
 )
 
 __all__ = [
+    "MARGIN_LOSSES",
     "PUSHES",
     "BipartiteDescent",
     "BothPush",
     "InformationRetrievalPush",
+    "MarginLoss",
+    "MarginPush",
+    "PairLoss",
     "Push",
     "ScoredDescent",
     "SidePush",
     "balancing_offset",
+    "error_cut",
+    "pair_loss_and_gradient",
 ]

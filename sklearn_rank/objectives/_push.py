@@ -215,7 +215,7 @@ class SidePush:
         return scan(np.logaddexp, outer, -np.inf)
 
 
-class _RowwiseLine:
+class RowwiseLine:
     """Line search through the rows, for objectives without a shortcut."""
 
     def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
@@ -233,7 +233,7 @@ class _RowwiseLine:
         return lambda a: -float(self.value_and_masses(scores + a * h)[1] @ h)
 
 
-class BothPush(_RowwiseLine):
+class BothPush(RowwiseLine):
     r"""Push at the top and at the bottom, after Rudin2009.
 
     .. math:: J(f) = \log(R_\text{top}(f) + b \, R_\text{bottom}(f))
@@ -267,7 +267,7 @@ class BothPush(_RowwiseLine):
         return value, masses
 
 
-class InformationRetrievalPush(_RowwiseLine):
+class InformationRetrievalPush(RowwiseLine):
     r"""Push with a concave price for each row above (the IR push of Rudin2009).
 
     .. math:: J(f) = \sum_i w_i \ln\Bigl(1 +

@@ -9,9 +9,13 @@ from sklearn_rank.solvers._boosting import (
     coordinate_descent,
     steepest,
 )
+from sklearn_rank.solvers._functional_gd import Descended, gradient_descent, stochastic_descent
+from sklearn_rank.solvers._functional_lbfgs import Found, functional_lbfgs
 from sklearn_rank.solvers._lbfgs import Minimum, minimise
 
 __all__ = [
+    "Descended",
+    "Found",
     "Ledger",
     "Minimum",
     "OptimalGain",
@@ -19,6 +23,9 @@ __all__ = [
     "Round",
     "SmoothMarginStep",
     "coordinate_descent",
+    "functional_lbfgs",
+    "gradient_descent",
     "minimise",
     "steepest",
+    "stochastic_descent",
 ]

@@ -1,0 +1,448 @@
+"""Pairwise ranking in a kernel space, by gradient descent over all pairs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import Tags, check_random_state
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import Choice, Constraint, Flag, Kernel, Keywords, Number
+from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.estimators._function_spaces import (
+    KernelSpace,
+    LinearSpace,
+    row_blocks,
+    working_rows,
+)
+from sklearn_rank.estimators._kernel_fitting import KernelProblem, Progress, descend, settle
+from sklearn_rank.objectives import MARGIN_LOSSES, error_cut
+from sklearn_rank.theory import safe_step
+
+_SPARSE_KERNELS = frozenset(
+    {"linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian"}
+)
+_NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
+_WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
+
+
+class KernelPairwiseSGDRanker(BaseRanker):
+    r"""Pairwise ranking in a kernel space: RankSVM and its relatives over all pairs.
+
+    For lists whose order is not a weighted sum of the features, up to some ten thousand
+    rows; with ``kernel="linear"`` up to millions, also after `Nystroem
+    <sklearn.kernel_approximation.Nystroem>`. No pair is sampled unless `batch_size` says
+    so: a step costs one product with the kernel matrix.
+
+    It minimises
+
+    .. math:: \frac{\sum_{i \text{ above } k} w_i w_k \, \phi(f(x_i) - f(x_k))}
+        {\sum_{i \text{ above } k} w_i w_k} + \frac{\alpha}{2} \|f\|_K^2,
+        \qquad f(x) = \sum_n c_n K(x_n, x)
+
+    where
+
+    - i above k are the pairs of rows with :math:`y_i > y_k` in one query, and w the
+      sample weights;
+    - :math:`\phi` is the loss of a margin;
+    - K is a positive semi-definite kernel, :math:`\|f\|_K^2 = \sum_{nm} c_n c_m K(x_n,
+      x_m)`, and c are the coefficients, of shape (n_samples,).
+
+    With ``solver="gd"`` step t is, from :math:`f_1 = 0` on,
+
+    .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K(x_n, \cdot),
+        \qquad \eta_t = \eta_0 t^{-\theta}
+
+    with g the gradient of the mean loss by the scores of the training rows.
+
+    Parameters
+    ----------
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}, \
+default="logistic"
+        Loss of a margin m: :math:`e^{-m}`, :math:`(1-m)^2`, :math:`(1-m)_+` (RankSVM),
+        :math:`(1-m)_+^2`, :math:`\ln(1 + e^{-m})`.
+    kernel : str or callable, default="rbf"
+        Any name that `sklearn.metrics.pairwise.pairwise_kernels` knows; "precomputed":
+        X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
+        of two rows. "linear" works on the weights of the features and needs no kernel
+        matrix. It must be positive semi-definite ("sigmoid" often is not).
+    gamma : {"scale", "auto"} or float in (0, inf), default="scale"
+        Width of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "scale":
+        1 / (n_features * weighted variance of X); "auto": 1 / n_features. A larger one
+        makes the function less smooth.
+    degree : float in [0, inf), default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1.0
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Keyword arguments for a callable kernel.
+    alpha : float in (0, inf), default=1e-3
+        Ridge. A larger one makes the function flatter and the problem easier.
+    eta0 : "auto" or float in (0, inf), default="auto"
+        Length of the first step. "auto": the largest that is sure to keep
+        :math:`\|f_t\|_K` within :math:`2 \kappa |\phi'(0)| / \alpha`, which is
+        :math:`1 / (4 \kappa^2 M + \alpha)` with :math:`\kappa^2` the largest K(x, x) of the
+        training rows and M the Lipschitz constant of :math:`\phi'`. The exponential loss
+        has none of use and needs a number. Only for ``solver="gd"``.
+    theta : float in [0, 1], default=0.5
+        How fast steps become shorter; 0: not at all, which for a smooth loss is fastest.
+        Only for ``solver="gd"``.
+    max_iter : int in [1, inf), default=1000
+        Largest number of steps, or of iterations.
+    tol : float in [0, inf), default=1e-4
+        Stop when the norm of the gradient is at most `tol` times what it is at f = 0; with
+        lbfgs and the hinge loss when the objective is within that share of its minimum;
+        with `batch_size` when the mean objective of a hundred steps is no longer lower by
+        that share than that of the hundred before. 0 means never.
+    solver : {"gd", "lbfgs"}, default="gd"
+        "gd": gradient descent as above. "lbfgs": the minimum itself, in far fewer
+        products with the kernel matrix. The hinge loss has kinks: lbfgs minimises
+        rounded ones, ever sharper.
+    batch_size : int in [1, inf) or None, default=None
+        None: all pairs a step. A number: so many pairs a step, drawn with probability
+        proportional to their weight; the step is right in the mean. Only with "gd".
+    average : bool, default=False
+        Whether the result is the mean of the functions after each step instead of the
+        last. Only with "gd"; advisable with `batch_size`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
+        steps.
+    relevance : {"binary", "graded"}, default="binary"
+        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+    n_jobs : int or None, default=None
+        Threads that compute kernels, with joblib's meaning. Products with matrices use
+        the threads of the linear algebra library.
+    random_state : int, RandomState or None, default=None
+        Which pairs `batch_size` draws.
+    verbose : int, default=0
+        1 prints ten lines a fit, 2 one an iteration.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_fit_rows,)
+        The coefficients c of the training rows; not with ``kernel="linear"``.
+    X_fit_ : {ndarray, sparse matrix} of shape (n_fit_rows, n_features)
+        The training rows of positive weight; not with "linear" or "precomputed".
+    fit_rows_ : ndarray of shape (n_fit_rows,)
+        Their positions among the rows passed to `fit`.
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features; only with ``kernel="linear"``.
+    objective_curve_ : ndarray of shape (n_iter_,)
+        The objective after each step; with `batch_size`, an estimate from the pairs of
+        the step, before it.
+    eta0_ : float
+        The first step; only with ``solver="gd"``.
+    gamma_ : float
+        The number used for `gamma`, for kernels that have one.
+    classes_ : ndarray of shape (2,)
+        Labels; the second is ranked above the first. Only in binary mode.
+    offset_ : float
+        Added to the scores in binary mode: the cut with the smallest weighted error on
+        the training rows.
+    n_iter_ : int
+        Number of steps, those before a warm start included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has string names only.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_iter` comes before `tol`, or the steps diverge: then the last function
+        with finite values is kept.
+    UserWarning
+        When `eta0` is above the length that "auto" takes (not for the exponential loss).
+
+    See Also
+    --------
+    sklearn_rank.objectives.pair_loss_and_gradient : The sum over pairs, on its own.
+    sklearn_rank.theory.chen_schedule : Steps and alpha for which an error is proved.
+
+    Notes
+    -----
+    A step costs O(n^2) for the kernel product and O(n) to O(n log n) for the pairs. The
+    kernel matrix is kept when it fits into scikit-learn's ``working_memory``; otherwise
+    as much of it as fits, and the rest is computed block by block in every step.
+
+    Scores of different queries are on one scale but were never compared.
+
+    References
+    ----------
+    Chen2012, eq. (1.3) (problem), eq. (1.5) (steps), Lemma 3.4 (``eta0="auto"``): H. Chen,
+    F. He, Z. Pan, "Approximation Analysis of Gradient Descent Algorithm for Bipartite
+    Ranking", J. Appl. Math. 2012, 189753. The paper's lambda is half of `alpha`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn_rank import KernelPairwiseSGDRanker
+    >>> X, y = make_circles(200, factor=0.5, noise=0.1, random_state=0)
+    >>> ranker = KernelPairwiseSGDRanker(solver="lbfgs").fit(X, y)
+    >>> ranker.score(X, y) > 0.99
+    True
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **BaseRanker._allowed,
+        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "kernel": Kernel((*sorted(kernel_metrics()), "precomputed")),
+        "gamma": Number(0, closed="neither", other=("scale", "auto")),
+        "degree": Number(0, closed="left"),
+        "coef0": Number(-np.inf, closed="neither"),
+        "kernel_params": Keywords(),
+        "alpha": Number(0, closed="neither"),
+        "eta0": Number(0, closed="neither", other=("auto",)),
+        "theta": Number(0, 1),
+        "max_iter": Number(1, integer=True),
+        "tol": Number(0, closed="left"),
+        "solver": Choice(("gd", "lbfgs")),
+        "batch_size": Number(1, integer=True, other=(None,)),
+        "average": Flag(),
+        "warm_start": Flag(),
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: Any = None,
+        alpha: float = 1e-3,
+        eta0: Any = "auto",
+        theta: float = 0.5,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        solver: str = "gd",
+        batch_size: int | None = None,
+        average: bool = False,
+        warm_start: bool = False,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.eta0 = eta0
+        self.theta = theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.batch_size = batch_size
+        self.average = average
+        self.warm_start = warm_start
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Validation --------------------------------------------------------------------
+
+    def _check_combination(self) -> None:
+        if self.solver == "gd" and self.loss == "exponential" and self.eta0 == "auto":
+            raise ValueError(
+                "KernelPairwiseSGDRanker with loss='exponential' needs a number as eta0: no step "
+                "that is sure to converge is long enough to be of use. Got eta0='auto'."
+            )
+        refused = {
+            f"batch_size={self.batch_size}": self.batch_size is not None,
+            "average=True": self.average,
+            f"eta0={self.eta0}": self.eta0 != "auto",
+        }
+        for setting, is_set in refused.items():
+            if is_set and self.solver == "lbfgs":
+                raise ValueError(
+                    f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got solver='lbfgs'."
+                )
+        if self.kernel_params is not None and not callable(self.kernel):
+            raise ValueError(
+                "kernel_params of KernelPairwiseSGDRanker are for a callable kernel. Got "
+                f"kernel={self.kernel!r}."
+            )
+
+    def _validate_features(self, X: Any, **options: Any) -> Any:
+        validated = super()._validate_features(X, **options)
+        if self.kernel == "precomputed" and options.get("reset", True):
+            n_rows, n_columns = validated[0].shape
+            if n_rows != n_columns:
+                raise ValueError(
+                    "KernelPairwiseSGDRanker with kernel='precomputed' must be fitted with a "
+                    f"square kernel matrix. Got shape {(n_rows, n_columns)}."
+                )
+        return validated
+
+    def _check_training(self, data: TrainingData) -> None:
+        super()._check_training(data)
+        progress = getattr(self, "_progress_", None)
+        if self.warm_start and progress is not None and progress.settings != self._settings(data):
+            raise ValueError(
+                "KernelPairwiseSGDRanker with warm_start=True continues on the same data with the "
+                f"same kernel: it was fitted with {progress.settings}. Got {self._settings(data)}."
+            )
+
+    def _settings(self, data: TrainingData) -> dict[str, Any]:
+        """Return what gives the coefficients their meaning."""
+        kernel = self.kernel if isinstance(self.kernel, str) else "callable"
+        n_rows = None if kernel == "linear" else len(data.y)
+        return {"kernel": kernel, "n_rows": n_rows, "n_features": data.X.shape[1]}
+
+    # Fitting -------------------------------------------------------------------------
+
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        progress = Progress(self._settings(data))
+        if self.warm_start and hasattr(self, "_progress_"):
+            progress = self._progress_.continued()
+        fitted: dict[str, Any] = {"_progress_": progress}
+        if self.kernel in _WITH_GAMMA:
+            fitted["gamma_"] = self._width(data)
+        preferences = data.preferences
+        space = self._space(data, fitted.get("gamma_"))
+        order = np.arange(space.n_coefficients) if self.kernel == "linear" else preferences.order
+        problem = KernelProblem(space, preferences, MARGIN_LOSSES[self.loss], self)
+        start = np.zeros(space.n_coefficients)
+        if len(progress.coefficients):
+            start[:] = progress.coefficients[order]
+        if self.solver == "gd":
+            fitted["eta0_"] = self._first_step(space)
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            outcome = descend(problem, start, progress, fitted["eta0_"], int(seed))
+        else:
+            outcome = settle(problem, start, progress)
+        self._warn(outcome.converged, outcome.diverged)
+        f = outcome.f
+        progress.coefficients = _inverted(outcome.last, order)
+        fitted["objective_curve_"] = np.array(progress.values)
+        fitted["n_iter_"] = len(progress.values)
+        if self.relevance == "binary":
+            positive = data.y[preferences.order]
+            fitted["offset_"] = error_cut(space.scores(f), positive, preferences.weight)
+        if self.kernel == "linear":
+            return {**fitted, "coef_": f[0].copy()}
+        if self.kernel != "precomputed":
+            fitted["X_fit_"] = data.X
+        return {**fitted, "dual_coef_": _inverted(f[0], order), "fit_rows_": data.rows}
+
+    def _space(self, data: TrainingData, gamma: float | None) -> LinearSpace | KernelSpace:
+        """Return the function space over the rows in preference order."""
+        order = data.preferences.order
+        if self.kernel == "linear":
+            return LinearSpace(data.X[order])
+        if self.kernel == "precomputed":
+            return KernelSpace(self._kernel(None), data.X, data.X[np.ix_(order, data.rows[order])])
+        return KernelSpace(self._kernel(gamma), data.X[order])
+
+    def _kernel(self, gamma: float | None) -> Any:
+        """Return the kernel as a function of two sets of rows."""
+        if callable(self.kernel):
+            options = dict(self.kernel_params or {})
+        else:
+            options = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+            options["filter_params"] = True
+        return partial(self._kernel_matrix, options)
+
+    def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
+        matrix = pairwise_kernels(X, Y, metric=self.kernel, n_jobs=self.n_jobs, **options)
+        if not np.isfinite(matrix).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} of KernelPairwiseSGDRanker must give finite numbers. Got "
+                "NaN or infinity."
+            )
+        return np.asarray(matrix)
+
+    def _width(self, data: TrainingData) -> float:
+        """Return gamma as a number."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        n_features = data.X.shape[1]
+        if self.gamma == "auto":
+            return 1.0 / n_features
+        weight = data.weight / data.weight.sum()
+        mean = float((weight @ data.X).sum()) / n_features
+        square = data.X.multiply(data.X) if hasattr(data.X, "multiply") else data.X**2
+        variance = float((weight @ square).sum()) / n_features - mean**2
+        return 1.0 / (n_features * variance) if variance > 0 else 1.0
+
+    def _first_step(self, space: LinearSpace | KernelSpace) -> float:
+        """Return eta0 as a number; warn where it is not sure to converge."""
+        if self.loss == "exponential":
+            return float(self.eta0)
+        largest = float(np.max(space.square_norms()))
+        kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
+        bound = safe_step(self.loss, kappa, self.alpha)
+        if self.eta0 == "auto":
+            return bound
+        if self.eta0 > bound:
+            warnings.warn(
+                f"eta0={self.eta0:g} of KernelPairwiseSGDRanker is above {bound:g}, the longest "
+                "first step that is sure to converge (eta0='auto').",
+                UserWarning,
+                stacklevel=4,
+            )
+        return float(self.eta0)
+
+    def _warn(self, converged: bool, diverged: bool) -> None:
+        if diverged:
+            message = (
+                "the steps diverge: the last function with finite values is kept. A smaller eta0 "
+                "helps, 'auto' where the loss allows it, or solver='lbfgs'"
+            )
+        elif not converged:
+            message = f"max_iter={self.max_iter} came before tol={self.tol:g}. Raise max_iter" + (
+                "" if self.solver == "lbfgs" else ", or use solver='lbfgs'"
+            )
+        else:
+            return
+        name = type(self).__name__
+        warnings.warn(f"{name}: {message}.", ConvergenceWarning, stacklevel=4)
+
+    # Scoring -------------------------------------------------------------------------
+
+    def _score_rows(self, X: Any) -> Floats:
+        if self.kernel == "linear":
+            return np.asarray(X @ self.coef_)
+        support = np.flatnonzero(self.dual_coef_)
+        coefficients = self.dual_coef_[support]
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.fit_rows_[support]] @ coefficients)
+        scores = np.zeros(X.shape[0])
+        if len(support):
+            kernel, rows = self._kernel(getattr(self, "gamma_", None)), self.X_fit_[support]
+            for block in row_blocks(len(scores), working_rows(len(support))):
+                scores[block] = kernel(X[block], rows) @ coefficients
+        return scores
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags; the kernel decides about the input."""
+        tags = super().__sklearn_tags__()
+        kernel = self.kernel if isinstance(self.kernel, str) else "callable"
+        return replace(
+            tags,
+            input_tags=replace(
+                tags.input_tags,
+                sparse=kernel in _SPARSE_KERNELS,
+                pairwise=kernel == "precomputed",
+                positive_only=kernel in _NOT_NEGATIVE,
+            ),
+        )
+
+
+def _inverted(values: Floats, order: Any) -> Floats:
+    """Return values in the order of the training data."""
+    out = np.empty_like(values)
+    out[order] = values
+    return out

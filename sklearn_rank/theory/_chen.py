@@ -1,0 +1,413 @@
+r"""Constants and schedule of gradient descent for bipartite ranking (Chen2012).
+
+The descent is :math:`f_1 = 0` and, over the pairs of m positive and n negative rows (eq. 1.5),
+
+.. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{mn} \sum_{ik}
+    \phi'_-(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}), \qquad \eta_t = \eta_0 t^{-\theta}
+
+where the paper writes lambda for alpha. Its least-squares loss is the ranking loss
+:math:`(1 - t)^2` here: the paper writes :math:`t^2`, whose slope at 0 is 0, so that the
+descent would never leave :math:`f_1 = 0`.
+
+Why Lemma 3.4 holds: :math:`\phi'(t) = \phi'(0) + c(t) t` with :math:`0 \le c \le M`, and
+:math:`\|K_{x_i} - K_{x_k}\|_K \le 2 \kappa`. A step is thus
+:math:`f \mapsto (I - \eta (\alpha I + L)) f + \eta g` with L positive semidefinite,
+:math:`\|L\| \le 4 \kappa^2 M` and :math:`\|g\|_K \le 2 \kappa |\phi'(0)|`. While
+:math:`\eta (4 \kappa^2 M + \alpha) \le 1`, the norm is at most
+:math:`(1 - \eta \alpha) \|f\|_K + 2 \eta \kappa |\phi'(0)|`, and the bound
+:math:`2 \kappa |\phi'(0)| / \alpha` reproduces itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank.objectives import MARGIN_LOSSES
+
+# Losses that grow like a power. The exponential loss outgrows all of them.
+_GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
+
+_POSITIVE = Number(0, closed="neither")
+_GROWING_LOSS = Choice(tuple(_GROWTH_EXPONENTS))
+_THETA = Number(0, 1, closed="left")
+
+
+def growth_exponent(loss: str) -> int:
+    r"""Exponent q of the polynomial growth of a margin loss.
+
+    .. math:: |\phi'_-(t)| \le C (1 + |t|^{q-1}) \quad \text{for all } t
+
+    where :math:`\phi'_-` is the left derivative of the loss of a margin t, C is some constant
+    and q is the smallest number, at least 1, with which there is one.
+
+    Parameters
+    ----------
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss. The exponential loss grows faster than every power and has no q.
+
+    Returns
+    -------
+    int
+        1 for hinge and logistic, 2 for least squares and squared hinge.
+
+    Raises
+    ------
+    ValueError
+        When the loss is not one of these.
+
+    References
+    ----------
+    Chen2012, Theorem 2.1 (q).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import growth_exponent
+    >>> growth_exponent("hinge"), growth_exponent("least_squares")
+    (1, 2)
+    """
+    check_parameters("growth_exponent", {"loss": loss}, {"loss": _GROWING_LOSS})
+    return _GROWTH_EXPONENTS[loss]
+
+
+def gamma_limit(loss: str, theta: float) -> float:
+    r"""Supremum of the exponents gamma that the schedule of Theorem 2.1 allows.
+
+    .. math:: \gamma < \frac{1 - \theta}{\max(q - 1, 1)}
+
+    where theta is the exponent of the decaying step and q the growth exponent of the loss.
+    It is the condition under which the start is forgotten: with the step and the alpha of
+    `chen_schedule`,
+
+    .. math:: \prod_{t=1}^T (1 - \eta_t \alpha) \approx \exp\Bigl(-\frac{
+        T^{1 - \theta - \gamma \max(q - 1, 1)}}{(1 - \theta) \Delta_*}\Bigr)
+
+    goes to 0 as T grows only if the exponent of T is positive.
+
+    Parameters
+    ----------
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+    theta : float in [0, 1)
+        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
+
+    Returns
+    -------
+    float
+        The limit, in (0, 1]. It is not allowed itself.
+
+    Raises
+    ------
+    ValueError
+        When the loss has no growth exponent or theta is out of its range.
+
+    Notes
+    -----
+    The theorem is printed with ``min`` for ``max``, which is 0 at q = 1 and would leave gamma
+    free. The last line of its proof has ``max``.
+
+    References
+    ----------
+    Chen2012, Theorem 2.1.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import gamma_limit
+    >>> gamma_limit("logistic", theta=0.25)
+    0.75
+    """
+    allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "theta": _THETA}
+    check_parameters("gamma_limit", {"loss": loss, "theta": theta}, allowed)
+    return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
+
+
+def lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
+    r"""Local Lipschitz constant of the derivative of a loss, on the margins descent can reach.
+
+    .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
+        R = \frac{4 \kappa^2 |\phi'(0)|}{\alpha}
+
+    where R is the largest margin of a function within `norm_bound`: :math:`2 \kappa` times it.
+
+    Parameters
+    ----------
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+    kappa : float in (0, inf)
+        Largest :math:`\sqrt{K(x, x)}` over the rows.
+    alpha : float in (0, inf)
+        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+
+    Returns
+    -------
+    float
+        2 for least squares and squared hinge, 1/4 for logistic and 1 for hinge, whatever R. (For
+        the hinge it is the supremum over all t: up to R = 1 it would be 0.) The exponential
+        loss has :math:`(e^R - 1) / R`, or inf when that is too large for a float.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed.
+
+    References
+    ----------
+    Chen2012, eq. (3.7).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import lipschitz_constant
+    >>> lipschitz_constant("least_squares", kappa=1.0, alpha=0.1)
+    2.0
+    """
+    _check_problem("lipschitz_constant", loss, kappa, alpha)
+    radius = 2 * kappa * norm_bound(loss, kappa, alpha)
+    return float(MARGIN_LOSSES[loss].local_lipschitz(radius))
+
+
+def norm_bound(loss: str, kappa: float, alpha: float) -> float:
+    r"""Bound on the norm of every iterate of the descent, and of the minimiser.
+
+    .. math:: \|f_t\|_K \le \frac{2 \kappa |\phi'(0)|}{\alpha} \quad \text{for all } t
+
+    where the steps are at most `safe_step`.
+
+    Parameters
+    ----------
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+    kappa : float in (0, inf)
+        Largest :math:`\sqrt{K(x, x)}` over the rows.
+    alpha : float in (0, inf)
+        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+
+    Returns
+    -------
+    float
+        The bound, positive. A margin is at most :math:`2 \kappa` times as large.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed.
+
+    References
+    ----------
+    Chen2012, Lemma 3.4.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import norm_bound
+    >>> norm_bound("logistic", kappa=1.0, alpha=0.25)
+    4.0
+    """
+    _check_problem("norm_bound", loss, kappa, alpha)
+    return 2 * kappa * abs(float(MARGIN_LOSSES[loss].slope_at_zero)) / alpha
+
+
+def safe_step(loss: str, kappa: float, alpha: float) -> float:
+    r"""Largest first step with which the descent is sure to stay within `norm_bound`.
+
+    .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
+
+    where M is the `lipschitz_constant`: the largest number with
+    :math:`\eta_0 (4 \kappa^2 M + \alpha) \le 1`. Later steps :math:`\eta_0 t^{-\theta}` are
+    smaller.
+
+    Parameters
+    ----------
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+    kappa : float in (0, inf)
+        Largest :math:`\sqrt{K(x, x)}` over the rows.
+    alpha : float in (0, inf)
+        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+
+    Returns
+    -------
+    float
+        The step, positive.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, or M is too large for a float, as it is for the
+        exponential loss with a small alpha.
+
+    References
+    ----------
+    Chen2012, Lemma 3.4.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import safe_step
+    >>> safe_step("least_squares", kappa=0.5, alpha=0.5)
+    0.4
+    """
+    _check_problem("safe_step", loss, kappa, alpha)
+    divisor = 4 * kappa * kappa * lipschitz_constant(loss, kappa, alpha) + alpha
+    if math.isinf(divisor):
+        raise ValueError(
+            f"The 'alpha' parameter of safe_step must be larger with loss={loss!r} and "
+            f"kappa={kappa!r}: the Lipschitz constant is too large for a float, so that no step "
+            f"is safe. Got {alpha!r} instead."
+        )
+    return 1 / divisor
+
+
+def step_divisor(loss: str, kappa: float) -> float:
+    r"""Divisor of the first step of Theorem 2.1, safe for every alpha up to 1.
+
+    .. math:: \Delta_* = 4 \kappa^2 \sup_{0 < \alpha \le 1} M_\alpha + 1, \qquad
+        \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
+
+    where :math:`M_\alpha` is the `lipschitz_constant`. All losses here have :math:`q \le 2`, so
+    that the first step is :math:`1 / \Delta_*`, at most `safe_step`.
+
+    Parameters
+    ----------
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+    kappa : float in (0, inf)
+        Largest :math:`\sqrt{K(x, x)}` over the rows.
+
+    Returns
+    -------
+    float
+        :math:`8 \kappa^2 + 1` for least squares and squared hinge, :math:`4 \kappa^2 + 1` for
+        hinge, :math:`\kappa^2 + 1` for logistic.
+
+    Raises
+    ------
+    ValueError
+        When the loss has no growth exponent or kappa is not positive.
+
+    Notes
+    -----
+    Table 1 of the paper does not agree with its eq. (2.2) for least squares and logistic. The
+    divisor is the smallest one with which Lemma 3.4 holds for every alpha up to 1 instead: at
+    alpha = 1 the first step is `safe_step`. A larger divisor only shortens the steps.
+
+    References
+    ----------
+    Chen2012, Theorem 2.1 and Lemma 3.4.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import step_divisor
+    >>> step_divisor("least_squares", kappa=1.0)
+    9.0
+    >>> step_divisor("logistic", kappa=1.0)
+    2.0
+    """
+    allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
+    check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
+    # As alpha goes to 0 the margins within reach become all of them.
+    return 4 * kappa * kappa * float(MARGIN_LOSSES[loss].local_lipschitz(math.inf)) + 1
+
+
+def chen_schedule(
+    n_pos: float,
+    n_neg: float,
+    loss: str,
+    kappa: float,
+    *,
+    s: float,
+    gamma: float,
+    theta: float = 0.5,
+) -> dict[str, Any]:
+    r"""Parameters of `KernelPairwiseSGDRanker` with which Theorem 2.1 bounds its error.
+
+    .. math:: T = \Bigl\lceil \Bigl(\frac{mn}{(m + n)^{3/2}}\Bigr)^s \Bigr\rceil, \qquad
+        \alpha = T^{-\gamma}, \qquad \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
+
+    where
+
+    - m and n are the numbers of positive and negative rows of one bipartite list,
+    - T is the number of steps, at least 1,
+    - q is the `growth_exponent` of the loss,
+    - :math:`\Delta_*` is the `step_divisor` of the loss and the kernel.
+
+    Parameters
+    ----------
+    n_pos, n_neg : float in (0, inf)
+        Total weight of the positive and of the negative rows; their numbers without weights.
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss. The theorem does not cover the exponential loss, which has no q.
+    kappa : float in (0, inf)
+        Largest :math:`\sqrt{K(x, x)}` over the rows: 1 for the rbf kernel.
+    s : float in (0, inf)
+        Exponent of the number of steps. Of two equal classes of n/2 rows,
+        :math:`mn / (m + n)^{3/2} = \sqrt{n} / 4`: s = 2 takes n/16 steps.
+    gamma : float in (0, (1 - theta) / max(q - 1, 1))
+        Exponent of alpha; `gamma_limit` returns the end of the interval.
+    theta : float in [0, 1), default=0.5
+        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
+
+    Returns
+    -------
+    dict
+        ``loss``, ``max_iter`` (T), ``alpha``, ``eta0``, ``theta``, ``tol`` (0, so that all T
+        steps are taken) and ``solver`` ("gd").
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, or T is too large for a float.
+
+    References
+    ----------
+    Chen2012, Theorem 2.1, with the corrections of `gamma_limit` and `step_divisor`.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import chen_schedule
+    >>> schedule = chen_schedule(1000, 1000, "least_squares", 1.0, s=2, gamma=0.25)
+    >>> schedule["max_iter"], round(schedule["alpha"], 4), round(schedule["eta0"], 4)
+    (125, 0.2991, 0.1111)
+    """
+    who = "chen_schedule"
+    values = {"n_pos": n_pos, "n_neg": n_neg, "loss": loss, "kappa": kappa, "s": s, "theta": theta}
+    allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)
+    allowed |= {"loss": _GROWING_LOSS, "theta": _THETA}
+    check_parameters(who, values, allowed)
+    exponents = Number(0, gamma_limit(loss, theta), closed="neither")
+    check_parameters(who, {"gamma": gamma}, {"gamma": exponents})
+    n_steps = _number_of_steps(n_pos, n_neg, s)
+    alpha = n_steps ** -float(gamma)
+    eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
+    return {
+        "loss": loss,
+        "max_iter": n_steps,
+        "alpha": alpha,
+        "eta0": eta0,
+        "theta": theta,
+        "tol": 0.0,
+        "solver": "gd",
+    }
+
+
+def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
+    """Return T of Theorem 2.1."""
+    total = float(n_pos) + float(n_neg)
+    size = n_pos / total * (n_neg / math.sqrt(total))
+    try:
+        steps = float(size) ** float(s)
+    except OverflowError as error:
+        raise ValueError(
+            f"The 's' parameter of chen_schedule must be smaller with n_pos={n_pos!r} and "
+            f"n_neg={n_neg!r}: the number of steps is too large for a float. Got {s!r} instead."
+        ) from error
+    # Rounding alone must not lift a whole number to the next: 125.00000000000001 is 125 steps.
+    return max(math.ceil(steps * (1 - 1e-12)), 1)
+
+
+def _check_problem(who: str, loss: str, kappa: float, alpha: float) -> None:
+    values = {"loss": loss, "kappa": kappa, "alpha": alpha}
+    allowed: dict[str, Constraint] = {
+        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "kappa": _POSITIVE,
+        "alpha": _POSITIVE,
+    }
+    check_parameters(who, values, allowed)

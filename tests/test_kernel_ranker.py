@@ -1,0 +1,921 @@
+"""The kernel ranker against eq. 1.5 of Chen2012, convex solvers, and scikit-learn's tools."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import oracles
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from strategies import problems
+
+from sklearn_rank import KernelPairwiseSGDRanker
+from sklearn_rank.datasets import make_queries
+
+LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
+SMOOTH = ["least_squares", "squared_hinge", "logistic"]
+POLYNOMIAL = "polynomial"
+GAMMA, DEGREE, COEF0 = 0.3, 2, 0.7
+
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+
+# A fixed number of steps need not converge; the tests of warnings look for them themselves.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+few = settings(max_examples=settings.default.max_examples // 2)
+
+
+def own_kernel(a, b):
+    """(1 + a.b)^2 of two matrices, or of two rows."""
+    return (1.0 + a @ b.T) ** 2
+
+
+def bad_kernel(a, b):
+    """Not a number."""
+    return np.nan * own_kernel(a, b)
+
+
+def negative_kernel(a, b):
+    """No kernel: -a.b - 1."""
+    return -1.0 - a @ b.T
+
+
+KERNELS = ["rbf", "linear", POLYNOMIAL, "laplacian", own_kernel, "precomputed"]
+NAMED = ["rbf", "linear", POLYNOMIAL]
+of_kernel = pytest.mark.parametrize(
+    "kernel", KERNELS, ids=[k if isinstance(k, str) else "callable" for k in KERNELS]
+)
+
+
+def gram(kernel, a, b=None, gamma=GAMMA):
+    """Kernel matrix by scikit-learn's functions; "precomputed" stands for an rbf kernel."""
+    a, b = np.asarray(a, dtype=float), np.asarray(a if b is None else b, dtype=float)
+    if kernel is own_kernel:
+        return own_kernel(a, b)
+    options = {
+        "linear": {},
+        POLYNOMIAL: {"gamma": gamma, "degree": DEGREE, "coef0": COEF0},
+        "precomputed": {"gamma": gamma},
+    }.get(kernel, {"gamma": gamma})
+    return pairwise_kernels(a, b, "rbf" if kernel == "precomputed" else kernel, **options)
+
+
+def features_of(kernel, X, train=None):
+    """What `fit` and `predict` take: X, or kernel values with the training rows."""
+    return gram(kernel, X, train) if kernel == "precomputed" else X
+
+
+def make(kernel="rbf", relevance="graded", **parameters):
+    parameters = {"gamma": GAMMA, "degree": DEGREE, "coef0": COEF0, "tol": 0} | parameters
+    return KernelPairwiseSGDRanker(kernel=kernel, relevance=relevance, **parameters)
+
+
+def fit(model, X, y, qid=None, w=None):
+    """Fit without the warning about large steps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y, qid=qid, sample_weight=w)
+
+
+def raw_scores(model, X):
+    """Scores without offset."""
+    if model.relevance == "graded":
+        return model.predict(X)
+    return model.decision_function(X) - model.offset_
+
+
+def coefficients(model, n):
+    """Dual coefficients of all n rows, zero for those of weight zero."""
+    c = np.zeros(n)
+    c[model.fit_rows_] = model.dual_coef_
+    return c
+
+
+def task(seed=0, n=14, n_features=3, levels=3, queries=2, weights=True):
+    """(X, y, qid, w): a small problem with queries, grades, weights and a weight of zero."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, n_features)), rng.integers(0, levels, n).astype(float)
+    y[:2] = 0, levels - 1
+    qid = rng.integers(0, queries, n) if queries > 1 else None
+    if qid is not None:
+        qid[:2] = 0
+    w = None
+    if weights:
+        w = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], n)
+        w[:2], w[2] = 1.5, 0.0
+    return X, y, qid, w
+
+
+TASKS = {
+    "plain": {"levels": 2, "queries": 1, "weights": False},
+    "weighted grades": {"queries": 1},
+    "weights, queries and grades": {},
+}
+of_task = pytest.mark.parametrize("options", TASKS.values(), ids=TASKS)
+
+
+# --------------------------------------------------------------------------------------
+# The oracles, against each other
+# --------------------------------------------------------------------------------------
+
+
+@every_loss
+@of_task
+def test_a_step_of_the_oracle_is_a_gradient_step(loss, options):
+    """By f's own inner product: the gradient by c is K times minus the move of c."""
+    X, *labels = task(**options)
+    K = gram("rbf", X)
+    eta, alpha = 1e-3, 0.5
+    steps = oracles.kernel_gd(K, *labels, loss, alpha, eta, 0.0, 3)
+    assert len(steps) == 3
+    numeric = oracles.numeric_gradient(
+        lambda c: oracles.kernel_objective(c, K, *labels, loss, alpha), steps[1], 1e-4
+    )
+    np.testing.assert_allclose(K @ (steps[1] - steps[2]) / eta, numeric, atol=1e-9)
+
+
+def test_a_step_of_the_oracle_by_hand():
+    """Least squares: slope -2 at zero; then eta_2 = 0.1 / 4, slope -2 (1 - 0.4)."""
+    K = np.eye(2)
+    first, second = oracles.kernel_gd(K, [0, 1], None, [2, 3], "least_squares", 0.5, 0.1, 2, 2)
+    np.testing.assert_allclose(first, [-0.2, 0.2])
+    expected = (1 - 0.025 * 0.5) * 0.2 + 0.025 * 2 * (1 - 0.4)
+    np.testing.assert_allclose(second, [-expected, expected])
+
+
+@of_task
+def test_the_closed_form_is_the_minimum(options):
+    X, *labels = task(**options)
+    K = gram("rbf", X)
+    best = oracles.least_squares_closed_form(K, *labels, 0.3)
+    value = oracles.kernel_objective(best, K, *labels, "least_squares", 0.3)
+    numeric = oracles.numeric_gradient(
+        lambda c: oracles.kernel_objective(c, K, *labels, "least_squares", 0.3), best
+    )
+    np.testing.assert_allclose(numeric, 0, atol=1e-10)
+    steps = oracles.kernel_gd(K, *labels, "least_squares", 0.3, 0.12, 0, 300)
+    reached = oracles.kernel_objective(steps[-1], K, *labels, "least_squares", 0.3)
+    assert 0 <= reached - value < 1e-5
+
+
+def test_cuts_by_hand():
+    scores = [3.0, 1.0, 2.0, 2.0, 0.0]
+    assert oracles.error_cut(scores, [1, 0, 1, 0, 0]) == (-1.5, 1)  # before -2.5, also 1
+    assert oracles.error_cut(scores, [1, 0, 1, 0, 0], [1, 1, 1, 3, 1]) == (-2.5, 1)
+    assert oracles.error_cut(scores, [1, 0, 1, 0, 0], [1, 1, 1, 0, 0]) == (-1.5, 0)
+    assert oracles.error_cut([1.0, 1.0], [1, 0]) is None
+
+
+# --------------------------------------------------------------------------------------
+# Eq. 1.5, step by step
+# --------------------------------------------------------------------------------------
+
+
+@every_loss
+@of_kernel
+@of_task
+@pytest.mark.parametrize("theta", [0, 0.5])
+def test_iterates_are_those_of_equation_1_5(loss, kernel, options, theta):
+    X, y, qid, w = task(**options)
+    K = gram(kernel, X)
+    alpha = 0.5
+    eta0 = 0.5 / (8 * K.diagonal().max() + alpha)
+    steps = oracles.kernel_gd(K, y, qid, w, loss, alpha, eta0, theta, 50)
+    inputs = features_of(kernel, X)
+    present = np.flatnonzero(oracles.row_weights(y, w) > 0)
+    for n_steps in (1, 2, 3, 11, 50):
+        model = make(kernel, loss=loss, alpha=alpha, eta0=eta0, theta=theta, max_iter=n_steps)
+        fit(model, inputs, y, qid, w)
+        expected = steps[n_steps - 1]
+        np.testing.assert_allclose(model.predict(inputs), K @ expected, rtol=0, atol=1e-10)
+        if kernel == "linear":
+            assert not hasattr(model, "dual_coef_")
+            assert model.coef_.shape == (X.shape[1],)
+            np.testing.assert_allclose(model.coef_, X.T @ expected, rtol=0, atol=1e-10)
+        else:
+            np.testing.assert_array_equal(model.fit_rows_, present)
+            assert model.dual_coef_.shape == present.shape
+            np.testing.assert_allclose(model.dual_coef_, expected[present], rtol=0, atol=1e-10)
+        assert model.n_iter_ == n_steps
+        assert model.eta0_ == eta0
+    values = [oracles.kernel_objective(c, K, y, qid, w, loss, alpha) for c in steps]
+    np.testing.assert_allclose(model.objective_curve_, values, rtol=1e-10)
+
+
+@of_kernel
+def test_new_rows_are_scored_by_the_kernel(kernel):
+    X, y, qid, w = task(n=20)
+    new = np.random.default_rng(5).normal(size=(7, 3))
+    model = make(kernel, max_iter=5, eta0=0.01).fit(
+        features_of(kernel, X), y, qid=qid, sample_weight=w
+    )
+    steps = oracles.kernel_gd(gram(kernel, X), y, qid, w, "logistic", 1e-3, 0.01, 0.5, 5)
+    expected = gram(kernel, new, X) @ steps[-1]
+    np.testing.assert_allclose(model.predict(features_of(kernel, new, X)), expected, atol=1e-12)
+    if kernel not in ("linear", "precomputed"):
+        np.testing.assert_array_equal(model.X_fit_, X[model.fit_rows_])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("theta", [0, 0.5])
+def test_a_warm_start_continues_one_long_fit(kernel, theta):
+    X, *labels = task(n=20)
+    inputs = features_of(kernel, X)
+    options = {"theta": theta, "eta0": 0.05, "alpha": 0.2}
+    long = fit(make(kernel, max_iter=12, **options), inputs, *labels)
+    model = make(kernel, max_iter=5, warm_start=True, **options)
+    fit(model, inputs, *labels)
+    fit(model.set_params(max_iter=7), inputs, *labels)
+    np.testing.assert_allclose(model.predict(inputs), long.predict(inputs), rtol=0, atol=1e-12)
+    cold = fit(model.set_params(warm_start=False, max_iter=12), inputs, *labels)
+    np.testing.assert_array_equal(cold.predict(inputs), long.predict(inputs))
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "exponential"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@few
+@given(
+    problem=problems(queries=("none",)),
+    alpha=st.sampled_from([1e-3, 0.1, 1.0, 10.0]),
+    theta=st.sampled_from([0, 0.5]),
+    batch_size=st.sampled_from([None, None, 1, 3]),
+)
+def test_the_safe_step_bounds_every_iterate(loss, kernel, problem, alpha, theta, batch_size):
+    """Lemma 3.4: ||f_t||_K <= 2 kappa |phi'(0)| / alpha with eta0="auto"."""
+    X, *labels = problem[:4]
+    K = gram(kernel, X)
+    present = oracles.row_weights(problem.y, problem.w) > 0
+    kappa2 = K.diagonal()[present].max()
+    if kappa2 == 0:
+        return
+    bound = 2 * np.sqrt(kappa2) * abs(float(oracles.phi_derivative(loss, 0.0))) / alpha
+    for n_steps in (1, 2, 3, 6, 15):
+        options = {"loss": loss, "alpha": alpha, "theta": theta, "batch_size": batch_size}
+        model = fit(make(kernel, max_iter=n_steps, random_state=0, **options), X, *labels)
+        safe = oracles.chen_safe_step(kappa2, loss, alpha)
+        assert model.eta0_ == pytest.approx(safe, rel=1e-12)
+        if kernel == "linear":
+            norm = np.linalg.norm(model.coef_)
+        else:
+            c = coefficients(model, len(X))
+            norm = np.sqrt(max(0.0, c @ K @ c))
+        assert norm <= bound * (1 + 1e-9)
+
+
+# --------------------------------------------------------------------------------------
+# The minimum
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("alpha", [0.1, 1])
+def test_both_solvers_reach_the_minimum(loss, kernel, alpha):
+    X, *labels = task(n=30)
+    K = gram(kernel, X)
+    inputs = features_of(kernel, X)
+    values, found = [], []
+    for options in ({"max_iter": 3000, "theta": 0}, {"solver": "lbfgs", "tol": 1e-10}):
+        model = fit(make(kernel, loss=loss, alpha=alpha, **options), inputs, *labels)
+        scores = model.predict(inputs)
+        if kernel == "linear":
+            norm2 = model.coef_ @ model.coef_
+        else:
+            c = coefficients(model, len(X))
+            norm2 = c @ K @ c
+        values.append(oracles.pair_mean(scores, *labels, loss) + alpha / 2 * norm2)
+        assert model.objective_curve_[-1] == pytest.approx(values[-1], rel=1e-9)
+        found.append(scores)
+    assert values[0] == pytest.approx(values[1], rel=0, abs=1e-6)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-2)
+    if loss == "least_squares":
+        best = oracles.least_squares_closed_form(K, *labels, alpha)
+        expected = oracles.kernel_objective(best, K, *labels, loss, alpha)
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found[1], K @ best, atol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"levels": 2, "queries": 1, "weights": False},
+        {"levels": 2, "queries": 3, "weights": False},
+        {"levels": 4, "queries": 1, "weights": False, "n_features": 5},
+        {"levels": 4, "queries": 2, "weights": False},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
+    X, y, qid, _ = task(seed, n=24, **options)
+    i, k, _ = oracles.weighted_pairs(y, qid)
+    differences = X[i] - X[k]
+    label = np.where(np.arange(len(i)) % 2, 1, -1)
+    svm = LinearSVC(
+        loss="hinge",
+        fit_intercept=False,
+        dual=True,
+        C=1 / (alpha * len(i)),
+        tol=1e-10,
+        max_iter=10**6,
+        random_state=0,
+    ).fit(label[:, None] * differences, label)
+    model = make("linear", loss="hinge", solver="lbfgs", alpha=alpha, tol=1e-7)
+    fit(model, X, y, qid)
+
+    def objective(u):
+        return np.mean(np.maximum(1 - differences @ u, 0)) + alpha / 2 * u @ u
+
+    assert objective(model.coef_) == pytest.approx(objective(svm.coef_[0]), rel=0, abs=1e-5)
+
+
+# --------------------------------------------------------------------------------------
+# Stochastic steps and averages
+# --------------------------------------------------------------------------------------
+
+
+def assert_mean_is_zero(samples):
+    """Each column's mean is zero within four standard errors."""
+    mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    assert samples.std() > 0
+    assert np.all(np.abs(mean) <= 4 * error + 1e-14)
+
+
+def oracle_step(c, K, labels, loss, alpha, eta):
+    """One step of eq. 1.5 from coefficients c."""
+    gradient = oracles.pair_sum_gradient(K @ c, *labels, loss)
+    return (1 - eta * alpha) * c - eta * gradient / oracles.total_pair_weight(*labels)
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "hinge", "logistic"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@of_task
+def test_stochastic_steps_are_unbiased(loss, kernel, options):
+    """The first step, and the second one from wherever the first has led."""
+    X, *labels = task(**options)
+    K = gram(kernel, X)
+    options = {"loss": loss, "alpha": 0.5, "eta0": 0.3, "theta": 0, "batch_size": 2}
+    first, second = [], []
+    for seed in range(500):
+        models = [
+            fit(make(kernel, max_iter=n, random_state=seed, **options), X, *labels) for n in (1, 2)
+        ]
+        if kernel == "linear":
+            one, two = (X @ model.coef_ for model in models)
+            gradient = K @ oracles.pair_sum_gradient(one, *labels, loss)
+            mean_gradient = gradient / oracles.total_pair_weight(*labels)
+            first.append(one - K @ oracle_step(np.zeros(len(X)), K, labels, loss, 0.5, 0.3))
+            second.append(two - (1 - 0.3 * 0.5) * one + 0.3 * mean_gradient)
+        else:
+            one, two = (coefficients(model, len(X)) for model in models)
+            first.append(one - oracle_step(np.zeros(len(X)), K, labels, loss, 0.5, 0.3))
+            second.append(two - oracle_step(one, K, labels, loss, 0.5, 0.3))
+    assert_mean_is_zero(np.array(first))
+    assert_mean_is_zero(np.array(second))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_stochastic_steps_are_unbiased_after_a_warm_start(loss):
+    X, *labels = task()
+    K = gram("rbf", X)
+    options = {"loss": loss, "alpha": 0.5, "eta0": 0.4, "theta": 0, "warm_start": True}
+    start = fit(make(max_iter=10, **options), X, *labels)
+    expected = oracle_step(coefficients(start, len(X)), K, labels, loss, 0.5, 0.4)
+    samples = []
+    for seed in range(400):
+        model = copy.deepcopy(start).set_params(max_iter=1, batch_size=3, random_state=seed)
+        samples.append(coefficients(fit(model, X, *labels), len(X)) - expected)
+    assert_mean_is_zero(np.array(samples))
+
+
+def test_a_batch_holds_pairs():
+    """A step from zero moves B pairs, each by eta0 / B times the slope at zero."""
+    X, *labels = task(n=30)
+    for batch_size in (1, 4):
+        options = {"batch_size": batch_size, "eta0": 0.5, "max_iter": 1, "random_state": 3}
+        c = coefficients(fit(make(loss="least_squares", **options), X, *labels), len(X))
+        moves = c / (0.5 * 2 / batch_size)
+        np.testing.assert_allclose(moves, np.round(moves), atol=1e-12)
+        assert moves.sum() == pytest.approx(0, abs=1e-12)
+        assert 2 <= np.abs(moves).sum() <= 2 * batch_size + 1e-9
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_the_seed_draws_the_batches(kernel):
+    X, *labels = task()
+    runs = [
+        fit(make(kernel, batch_size=2, max_iter=10, random_state=seed), X, *labels).predict(X)
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert not np.allclose(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("batch_size", [None, 3])
+@of_task
+def test_the_average_is_that_of_the_iterates(kernel, batch_size, options):
+    X, *labels = task(**options)
+    inputs = features_of(kernel, X)
+    options = {"eta0": 0.2, "theta": 0.5, "alpha": 0.3, "batch_size": batch_size}
+    iterates = [
+        fit(make(kernel, max_iter=n, random_state=0, **options), inputs, *labels).predict(inputs)
+        for n in range(1, 9)
+    ]
+    model = make(kernel, max_iter=8, random_state=0, average=True, **options)
+    scores = fit(model, inputs, *labels).predict(inputs)
+    np.testing.assert_allclose(scores, np.mean(iterates, axis=0), rtol=0, atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------
+# What a user can get wrong
+# --------------------------------------------------------------------------------------
+
+X, Y, _, _ = task(n=12, levels=2, queries=1, weights=False)
+K = gram("rbf", X)
+
+
+def refuses(model, *words, X=X, y=Y, **options):
+    """Assert that fit raises with all the words in its message and leaves nothing behind."""
+    with pytest.raises(ValueError) as caught:
+        model.fit(X, y, **options)
+    for word in words:
+        assert word in str(caught.value)
+    assert set(vars(model)) == set(model.get_params(deep=False))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+OUT_OF_RANGE = {
+    "alpha": [-1e-3, np.inf, np.nan, None, "1"],
+    "eta0": [0, -0.1, np.inf, np.nan, None, "fast"],
+    "theta": [-0.1, 1.5, np.nan, None, "0"],
+    "gamma": [-1, np.inf, np.nan, "big"],
+    "degree": [-1, np.nan, None, "3"],
+    "coef0": [np.nan, np.inf, None, "1"],
+    "kernel_params": ["gamma", 3],
+    "max_iter": [-1, 2.5, None, "many"],
+    "tol": [-1e-9, np.inf, np.nan, None],
+    "batch_size": [0, -1, 2.5, "all"],
+    "average": [1, "yes", None],
+    "warm_start": [1, "yes", None],
+    "relevance": ["no such thing", None, 3],
+    "loss": ["no such thing", None, 3, ["hinge"]],
+    "kernel": ["no such thing", None, 3, ["rbf"]],
+    "solver": ["no such thing", None, 3, ["gd"]],
+    "n_jobs": [1.5, "all"],
+    "random_state": [-1, 1.5, "seed", 2**32],
+    "verbose": [-1, 0.5, None],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in OUT_OF_RANGE for value in OUT_OF_RANGE[name]]
+)
+def test_parameters_out_of_range(name, value):
+    model = KernelPairwiseSGDRanker(**{name: value})
+    refuses(model, f"'{name}'", "KernelPairwiseSGDRanker", repr(value))
+
+
+def test_options_are_named():
+    words = {"loss": LOSSES, "solver": ["gd", "lbfgs"], "kernel": ["rbf", "linear", "precomputed"]}
+    for name, options in words.items():
+        model = KernelPairwiseSGDRanker(**{name: "no such thing"})
+        refuses(model, *(repr(option) for option in options))
+
+
+def test_a_precomputed_kernel_that_is_not_square():
+    refuses(make("precomputed"), "square", "(12, 11)", X=K[:, :11])
+
+
+@pytest.mark.parametrize("n_columns", [11, 13])
+def test_rows_of_a_precomputed_kernel_with_other_columns(n_columns):
+    model = fit(make("precomputed", max_iter=3), K, Y)
+    with pytest.raises(ValueError, match=r"12"):
+        model.predict(np.ones((2, n_columns)))
+
+
+def test_a_kernel_of_nan():
+    refuses(make(bad_kernel), "bad_kernel", "NaN")
+
+
+def test_a_kernel_of_nan_at_predict():
+    model = fit(make(own_kernel, max_iter=3), X, Y)
+    with pytest.raises(ValueError, match="own_kernel"), np.errstate(all="ignore"):
+        model.predict(np.full((1, 3), 1e200))
+
+
+def test_a_precomputed_kernel_with_nan():
+    broken = K.copy()
+    broken[1, 2] = np.nan
+    refuses(make("precomputed"), "NaN", X=broken)
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+def test_kernels_that_are_not_positive(solver):
+    refuses(make(negative_kernel, solver=solver), "positive semi-definite")
+    refuses(make("precomputed", solver=solver), "positive semi-definite", X=-K)
+
+
+def numbers_in(text):
+    return [float(one) for one in re.findall(r"\d+\.?\d*(?:e[-+]?\d+)?", text)]
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "hinge", "squared_hinge", "logistic"])
+def test_steps_above_the_safe_bound_are_warned_of(loss):
+    safe = oracles.chen_safe_step(1.0, loss, 0.2)
+    model = make(loss=loss, alpha=0.2, eta0=1.01 * safe, max_iter=2)
+    with pytest.warns(UserWarning, match="eta0") as caught:
+        model.fit(X, Y)
+    texts = [str(one.message) for one in caught if "eta0" in str(one.message)]
+    assert any(abs(number / safe - 1) < 5e-3 for number in numbers_in(texts[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.set_params(eta0=0.99 * safe).fit(X, Y)
+        model.set_params(eta0="auto").fit(X, Y)
+
+
+def test_the_exponential_loss_needs_a_number():
+    refuses(make(loss="exponential"), "eta0", "'auto'", "'exponential'", "number")
+    fit(make(loss="exponential", eta0=0.01, max_iter=3), X, Y)
+    fit(make(loss="exponential", solver="lbfgs", alpha=0.1, tol=1e-5), X, Y)  # takes no steps
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "exponential"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize("average", [False, True])
+def test_divergence_keeps_the_last_finite_iterate(loss, kernel, relevance, average):
+    model = make(kernel, relevance, loss=loss, eta0=1e8, theta=0, average=average, max_iter=300)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*eta0.*", category=UserWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        with pytest.warns(ConvergenceWarning, match="diverge"):
+            model.fit(X, Y)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(raw_scores(model, X)).all()
+    assert model.n_iter_ < 300
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+def test_a_tolerance_that_is_not_reached_is_warned_of(solver):
+    model = make(solver=solver, tol=1e-12, max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.fit(X, Y)
+    assert model.n_iter_ == 3
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+def test_a_tolerance_that_is_reached_ends_the_steps(solver):
+    model = make(solver=solver, loss="least_squares", alpha=1.0, theta=0, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, Y)
+    assert 1 <= model.n_iter_ < 1000
+    assert len(model.objective_curve_) == model.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"batch_size": 3}, ["batch_size=3"]),
+        ({"average": True}, ["average=True"]),
+        ({"eta0": 0.01}, ["eta0=0.01"]),
+    ],
+)
+def test_parameters_of_the_steps_need_the_solver_that_takes_them(parameters, words):
+    refuses(make(solver="lbfgs", **parameters), *words, "solver='gd'", "solver='lbfgs'")
+
+
+def test_arguments_of_a_kernel_need_a_kernel_of_ones_own():
+    refuses(make("rbf", kernel_params={"power": 2}), "kernel_params", "callable", "'rbf'")
+
+
+def test_a_warm_start_refuses_another_problem():
+    model = fit(make(warm_start=True, max_iter=3), X, Y)
+    with pytest.raises(ValueError, match="warm_start"):
+        fit(model, X[:10], Y[:10])
+    with pytest.raises(ValueError):
+        fit(model, X[:, :2], Y)
+
+
+# --------------------------------------------------------------------------------------
+# Features, kernels and rows
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", NAMED)
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+def test_sparse_features_are_dense_features(kernel, container, solver, gamma):
+    X, *labels = task(n=25, n_features=4)
+    X[np.abs(X) < 0.8] = 0
+    options = {"gamma": gamma, "solver": solver, "alpha": 0.1}
+    options |= {"max_iter": 30} if solver == "gd" else {"tol": 1e-9}
+    tolerance = 1e-8 if solver == "gd" else 1e-4
+    dense = fit(make(kernel, **options), X, *labels)
+    model = fit(make(kernel, **options), container(X), *labels)
+    for rows in (X, container(X)):
+        np.testing.assert_allclose(
+            model.predict(rows), dense.predict(X), rtol=tolerance, atol=tolerance
+        )
+    if kernel != "linear":
+        assert model.gamma_ == pytest.approx(dense.gamma_, rel=1e-12)
+
+
+@few
+@given(problem=problems())
+def test_the_scale_of_gamma(problem):
+    X, y, qid, w = problem[:4]
+    weight = oracles.row_weights(y, w)
+    mean = np.average(X.mean(axis=1), weights=weight)
+    variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weight)
+    model = fit(make(gamma="scale", max_iter=1), X, y, qid, w)
+    expected = 1 / (X.shape[1] * variance) if variance > 1e-20 else model.gamma_
+    assert model.gamma_ == pytest.approx(expected, rel=1e-9)
+    assert 0 < model.gamma_ < np.inf
+    assert fit(make(gamma="auto", max_iter=1), X, y, qid, w).gamma_ == 1 / X.shape[1]
+    assert fit(make(gamma=0.25, max_iter=1), X, y, qid, w).gamma_ == 0.25
+
+
+@of_kernel
+@pytest.mark.parametrize("batch_size", [None, 5])
+def test_blocks_equal_the_full_matrix(kernel, batch_size):
+    X, *labels = task(n=500, queries=3)
+    inputs = features_of(kernel, X)
+    options = {"max_iter": 5, "alpha": 0.1, "eta0": 0.05, "batch_size": batch_size}
+    whole = fit(make(kernel, random_state=0, **options), inputs, *labels)
+    with config_context(working_memory=1):  # of the 2 MiB that the matrix takes
+        model = fit(make(kernel, random_state=0, **options), inputs, *labels)
+        scores = model.predict(inputs)
+    np.testing.assert_allclose(scores, whole.predict(inputs), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.objective_curve_, whole.objective_curve_, rtol=1e-11)
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+def test_blocks_reach_the_minimum(solver):
+    X, *labels = task(n=450, queries=3)
+    options = {"solver": solver, "max_iter": 20, "alpha": 0.1}
+    whole = fit(make(**options), X, *labels)
+    with config_context(working_memory=1):
+        model = fit(make(**options), X, *labels)
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_rows_of_weight_zero_are_not_there(batch_size, relevance):
+    X, y, qid, w = task(n=20, levels=2)
+    K = gram("rbf", X)
+    hidden = w == 0
+    assert hidden.sum() > 1
+    options = {"max_iter": 20, "alpha": 0.1, "batch_size": batch_size, "random_state": 0}
+    left = np.flatnonzero(~hidden)
+    model = make("precomputed", relevance, **options)
+    expected = fit(model, K[np.ix_(left, left)], y[left], qid[left], w[left])
+    expected = raw_scores(expected, K[:, left])
+    noisy = K.copy()
+    noisy[hidden] = noisy[:, hidden] = 1e9
+    model = fit(make("precomputed", relevance, **options), noisy, y, qid, w)
+    np.testing.assert_allclose(raw_scores(model, noisy[left]), expected[left], atol=1e-12)
+    np.testing.assert_array_equal(model.fit_rows_, left)
+    X[hidden] = 1e9
+    model = fit(make("rbf", relevance, **options), X, y, qid, w)
+    np.testing.assert_allclose(raw_scores(model, X[left]), expected[left], atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@few
+@given(problem=problems(relevances=[(0, 1)], weights=("integers", "zeros")))
+def test_a_weight_is_a_number_of_copies(kernel, relevance, problem):
+    X, y, qid, w = problem[:4]
+    copies = np.repeat(np.arange(len(y)), w.astype(int))
+    options = {"gamma": "scale", "max_iter": 20, "alpha": 0.3}
+    model = fit(make(kernel, relevance, **options), X, y, qid, w)
+    copied = make(kernel, relevance, **options)
+    fit(copied, X[copies], y[copies], None if qid is None else qid[copies])
+    np.testing.assert_allclose(raw_scores(model, X), raw_scores(copied, X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
+def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
+    X, y, qid, w = task(n=20)
+    w = np.ceil(w)
+    copies = np.repeat(np.arange(20), w.astype(int))
+    options = {"loss": loss, "alpha": 0.3, "solver": "lbfgs", "tol": 1e-9}
+    model = fit(make(kernel, **options), X, y, qid, w)
+    copied = fit(make(kernel, **options), X[copies], y[copies], qid[copies])
+    tolerance = 1e-2 if loss == "hinge" else 1e-4
+    np.testing.assert_allclose(model.predict(X), copied.predict(X), rtol=0, atol=tolerance)
+
+
+def test_a_weight_is_a_number_of_copies_in_batches():
+    """On average: a row of weight 2 is drawn as often as the row twice."""
+    X, y, qid, _ = task(n=8)
+    w = np.array([1.0, 2, 3, 1, 0, 2, 1, 2])
+    copies = np.repeat(np.arange(8), w.astype(int))
+    options = {"batch_size": 2, "max_iter": 3, "alpha": 0.3, "eta0": 0.5}
+    differences = []
+    for seed in range(500):
+        model = fit(make(random_state=seed, **options), X, y, qid, w)
+        other = make(random_state=10_000 + seed, **options)
+        other = fit(other, X[copies], y[copies], qid[copies])
+        differences.append(model.predict(X) - other.predict(X))
+    assert_mean_is_zero(np.array(differences))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", own_kernel])
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+def test_rows_without_pairs_change_nothing(kernel, solver):
+    """A query of one class has coefficients of zero."""
+    X, y, qid, w = task(n=20)
+    more = np.random.default_rng(9).normal(size=(5, 3))
+    options = {"alpha": 0.2, "solver": solver}
+    options |= {"max_iter": 30, "eta0": 0.01} if solver == "gd" else {"tol": 1e-9}
+    alone = fit(make(kernel, **options), X, y, qid, w)
+    rows = np.concatenate([more, X])
+    model = fit(
+        make(kernel, **options),
+        rows,
+        np.concatenate([np.ones(5), y]),
+        np.concatenate([np.full(5, 99), qid]),
+        np.concatenate([np.ones(5), w]),
+    )
+    tolerance = 1e-10 if solver == "gd" else 1e-4
+    np.testing.assert_allclose(
+        model.predict(rows), alone.predict(rows), rtol=tolerance, atol=tolerance
+    )
+    if solver == "gd":
+        np.testing.assert_array_equal(coefficients(model, 25)[:5], 0)
+    predicted = gram(kernel, rows, rows[model.fit_rows_]) @ model.dual_coef_
+    np.testing.assert_allclose(model.predict(rows), predicted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_single_precision_features(kernel, relevance):
+    X, y, qid, w = task(n=30, levels=2)
+    X = X.astype(np.float32)
+    options = {"max_iter": 30, "gamma": "scale"}
+    model = fit(make(kernel, relevance, **options), X, y, qid, w)
+    other = fit(make(kernel, relevance, **options), X.astype(float), y, qid, w)
+    np.testing.assert_allclose(raw_scores(model, X), raw_scores(other, X), rtol=1e-5, atol=1e-6)
+
+
+def test_a_row_is_scored_alone_as_in_company():
+    X, *labels = task(n=30)
+    for kernel in NAMED:
+        model = fit(make(kernel, max_iter=10), X, *labels)
+        alone = np.concatenate([model.predict(row[None]) for row in X])
+        np.testing.assert_allclose(alone, model.predict(X), rtol=1e-9, atol=1e-12)
+
+
+def test_arguments_of_a_kernel_of_ones_own():
+    def kernel(a, b, power):
+        return (1.0 + a @ b.T) ** power
+
+    X, *labels = task(n=15)
+    options = {"max_iter": 10, "eta0": 0.001}
+    model = fit(make(kernel, kernel_params={"power": 2}, **options), X, *labels)
+    other = fit(make(own_kernel, **options), X, *labels)
+    np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-10)
+
+
+# --------------------------------------------------------------------------------------
+# The cut between two classes
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@given(problem=problems(relevances=[(0, 1)], max_rows=14))
+def test_the_offset_has_the_smallest_training_error(kernel, problem):
+    X, y, qid, w = problem[:4]
+    positive = y == 1
+    model = fit(make(kernel, "binary", max_iter=10, alpha=0.1), X, y, qid, w)
+    decision = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(decision > 0).astype(int)])
+    assert np.isfinite(model.offset_)
+    # Equal rows have equal scores but for rounding, which is no place for a cut.
+    best = oracles.error_cut(np.round(decision - model.offset_, 9), positive, w)
+    if best is not None:
+        assert oracles.cut_error(0.0, decision, positive, w) <= best[1] + 1e-9
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("seed", range(15))
+def test_the_offset_is_the_best_cut(solver, kernel, seed):
+    """Halfway between two scores; the lowest of equal ones."""
+    X, y, qid, w = task(seed, n=6 + 3 * seed, levels=2, queries=1 + seed % 3)
+    X[y == 1] += 0.8
+    model = fit(make(kernel, "binary", solver=solver, max_iter=50, alpha=0.1), X, y, qid, w)
+    offset, error = oracles.error_cut(raw_scores(model, X), y == 1, w)
+    decision = model.decision_function(X)
+    assert oracles.cut_error(0.0, decision, y == 1, w) <= error + 1e-9
+    outside = min(w[y == 1].sum(), w[y == 0].sum())  # all rows on one side
+    if error < outside - 1e-9:
+        assert model.offset_ == pytest.approx(offset, abs=1e-9)
+    np.testing.assert_array_equal(model.predict(X) == 1, decision > 0)
+
+
+# --------------------------------------------------------------------------------------
+# scikit-learn's tools
+# --------------------------------------------------------------------------------------
+
+
+def test_a_search_in_a_pipeline():
+    X, y, _, _ = task(n=60, levels=2, queries=1, weights=False)
+    y[X[:, 0] > 0.3] = 1
+    pipe = make_pipeline(StandardScaler(), KernelPairwiseSGDRanker(max_iter=20))
+    grid = {"alpha": [1e-3, 1.0], "eta0": ["auto", 0.01], "loss": ["logistic", "hinge"]}
+    grid = {f"kernelpairwisesgdranker__{name}": values for name, values in grid.items()}
+    search = GridSearchCV(pipe, grid, cv=3, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert 0.5 < search.best_score_ <= 1
+
+
+def test_a_precomputed_kernel_is_sliced_both_ways():
+    X, y, _, _ = task(n=60, levels=2, queries=1, weights=False)
+    options = {"relevance": "binary", "max_iter": 20, "alpha": 0.1}
+    found = [
+        cross_val_score(make(kernel, **options), features_of(kernel, X), y, error_score="raise")
+        for kernel in ("rbf", "precomputed")
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_nystroem_features_stand_for_the_kernel():
+    X, *labels = task(n=60, n_features=2)
+    with_kernel = fit(make(alpha=0.1, max_iter=200), X, *labels)
+    pipe = make_pipeline(
+        Nystroem(gamma=GAMMA, n_components=60, random_state=0),
+        make("linear", alpha=0.1, max_iter=200),
+    )
+    names = ("kernelpairwisesgdranker__qid", "kernelpairwisesgdranker__sample_weight")
+    pipe.fit(X, labels[0], **dict(zip(names, labels[1:], strict=True)))
+    # All rows are components, so that the features span the kernel's space.
+    np.testing.assert_allclose(pipe.predict(X), with_kernel.predict(X), atol=5e-3)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", POLYNOMIAL, "precomputed"])
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_pickle_and_skops(kernel, relevance):
+    X, *labels = task(n=20, levels=2)
+    inputs = features_of(kernel, X)
+    model = fit(make(kernel, relevance, max_iter=5, warm_start=True), inputs, *labels)
+    stored = skops.io.dumps(model)
+    untrusted = skops.io.get_untrusted_types(data=stored)
+    assert all(name.startswith("sklearn_rank.") for name in untrusted)
+    for loaded in (
+        pickle.loads(pickle.dumps(model)),
+        skops.io.loads(stored, trusted=untrusted),
+    ):
+        np.testing.assert_array_equal(raw_scores(loaded, inputs), raw_scores(model, inputs))
+        fit(loaded, inputs, *labels)  # goes on
+    assert not np.array_equal(raw_scores(loaded, inputs), raw_scores(model, inputs))
+
+
+def test_fit_changes_no_input():
+    X, y, qid, w = task(n=20)
+    arrays = [gram("rbf", X), y, qid, w]
+    copies = [array.copy() for array in arrays]
+    for array in arrays:
+        array.setflags(write=False)
+    model = fit(make("precomputed", max_iter=3, random_state=0), *arrays)
+    model.predict(arrays[0])
+    for array, original in zip(arrays, copies, strict=True):
+        np.testing.assert_array_equal(array, original)
+
+
+def test_queries_of_documents():
+    """Graded relevance with qid: better than chance on new queries."""
+    data = make_queries(n_queries=30, rows_per_query=10, n_features=4, random_state=0)
+    train = data.qid < np.unique(data.qid)[20]
+    for options in ({}, {"loss": "hinge", "batch_size": 20}, {"kernel": "linear"}):
+        model = KernelPairwiseSGDRanker(relevance="graded", random_state=0, **options)
+        model.fit(data.data[train], data.target[train], qid=data.qid[train])
+        auc = model.score(data.data[~train], data.target[~train], qid=data.qid[~train])
+        assert auc > 0.65
+        np.testing.assert_array_equal(
+            model.predict(data.data[~train]).shape, data.target[~train].shape
+        )

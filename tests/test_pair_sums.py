@@ -1,0 +1,489 @@
+"""Sums of a margin loss over all pairs, against the explicit pairs."""
+
+from functools import cache
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import problems
+from test_objectives import oracle_of, prepare
+
+from sklearn_rank._validation import check_qid
+from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss, pair_loss_and_gradient
+from sklearn_rank.preferences import Preferences
+
+LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
+METHODS = ["dense", "fast", "auto"]
+SMOOTH = ["exponential", "least_squares", "logistic"]
+PUSH_LOSSES = ["logistic", "hinge", "squared_hinge", "least_squares"]
+PUSHES = ["top", "bottom", "both"]
+POWERS = [1, 2, 4, 16, 64]
+
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+every_method = pytest.mark.parametrize("method", METHODS)
+
+# Multiples of 0.2425, or 2.91 apart from those: no margin is nearer to 1 than 0.03.
+OFF_THE_KINK = 0.97
+
+
+def per_pair(value, total):
+    """Scale of the error of a value: the total weight, or the value where that is more."""
+    return max(total, abs(value))
+
+
+# --------------------------------------------------------------------------------------
+# The oracles, by hand and by numeric differences
+# --------------------------------------------------------------------------------------
+
+
+def test_losses_by_hand():
+    m = [-1.0, 0.0, 1.0, 2.0]
+    expected = {
+        "exponential": np.exp([1, 0, -1, -2]),
+        "least_squares": [4, 1, 0, 1],
+        "hinge": [2, 1, 0, 0],
+        "squared_hinge": [4, 1, 0, 0],
+        "logistic": np.log1p(np.exp([1, 0, -1, -2])),
+    }
+    slopes = {"least_squares": [-4, -2, 0, 2], "hinge": [-1, -1, -1, 0]}
+    for loss, values in expected.items():
+        np.testing.assert_allclose(oracles.phi(loss, m), values, rtol=1e-15)
+        apart = np.array(m) - 0.5 if loss == "hinge" else np.array(m)
+        numeric = [
+            oracles.numeric_gradient(lambda x, L=loss: oracles.phi(L, x[0]), [x]) for x in apart
+        ]
+        tolerance = 2e-3 if loss == "squared_hinge" else 1e-10
+        found = oracles.phi_derivative(loss, apart)
+        np.testing.assert_allclose(found, np.ravel(numeric), atol=tolerance)
+        if loss in slopes:
+            np.testing.assert_array_equal(oracles.phi_derivative(loss, m), slopes[loss])
+
+
+@every_loss
+def test_oracles_are_finite_far_out(loss):
+    m = np.array([-1e20, 1e20])
+    finite = np.isfinite(oracles.phi(loss, m)) & np.isfinite(oracles.phi_derivative(loss, m))
+    assert finite.tolist() == [loss != "exponential", True]
+
+
+@every_loss
+@pytest.mark.parametrize("push", [None, *PUSHES])
+@given(problem=problems(spread=1.5), p=st.sampled_from([1, 3, 16]))
+def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
+    f = problem.f * OFF_THE_KINK
+    if push is None:
+
+        def value(f):
+            return oracles.pair_sum(f, *oracle_of(problem), loss)
+
+        gradient = oracles.pair_sum_gradient(f, *oracle_of(problem), loss)
+    else:
+
+        def value(f):
+            return oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[0]
+
+        gradient = oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[1]
+    numeric = oracles.numeric_gradient(value, f, 1e-4)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7 * max(1, value(f)))
+
+
+def test_the_push_of_the_oracle_by_hand():
+    """Rows 1, 1, 0, 0 of least squares: heights of the lower rows 4 + 1 and 0 + 1."""
+    f, y, w = [0.0, 1.0, 1.0, 0.0], [1, 1, 0, 0], [1, 1, 1, 3]
+    top, _ = oracles.margin_push(f, y, None, w, "least_squares", 2, "top")
+    assert top == pytest.approx(np.sqrt((25 + 3 * 1) / (4 + 3 * 4)))
+    bottom, _ = oracles.margin_push(f, y, None, w, "least_squares", 2, "bottom")
+    assert bottom == pytest.approx(np.sqrt((7**2 + 1**2) / (2 * 4**2)))
+    both, _ = oracles.margin_push(f, y, None, w, "least_squares", 2, "both", 0.5)
+    assert both == pytest.approx(np.sqrt((28 + 0.5 * 50) / (16 + 0.5 * 32)))
+
+
+# --------------------------------------------------------------------------------------
+# The losses
+# --------------------------------------------------------------------------------------
+
+
+def test_the_registry_holds_the_losses():
+    assert set(MARGIN_LOSSES) == set(LOSSES)
+
+
+@every_loss
+def test_losses_equal_their_definition(loss):
+    m = np.concatenate([np.linspace(-40, 40, 321), [1, np.nextafter(1, 2), np.nextafter(1, 0)]])
+    law = MARGIN_LOSSES[loss]
+    np.testing.assert_allclose(law.value(m), oracles.phi(loss, m), rtol=1e-14)
+    np.testing.assert_allclose(law.derivative(m), oracles.phi_derivative(loss, m), rtol=1e-14)
+    assert law.slope_at_zero == abs(oracles.phi_derivative(loss, 0.0))
+
+
+@every_loss
+@pytest.mark.parametrize("radius", [0.01, 0.5, 1, 4, 30])
+def test_local_lipschitz_constants(loss, radius):
+    """The supremum of (3.7) of Chen2012, never below it and never above the global one."""
+    m = np.linspace(-radius, radius, 2001)
+    m = m[m != 0]
+    slopes = oracles.phi_derivative(loss, m) - oracles.phi_derivative(loss, 0.0)
+    found = MARGIN_LOSSES[loss].local_lipschitz(radius)
+    assert found >= np.max(np.abs(slopes / m)) * (1 - 1e-9)
+    assert found <= oracles.local_lipschitz(loss, radius) * (1 + 1e-12)
+
+
+# --------------------------------------------------------------------------------------
+# Sums over pairs: small problems, every kind
+# --------------------------------------------------------------------------------------
+
+
+def assert_equals_oracle(problem, f, loss, method):
+    preferences, rows = prepare(problem)
+    sums = PairLoss(preferences, loss, method=method)
+    value, gradient = sums.value_and_gradient(f[rows])
+    total = oracles.total_pair_weight(*oracle_of(problem))
+    expected = oracles.pair_sum(f, *oracle_of(problem), loss)
+    assert value == pytest.approx(expected, rel=0, abs=1e-10 * per_pair(expected, total))
+    assert sums.value(f[rows]) == pytest.approx(value, rel=1e-12, abs=1e-12 * total)
+    scale = oracles.pair_sum_absolute(f, *oracle_of(problem), loss)
+    error = gradient - oracles.pair_sum_gradient(f, *oracle_of(problem), loss)[rows]
+    assert np.all(np.abs(error) <= 1e-10 * scale[rows])
+    assert abs(gradient.sum()) <= 1e-10 * scale.sum()
+
+
+@every_loss
+@every_method
+@given(problem=problems(), stretch=st.sampled_from([1.0, 0.37, 11.0]))
+def test_value_and_gradient_equal_the_definition(loss, method, problem, stretch):
+    """Scores on quarters, so that margins of exactly 1 are common; then others."""
+    assert_equals_oracle(problem, stretch * problem.f, loss, method)
+
+
+@every_loss
+@every_method
+@given(problem=problems(max_rows=40))
+def test_value_and_gradient_equal_the_definition_of_more_rows(loss, method, problem):
+    assert_equals_oracle(problem, problem.f, loss, method)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_method
+@given(problem=problems(), shift=st.sampled_from([0.1, 1e3 + 0.1, -0.3, 1e9 + 0.1]))
+def test_ties_at_the_kink_are_cut_by_one_key(loss, method, problem, shift):
+    """Rounding decides whether a margin is 1, once for both of its rows.
+
+    A pair is active when the float ``f_i - 1`` is not above ``f_k``.
+    """
+    preferences, rows = prepare(problem)
+    f = problem.f + shift
+    gradient = PairLoss(preferences, loss, method=method).value_and_gradient(f[rows])[1]
+    i, k, v = oracles.weighted_pairs(*oracle_of(problem))
+    assert abs(gradient.sum()) <= 1e-10 * v.sum() * max(1, np.ptp(f))
+    if loss == "hinge":
+        active = v * (f[i] - 1 <= f[k])
+        expected = np.bincount(k, active, len(f)) - np.bincount(i, active, len(f))
+        np.testing.assert_allclose(gradient, expected[rows], rtol=0, atol=1e-10 * v.sum())
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@every_method
+@given(problem=problems(spread=2.0))
+def test_gradient_is_the_numeric_gradient(loss, method, problem):
+    preferences, rows = prepare(problem)
+    sums = PairLoss(preferences, loss, method=method)
+    value, gradient = sums.value_and_gradient(problem.f[rows])
+    numeric = oracles.numeric_gradient(sums.value, problem.f[rows])
+    scale = max(value, preferences.total_pair_weight)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-8 * scale)
+
+
+@every_loss
+@every_method
+@given(problem=problems(), data=st.data())
+def test_margins_as_large_as_they_get(loss, method, problem, data):
+    """Finite at margins of +-1e20, and as exact as scores of this size allow.
+
+    Sums of moments, and the key f_i - 1, know a margin up to a rounding of the scores;
+    the logistic loss is bounded by its ends. The exponential's value may be infinite.
+    """
+    spread = data.draw(st.sampled_from([1e3, 1e10, 1e20]))
+    preferences, rows = prepare(problem)
+    f = problem.f * spread
+    value, gradient = PairLoss(preferences, loss, method=method).value_and_gradient(f[rows])
+    expected = oracles.pair_sum(f, *oracle_of(problem), loss)
+    if loss == "exponential" and not np.isfinite(expected):
+        assert value == np.inf
+        return
+    assert np.isfinite(gradient).all()
+    total = preferences.total_pair_weight
+    rounding = 0.0 if loss == "logistic" else 1e-15 * np.abs(f).max()
+    tolerance = (1e-10 + rounding) * per_pair(expected, total)
+    assert value == pytest.approx(expected, rel=0, abs=tolerance)
+    scale = oracles.pair_sum_absolute(f, *oracle_of(problem), loss)
+    error = gradient - oracles.pair_sum_gradient(f, *oracle_of(problem), loss)[rows]
+    assert np.all(np.abs(error) <= (1e-10 + rounding) * scale[rows])
+
+
+@every_loss
+@given(problem=problems())
+def test_pair_loss_of_rows_in_any_order(loss, problem):
+    value, gradient = pair_loss_and_gradient(
+        problem.y, problem.f, loss=loss, qid=problem.qid, sample_weight=problem.w
+    )
+    total = oracles.total_pair_weight(*oracle_of(problem))
+    expected = oracles.pair_sum(problem.f, *oracle_of(problem), loss)
+    assert value == pytest.approx(expected, rel=0, abs=1e-10 * per_pair(expected, total))
+    scale = oracles.pair_sum_absolute(problem.f, *oracle_of(problem), loss)
+    error = gradient - oracles.pair_sum_gradient(problem.f, *oracle_of(problem), loss)
+    assert np.all(np.abs(error) <= 1e-10 * scale)
+    if problem.w is not None:
+        np.testing.assert_array_equal(gradient[problem.w == 0], 0)
+
+
+@every_loss
+@given(problem=problems(weights=("integers", "zeros")), data=st.data())
+def test_weights_are_copies_and_order_does_not_matter(loss, problem, data):
+    value, gradient = pair_loss_and_gradient(
+        problem.y, problem.f, loss=loss, qid=problem.qid, sample_weight=problem.w
+    )
+    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
+    copies = copies[np.array(data.draw(st.permutations(range(len(copies)))))]
+    copied_value, of_copies = pair_loss_and_gradient(
+        problem.y[copies],
+        problem.f[copies],
+        loss=loss,
+        qid=None if problem.qid is None else problem.qid[copies],
+    )
+    scale = max(value, oracles.total_pair_weight(*oracle_of(problem)))
+    assert copied_value == pytest.approx(value, rel=0, abs=1e-11 * scale)
+    summed = np.bincount(copies, of_copies, len(problem.y))
+    np.testing.assert_allclose(summed, gradient, rtol=0, atol=1e-11 * scale)
+
+
+def test_names_that_are_not_known():
+    preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
+    for loss in ("nope", None, 3):
+        for call in (
+            lambda loss=loss: PairLoss(preferences, loss),
+            lambda loss=loss: pair_loss_and_gradient([1, 0], [0.0, 1.0], loss=loss),
+            lambda loss=loss: MarginPush(preferences, loss, 2.0),
+        ):
+            with pytest.raises(ValueError) as caught:
+                call()
+            assert repr(loss) in str(caught.value)
+            assert all(repr(name) in str(caught.value) for name in PUSH_LOSSES)
+    with pytest.raises(ValueError) as caught:
+        PairLoss(preferences, "logistic", method="nope")
+    assert all(repr(name) in str(caught.value) for name in [*METHODS, "nope"])
+    with pytest.raises(ValueError) as caught:
+        MarginPush(preferences, "logistic", 2.0, push="nope")
+    assert all(repr(name) in str(caught.value) for name in [*PUSHES, "nope"])
+
+
+# --------------------------------------------------------------------------------------
+# Sums over pairs: thousands of rows of every shape
+# --------------------------------------------------------------------------------------
+
+N = 3000
+
+
+def _scores():
+    """Score distributions, by name."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=N)
+    far = 1e6 * rng.integers(0, 2, N)
+    outlier = normal.copy()
+    outlier[7] = 1e6
+    scores = {f"normal {scale}": scale * normal for scale in (0.1, 1, 5, 30)}
+    scores |= {
+        f"uniform {spread:g}": spread * rng.uniform(-1, 1, N) for spread in (300, 3e3, 3e4, 1e6)
+    }
+    return scores | {
+        "two far clusters": far + rng.normal(size=N),
+        "two far points": far,
+        "one outlier": outlier,
+        "all equal": np.full(N, 0.3),
+        "integers": rng.integers(-4, 5, N).astype(float),
+        "heavy tails": rng.standard_cauchy(N) ** 3,
+    }
+
+
+def _cases():
+    """(y, qid, w, f) by name: distributions of scores, then of everything else."""
+    rng = np.random.default_rng(1)
+    binary = (rng.random(N) < 0.4).astype(float)
+    scores = _scores()
+    cases = {name: (binary, None, None, f) for name, f in scores.items()}
+    weight = 10 ** rng.uniform(-3, 3, N)
+    rare = (rng.random(N) < 0.01).astype(float)
+    five, many = rng.integers(0, 5, N).astype(float), rng.integers(0, 500, N).astype(float)
+    qid = rng.permutation(
+        np.concatenate([np.zeros(2000, int), 1 + rng.geometric(0.01, N - 2000) % 300])
+    )
+    high = np.where(binary > 0, 1e6, 0) + scores["normal 1"]
+    cases |= {
+        "separated clusters": (binary, None, None, high),
+        "inverted clusters": (1 - binary, None, None, high),
+        "queries apart": (binary, qid, None, scores["normal 1"] + 1e4 * (qid % 7)),
+    }
+    for name in ("normal 1", "uniform 3000", "heavy tails"):
+        f = scores[name]
+        cases |= {
+            f"weights, {name}": (binary, None, weight, f),
+            f"few positives, {name}": (rare, None, None, f),
+            f"5 levels, {name}": (five, None, weight, f),
+            f"500 levels, {name}": (many, None, None, f),
+            f"300 queries, {name}": (binary, qid, None, f),
+        }
+    return cases | {"300 graded queries": (five, qid, weight, scores["normal 5"])}
+
+
+CASES = _cases()
+
+
+@cache
+@np.errstate(over="ignore", invalid="ignore")  # exponentials may be infinite
+def summed_in_blocks(case, loss):
+    """(value, gradient, scale of each entry, total weight) by blocks of explicit pairs."""
+    y, qid, w, f = CASES[case]
+    weight = oracles.row_weights(y, w)
+    value = total = 0.0
+    gradient, scale = np.zeros(len(y)), np.zeros(len(y))
+    query = np.zeros(len(y), int) if qid is None else qid
+    for q in np.unique(query):
+        rows = np.flatnonzero(query == q)
+        rows = rows[np.argsort(-y[rows], kind="stable")]
+        for first in range(0, len(rows), 200):
+            i = rows[first : first + 200]
+            k = rows[np.searchsorted(-y[rows], -y[i[0]], side="right") :]
+            v = weight[i][:, None] * weight[k] * (y[i][:, None] > y[k])
+            margin = np.where(v > 0, f[i][:, None] - f[k], 0.0)
+            slope = oracles.phi_derivative(loss, margin)
+            value += float(np.sum(v * oracles.phi(loss, margin)))
+            moved = v * slope
+            size = v * np.maximum(1, np.abs(slope))
+            total += float(v.sum())
+            gradient[i] += moved.sum(axis=1)
+            gradient[k] -= moved.sum(axis=0)
+            scale[i] += size.sum(axis=1)
+            scale[k] += size.sum(axis=0)
+    return value, gradient, scale, total
+
+
+@every_loss
+@pytest.mark.parametrize("case", CASES)
+def test_many_rows_of_every_shape(case, loss):
+    value, gradient, scale, total = summed_in_blocks(case, loss)
+    y, qid, w, f = CASES[case]
+    codes = None if qid is None else check_qid(qid, len(y))
+    preferences = Preferences.from_labels(y, codes, oracles.row_weights(y, w))
+    order = preferences.order
+    assert preferences.total_pair_weight == pytest.approx(total, rel=1e-12)
+    for method in ("auto", "fast"):
+        found, slopes = PairLoss(preferences, loss, method=method).value_and_gradient(f[order])
+        if not np.isfinite(value):
+            assert found == np.inf, method
+            continue
+        assert abs(found - value) <= 1e-10 * total + 1e-12 * abs(value), method
+        error = np.abs(slopes - gradient[order])
+        worst = np.max(error / np.maximum(scale[order], 1e-300))
+        assert worst <= 1e-10, (method, worst)
+        assert abs(slopes.sum()) <= 1e-10 * scale.sum(), method
+
+
+@pytest.mark.parametrize("method", ["auto", "fast"])
+@pytest.mark.parametrize("origin", [0, 1e10, 1e15, 1e18, -1e20])
+def test_a_logistic_gap_far_from_zero(method, origin):
+    """Both classes at two points: the far one may lose no margin to the nearer one."""
+    y = (np.arange(N) % 3 == 0).astype(float)
+    f = origin + np.where(np.arange(N) % 2, 1.0, 0.0) * max(1e6, abs(origin))
+    preferences = Preferences.from_labels(y, None, np.ones(N))
+    order = preferences.order
+    value, gradient = PairLoss(preferences, "logistic", method=method).value_and_gradient(f[order])
+    margin = np.subtract.outer(f[y == 1], f[y == 0])
+    expected, slope = oracles.phi("logistic", margin), oracles.phi_derivative("logistic", margin)
+    assert value == pytest.approx(expected.sum(), rel=1e-11)
+    slopes = np.empty(N)
+    slopes[y == 1], slopes[y == 0] = slope.sum(axis=1), -slope.sum(axis=0)
+    np.testing.assert_allclose(gradient, slopes[order], rtol=0, atol=1e-10 * N)
+
+
+# --------------------------------------------------------------------------------------
+# The push with a margin loss
+# --------------------------------------------------------------------------------------
+
+every_push = pytest.mark.parametrize("push", PUSHES)
+every_push_loss = pytest.mark.parametrize("loss", PUSH_LOSSES)
+BOTTOM_WEIGHTS = st.sampled_from([0.3, 1.0, 2.0])
+
+
+@every_push_loss
+@every_push
+@pytest.mark.parametrize("p", POWERS)
+@given(problem=problems(), bottom_weight=BOTTOM_WEIGHTS)
+def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
+    preferences, rows = prepare(problem)
+    objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=bottom_weight)
+    options = (*oracle_of(problem), loss, p, push, bottom_weight)
+    expected, gradient = oracles.margin_push(problem.f, *options)
+    value, masses = objective.value_and_masses(problem.f[rows])
+    scale = 1e-10 * max(1, np.abs(gradient).max())
+    assert value == pytest.approx(expected, rel=1e-10, abs=1e-11)
+    assert objective.value(problem.f[rows]) == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert np.isfinite(masses).all()
+    assert abs(masses.sum()) <= p * scale
+    np.testing.assert_allclose(-masses, gradient[rows], rtol=1e-9, atol=p * scale)
+
+
+@every_push_loss
+@every_push
+@given(problem=problems(spread=1.5), p=st.sampled_from(POWERS))
+def test_push_masses_are_minus_the_numeric_gradient(loss, push, problem, p):
+    preferences, rows = prepare(problem)
+    objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.7)
+    f = OFF_THE_KINK * problem.f[rows]
+    value, masses = objective.value_and_masses(f)
+    numeric = oracles.numeric_gradient(objective.value, f, 1e-4)
+    np.testing.assert_allclose(masses, -numeric, rtol=1e-5, atol=1e-6 * max(1, value))
+
+
+@every_push_loss
+@every_push
+@given(problem=problems(), bottom_weight=BOTTOM_WEIGHTS)
+def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight):
+    preferences, rows = prepare(problem)
+    objective = MarginPush(preferences, loss, 1.0, push=push, bottom_weight=bottom_weight)
+    value, masses = objective.value_and_masses(problem.f[rows])
+    total = preferences.total_pair_weight
+    mean, gradient = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
+    assert value == pytest.approx(mean / total, rel=1e-11, abs=1e-12)
+    if mean > 0:  # at zero, the least value, there are many subgradients of the hinge
+        np.testing.assert_allclose(masses, -gradient / total, rtol=1e-9, atol=1e-10)
+
+
+@every_push_loss
+@every_push
+@given(problem=problems(), p=st.sampled_from(POWERS), data=st.data())
+def test_push_is_convex(loss, push, problem, p, data):
+    preferences, rows = prepare(problem)
+    objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.5)
+    other = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=9, max_size=9)))
+    ends = [problem.f[rows], other[: len(rows)]]
+    values = [objective.value(f) for f in (*ends, (ends[0] + ends[1]) / 2)]
+    assert values[2] <= (values[0] + values[1]) / 2 + 1e-10 * max(1, *values)
+
+
+@every_push_loss
+@every_push
+@pytest.mark.parametrize("p", [1.0, 64.0])
+@pytest.mark.parametrize("spread", [1e3, 1e10, 1e20])
+def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
+    rng = np.random.default_rng(0)
+    y, qid = rng.integers(0, 3, 40).astype(float), rng.integers(0, 3, 40)
+    f = np.linspace(-spread, spread, 40)[rng.permutation(40)]
+    preferences = Preferences.from_labels(y, qid, np.ones(40))
+    objective = MarginPush(preferences, loss, p, push=push)
+    value, masses = objective.value_and_masses(f[preferences.order])
+    expected, gradient = oracles.margin_push(f, y, qid, None, loss, p, push)
+    assert value == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(
+        -masses, gradient[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(gradient).max()
+    )

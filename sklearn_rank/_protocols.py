@@ -145,7 +145,7 @@ class Descent(Protocol):
         """Return the smallest margin over all pairs."""
 
     def skew(self) -> float:
-        """Return the offset that balances the exponential masses of two classes."""
+        """Return the offset between the scores of two classes."""
 
 
 class FunctionSpace(Protocol):

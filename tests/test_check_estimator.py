@@ -4,18 +4,36 @@ from itertools import product
 
 import numpy as np
 import pytest
+from rankers import BOOSTERS, RANKERS
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import sklearn_rank
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 RELEVANCES = ["binary", "graded"]
 
+
+def own_kernel(a, b):
+    """(1 + a.b)^2 of two rows."""
+    return (1.0 + a @ b) ** 2
+
+
 EVERY_RANKER = [
-    ranker(relevance=relevance, weak_ranker=weak_ranker)
-    for ranker, relevance, weak_ranker in product(RANKERS, RELEVANCES, ["stump", "feature"])
+    *(
+        ranker(relevance=relevance, weak_ranker=weak_ranker)
+        for ranker, relevance, weak_ranker in product(BOOSTERS, RELEVANCES, ["stump", "feature"])
+    ),
+    *(
+        ranker(relevance=relevance)
+        for ranker, relevance in product(RANKERS, RELEVANCES)
+        if ranker not in BOOSTERS
+    ),
+]
+KERNELS = [
+    KernelPairwiseSGDRanker(relevance=relevance, kernel=kernel, solver=solver, max_iter=100)
+    for relevance, kernel, solver in product(
+        RELEVANCES, ["rbf", "linear", "precomputed"], ["gd", "lbfgs"]
+    )
 ]
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
@@ -24,10 +42,16 @@ SPECIAL = [
     *(PNormPushRanker(push=push, n_estimators=20) for push in ("bottom", "both", "ir")),
     RankBoost(selection="optimal", n_estimators=20),
     RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=2, random_state=0), n_estimators=5),
+    KernelPairwiseSGDRanker(batch_size=20, random_state=0),
+    KernelPairwiseSGDRanker(batch_size=20, random_state=0, kernel="linear", relevance="graded"),
+    KernelPairwiseSGDRanker(batch_size=20, random_state=0, kernel="precomputed", average=True),
+    KernelPairwiseSGDRanker(loss="hinge", solver="lbfgs", max_iter=100),
+    KernelPairwiseSGDRanker(loss="squared_hinge", kernel="poly", degree=2, max_iter=20),
+    KernelPairwiseSGDRanker(loss="least_squares", kernel=own_kernel, max_iter=20),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*EVERY_RANKER, *SPECIAL])
+@parametrize_with_checks([*EVERY_RANKER, *KERNELS, *SPECIAL])
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,13 @@ from sklearn_rank.estimators._fitting import (
     describe,
     note_margins,
 )
-from sklearn_rank.objectives import BipartiteDescent, Push, ScoredDescent, SidePush
+from sklearn_rank.objectives import (
+    BipartiteDescent,
+    Push,
+    ScoredDescent,
+    SidePush,
+    balancing_offset,
+)
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
     Ledger,
@@ -167,6 +174,11 @@ class BoostingRanker(BaseRanker):
 
     def _make_step_rule(self, problem: Problem, ledger: Ledger) -> Any:
         return problem.push_step(1.0)
+
+    def _offset(self, problem: Problem, scores: Floats) -> float:
+        """Return the offset between the two classes for scores of the training rows."""
+        assert problem.positive is not None
+        return balancing_offset(scores, problem.positive, problem.preferences.log_weight)
 
     # Fitting -------------------------------------------------------------------------
 
@@ -328,7 +340,7 @@ class BoostingRanker(BaseRanker):
                 with_skew=self.relevance == "binary",
                 with_margin=self._tracks_margin,
             )
-        return ScoredDescent(objective, preferences, scores, problem.positive)
+        return ScoredDescent(objective, preferences, scores, partial(self._offset, problem))
 
     def _make_stopping(
         self, problem: Problem, history: History, held_out: TrainingData | None

@@ -16,7 +16,7 @@ from sklearn_rank.estimators._boosting import BoostingRanker
 from sklearn_rank.estimators._fitting import History, Problem, describe
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
-from sklearn_rank.objectives import PUSHES, Push, balancing_offset
+from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES, MarginPush, Push, error_cut
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger
 from sklearn_rank.weak_rankers import EstimatorFamily
@@ -64,8 +64,17 @@ class PNormPushRanker(BoostingRanker):
         does not depend on p.
     bottom_weight : float in [0, inf), default=1.0
         Weight of the bottom risk with ``push="both"``.
-    loss : {"exponential"}, default="exponential"
-        Loss of a margin.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}, \
+default="exponential"
+        Loss of a margin. The exponential loss has steps in closed form and is by far the
+        fastest. "logistic" and "hinge" grow only linearly where a pair is out of order, so
+        that single wrong labels move the model less. With a loss other than the exponential
+        the objective is the p-norm itself, divided by what it is when every pair has the
+        loss one:
+        :math:`(\sum_k w_k H_k^p / \sum_k w_k A_k^p)^{1/p}` with :math:`H_k = \sum_i w_i
+        \phi(f_i - f_k)` and :math:`A_k = \sum_i w_i` over the rows i above k, and `offset_`
+        is the cut with the smallest weighted training error. The hinge loss has kinks, at
+        which either solver may stop early.
     solver : {"coordinate", "lbfgs"}, default="coordinate"
         "coordinate": boosting, one weak ranker a round. "lbfgs": all coefficients of
         all stumps or features at once.
@@ -111,8 +120,8 @@ class PNormPushRanker(BoostingRanker):
     ----------
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round (top and bottom: :math:`J_p`; both: the logarithm
-        of the summed risks; ir: the sum itself), with the ridge. With ``p=inf``: the
-        lowest :math:`J_\infty` so far.
+        of the summed risks; ir: the sum itself; with another loss: the norm), with the
+        ridge. With ``p=inf``: the lowest :math:`J_\infty` so far.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
         The coefficients, one a round; with lbfgs those that are not zero.
     classes_, offset_, staged_offsets_, weak_rankers_
@@ -168,7 +177,7 @@ class PNormPushRanker(BoostingRanker):
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "bottom_weight": Number(0, closed="left"),
-        "loss": Choice(("exponential",)),
+        "loss": Choice(tuple(MARGIN_LOSSES)),
         "solver": Choice(("coordinate", "lbfgs")),
         "alpha": Number(0, closed="left"),
         "score_p": Number(1, other=(None,)),
@@ -251,7 +260,15 @@ class PNormPushRanker(BoostingRanker):
         return super().score(X, y, qid=qid, sample_weight=sample_weight)
 
     def _make_objective(self, preferences: Preferences) -> Push:
-        return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)
+        if self.loss == "exponential":
+            return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)
+        return MarginPush(preferences, self.loss, float(self.p), self.push, self.bottom_weight)
+
+    def _offset(self, problem: Problem, scores: Floats) -> float:
+        if self.loss == "exponential":
+            return super()._offset(problem, scores)
+        assert problem.positive is not None
+        return error_cut(scores, problem.positive, problem.preferences.weight)
 
     def _make_gain(self, problem: Problem) -> Gain:
         return make_gain(self, problem, float(self.p))
@@ -287,6 +304,17 @@ class PNormPushRanker(BoostingRanker):
                 raise ValueError(
                     f"{setting} of PNormPushRanker needs solver={other!r}. Got "
                     f"solver={self.solver!r}."
+                )
+        needs_exponential = {
+            "p=inf": np.isinf(self.p),
+            "push='ir'": self.push == "ir",
+            "selection='optimal'": self.selection == "optimal",
+        }
+        for setting, is_set in needs_exponential.items():
+            if is_set and self.loss != "exponential":
+                raise ValueError(
+                    f"{setting} of PNormPushRanker needs loss='exponential'. Got "
+                    f"loss={self.loss!r}."
                 )
         if np.isinf(self.p) and self.push in ("both", "ir"):
             raise ValueError(
@@ -347,9 +375,7 @@ class PNormPushRanker(BoostingRanker):
             "_history_": history,
         }
         if problem.positive is not None:
-            scores = family.scores(minimum.x)
-            log_weight = problem.preferences.log_weight
-            fitted["offset_"] = balancing_offset(scores, problem.positive, log_weight)
+            fitted["offset_"] = self._offset(problem, family.scores(minimum.x))
         n_features = problem.data.X.shape[1]
         history.credit = minimum.credit + history.credit
         fitted.update(describe(rules, weights, history.credit[used], n_features))

@@ -44,8 +44,8 @@ class ScoredDescent:
         The comparable pairs.
     scores : ndarray of shape (n_rows,)
         Where to begin; not modified.
-    positive : ndarray of bool or None
-        Rows of the upper class, where an offset is wanted.
+    offset : callable or None
+        Maps scores to the offset between two classes, where one is wanted.
     """
 
     drifts = False
@@ -55,11 +55,11 @@ class ScoredDescent:
         objective: Push,
         preferences: Preferences,
         scores: Floats,
-        positive: Mask | None = None,
+        offset: Callable[[Floats], float] | None = None,
     ) -> None:
         self.objective = objective
         self.preferences = preferences
-        self.positive = positive
+        self._offset = offset
         self._pointer = np.array([0, preferences.n_rows])
         self.refresh(scores)
 
@@ -88,10 +88,9 @@ class ScoredDescent:
         return self.preferences.smallest_difference(self.scores, self.scores)
 
     def skew(self) -> float:
-        """Return the balancing offset of the scores."""
-        assert self.positive is not None
-        log_weight = self.preferences.log_weight
-        return balancing_offset(self.scores, self.positive, log_weight)
+        """Return the offset between the two classes."""
+        assert self._offset is not None
+        return self._offset(self.scores)
 
     def _update(self) -> None:
         self.value, masses = self.objective.value_and_masses(self.scores)

@@ -124,15 +124,15 @@ MarginLoss, default="logistic"
         """Return L and its gradient with respect to the scores.
 
         At a kink of the hinge loss the left derivative counts. A sum of exponential
-        losses above the largest float is inf, and so are its parts of the gradient.
+        losses above the largest float is inf, and so are parts of its gradient (pair by
+        pair, with ``method="dense"``, they may be NaN).
         """
         if self._factored is not None:
             return _unlogged(*self._factored.value_and_masses(scores))
         weight = self.preferences.weight
-        value, upper, lower = self.sums(scores, weight, weight)
-        upper -= lower
-        upper *= weight
-        return value, upper
+        with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
+            value, upper, lower = self.sums(scores, weight, weight)
+            return value, weight * (upper - lower)
 
     def sums(self, scores: Floats, above: Floats, below: Floats) -> PairSums:
         r"""Return the sums with separate weights for the two roles of a row.

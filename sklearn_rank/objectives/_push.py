@@ -11,6 +11,7 @@ a direction. ``PUSHES`` collects them by the name users pass as ``push``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -215,18 +216,20 @@ class SidePush:
         return scan(np.logaddexp, outer, -np.inf)
 
 
-class RowwiseLine:
+class RowwiseLine(ABC):
     """Line search through the rows, for objectives without a shortcut."""
 
+    @abstractmethod
     def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        raise NotImplementedError
+        """Return the objective and minus its gradient."""
 
     def value(self, scores: Floats) -> float:
         """Return the objective."""
         return self.value_and_masses(scores)[0]
 
-    def pair_shares(self, scores: Floats, h: Values) -> None:
-        """There is no closed-form step."""
+    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
+        """Return None: there is no closed-form step."""
+        return None
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return a -> derivative of the objective at scores + a h."""
@@ -304,7 +307,7 @@ class InformationRetrievalPush(RowwiseLine):
         return value, masses
 
 
-Push = SidePush | BothPush | InformationRetrievalPush
+Push = SidePush | RowwiseLine
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
     "top": lambda preferences, p, _: SidePush(preferences, p, "top"),

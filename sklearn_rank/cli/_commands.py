@@ -24,6 +24,7 @@ from sklearn_rank.cli._rankers import (
     baseline_pipeline,
     choose_rankers,
     fit_pipeline,
+    leave_out_slow,
     make_rankers,
     note_unknown_categories,
     parse_params,
@@ -65,6 +66,9 @@ def compare(options: argparse.Namespace) -> None:
     json_path = _optional_output(options.json, (".json",), options, options.data)
     plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, options.data)
     data = training_data(options, notes)
+    if options.rankers is None:
+        n_training = len(data.y) * (options.cv - 1) // options.cv
+        rankers = leave_out_slow(rankers, n_training, notes)
     candidates = [
         Candidate(name, ranker_pipeline(ranker, data.schema)) for name, ranker in rankers.items()
     ]
@@ -220,7 +224,7 @@ def _summarise(results: list[FoldResult]) -> Comparison:
 def _warnings_by_fold(results: list[FoldResult], n_folds: int) -> list[str]:
     counts = Counter((r.name, message) for r in results for message in r.warnings)
     return [
-        f"{name}, {count} of {n_folds} folds: {message}"
+        f"{name}, {count} of {n_folds} folds: {message.removeprefix(f'{name}: ')}"
         for (name, message), count in counts.items()
     ]
 
@@ -230,7 +234,7 @@ def _compare_footnote(options: argparse.Namespace, data: Dataset) -> str:
     target = " and on relevance > 0" if data.schema.relevance == "graded" else ""
     return (
         f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}). "
-        f"{_conventions(data)} {BASELINE.capitalize()}: on scaled columns"
+        f"{_conventions(data)} {BASELINE.capitalize()}: on filled and scaled columns"
         f"{target}{', without queries' if data.qid is not None else ''}."
     )
 

@@ -16,6 +16,7 @@ _DATA_HELP = (
     ".gz is fine. A LETOR file has the columns target, qid, f1, f2, ..."
 )
 _RANKERS = ", ".join(sklearn_rank.__all__)
+_KERNEL_SOLVER = "KernelPairwiseSGDRanker has solver=lbfgs here unless its steps are set"
 _TAKE_MANY = ("--drop", "--param", "--rankers")
 """Options that take every word after them."""
 
@@ -134,9 +135,10 @@ def _add_compare(commands: Any) -> _Parser:
         metavar="NAME",
         nargs="+",
         action="extend",
-        help=f"of {_RANKERS}; default: every one",
+        help=f"of {_RANKERS}; default: every one, but KernelPairwiseSGDRanker only up to 5000 "
+        "training rows",
     )
-    _add_param(parser, "parameters, such as p=8, of every ranker that has them")
+    _add_param(parser, f"parameters, such as p=8, of every ranker that has them; {_KERNEL_SOLVER}")
     add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")
     add("--n-jobs", metavar="N", type=_n_jobs, help="folds to fit at once; -1: all cores")
     add("--json", metavar="FILE", help="also write the figures of every fold (.json)")
@@ -161,7 +163,7 @@ def _add_train(commands: Any) -> _Parser:
         default="PNormPushRanker",
         help=f"one of {_RANKERS}; default: %(default)s",
     )
-    _add_param(parser, "parameters of the ranker, such as p=8")
+    _add_param(parser, f"parameters of the ranker, such as p=8; {_KERNEL_SOLVER}")
     add("-o", "--output", metavar="MODEL", required=True, help="model file (.skops)")
     _add_force(parser)
     return parser

@@ -23,6 +23,18 @@ from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, 
 
 BASELINE = "logistic regression"
 
+MAX_SQUARE_ROWS = 5000
+"""`compare` leaves out, unless asked, what takes the square of its training rows beyond these."""
+
+_SQUARE = frozenset({"KernelPairwiseSGDRanker"})
+"""Rankers whose time grows with the square of the rows."""
+
+_DEFAULTS: dict[str, dict[str, Any]] = {"KernelPairwiseSGDRanker": {"solver": "lbfgs"}}
+"""Where the command line differs from a class: its steps often end before they have converged."""
+
+_ONLY_WITH_STEPS = frozenset({"eta0", "theta", "batch_size", "average"})
+"""Parameters of the steps, which ask for the class's own solver."""
+
 
 def available_rankers() -> dict[str, Any]:
     """Return the estimators of `sklearn_rank` by name."""
@@ -80,9 +92,31 @@ def make_rankers(
     for name, ranker in rankers.items():
         # Some rankers have no use for a seed; all know the relevance.
         ranker.set_params(relevance=relevance)
-        given = {"random_state": seed, **params}
+        given = {"random_state": seed, **_defaults(name, params), **params}
         ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
     return rankers
+
+
+def _defaults(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the command line sets where the user does not."""
+    return {} if _ONLY_WITH_STEPS & set(params) else _DEFAULTS.get(name, {})
+
+
+def leave_out_slow(rankers: Mapping[str, Any], n_rows: int, notes: list[str]) -> dict[str, Any]:
+    """Return the rankers that are quick on so many training rows; a note names the others."""
+    slow = [name for name, ranker in rankers.items() if n_rows > _max_rows(name, ranker)]
+    notes += [
+        f"no {name}: its time grows with the square of the rows, and a fold trains on {n_rows}, "
+        f"more than {MAX_SQUARE_ROWS}; --rankers {name} runs it nevertheless, and with "
+        "--param kernel=linear its time grows with the rows only"
+        for name in slow
+    ]
+    return {name: ranker for name, ranker in rankers.items() if name not in slow}
+
+
+def _max_rows(name: str, ranker: Any) -> float:
+    is_square = name in _SQUARE and ranker.kernel != "linear"
+    return MAX_SQUARE_ROWS if is_square else np.inf
 
 
 def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:

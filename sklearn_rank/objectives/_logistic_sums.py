@@ -6,14 +6,15 @@ or a ramp, which sums of weights handle exactly over any distance, and a rest th
     sigmoid(z)      = [z > 0] + s(z)      |s(z)| <= exp(-|z|), odd
     log(1 + exp(z)) = max(z, 0) + l(z)     l(z)  <= exp(-|z|), even
 
-Two ways lead to the sums, and the cheaper one is taken:
+Two ways lead to the sums:
 
 - *grid*: the rows become weights on a uniform grid, by local polynomial interpolation,
   and the rest is a convolution. The cost is that of the rows and of the cells.
 - *panels*: where rows are so far apart that most cells would be empty, each row is
   compared with the rows of its own panel of the axis and of the two beside it.
 
-Before either, stretches without any row are shortened, exactly (`_shorten_gaps`).
+Before either, stretches without any row are shortened, exactly (`_shorten_gaps`). The
+cheaper way is taken; where crowds of rows and lonely rows mix, each for its own.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from scipy.signal import oaconvolve
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank.objectives._pair_sums import PairSums
 
 _REACH = 40.0
@@ -47,6 +48,12 @@ _BINS = 1 << 17
 
 _MOST_CELLS = 1 << 24
 """More than these would not fit into memory beside the rows."""
+
+_SPLIT_ROW = 60.0
+"""Rows are divided only where the best way without costs more than this for each."""
+
+_CROWDS = (0.3, 1.0, 3.0)
+"""Rows per unit of the axis from which on they may count as crowded."""
 
 _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""
@@ -77,32 +84,86 @@ _PER_ROW_IN_PANELS, _PER_PANEL, _PER_PAIR = 35.0, 30.0, 9.0
 
 def logistic_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    axis = _shorten_gaps(f, a, g, b)
-    extra = 0.0 if axis.ramp is None else float(b @ axis.ramp)
-    way = _cheapest(axis)
-    if isinstance(way, _Grid):
-        above, below = way.arrange(axis.f, a), way.arrange(axis.g, b)
-        upper, lower = way.spread(above), way.spread(below)
-        # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
-        pushed = way.interpolate(above, way.sigmoid_sums(lower[::-1])[::-1])
-        pulled = way.interpolate(below, way.sigmoid_sums(upper))
-        return PairSums(float(lower @ way.softplus_sums(upper)) + extra, -pushed, -pulled)
-    heights, pushed, pulled = _by_panels(axis, a, b, way)
-    return PairSums(float(b @ heights) + extra, -pushed, -pulled)
+    sums = _evaluate(f, a, g, b, with_heights=False)
+    return PairSums(sums.value, -sums.pushed, -sums.pulled)
 
 
 def logistic_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    b = np.ones(len(g))
+    return _evaluate(f, a, g, np.ones(len(g)), with_heights=True).heights
+
+
+class _Sums(NamedTuple):
+    """Sums over all pairs.
+
+    Attributes
+    ----------
+    value : float
+        Of a * b * log(1 + exp(z)).
+    heights : ndarray of shape (n_lower,)
+        Of a * log(1 + exp(z)); empty when not asked for.
+    pushed : ndarray of shape (n_upper,)
+        Of b * sigmoid(z); empty when only the heights are asked for, as is the next.
+    pulled : ndarray of shape (n_lower,)
+        Of a * sigmoid(z).
+    """
+
+    value: float
+    heights: Floats
+    pushed: Floats
+    pulled: Floats
+
+
+def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, with_heights: bool) -> _Sums:
     axis = _shorten_gaps(f, a, g, b)
     way = _cheapest(axis)
     if isinstance(way, _Grid):
-        upper = way.spread(way.arrange(axis.f, a))
-        heights = way.interpolate(way.arrange(axis.g, b), way.softplus_sums(upper))
-        np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
+        sums = _by_grid(axis, a, b, way, with_heights)
+    elif isinstance(way, _Split):
+        sums = _by_density(axis, a, b, way, with_heights)
     else:
-        heights = _by_panels(axis, a, b, way)[0]
-    return heights if axis.ramp is None else heights + axis.ramp
+        sums = _by_panels(axis.f, a, axis.g, b, way)
+    if axis.ramp is None:
+        return sums
+    heights = sums.heights + axis.ramp if with_heights else sums.heights
+    return sums._replace(value=sums.value + float(b @ axis.ramp), heights=heights)
+
+
+def _by_grid(axis: _Axis, a: Floats, b: Floats, grid: _Grid, with_heights: bool) -> _Sums:
+    above, below = grid.arrange(axis.f, a), grid.arrange(axis.g, b)
+    upper, none = grid.spread(above), np.empty(0)
+    if with_heights:
+        heights = grid.interpolate(below, grid.softplus_sums(upper))
+        np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
+        return _Sums(float(b @ heights), heights, none, none)
+    lower = grid.spread(below)
+    # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
+    pushed = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1])
+    pulled = grid.interpolate(below, grid.sigmoid_sums(upper))
+    return _Sums(float(lower @ grid.softplus_sums(upper)), none, pushed, pulled)
+
+
+def _by_density(axis: _Axis, a: Floats, b: Floats, split: _Split, with_heights: bool) -> _Sums:
+    """Take the crowded rows among themselves on their own, and the others by panels."""
+    few, many = (np.flatnonzero(split.upper == crowd) for crowd in (False, True))
+    sparse, dense = (np.flatnonzero(split.lower == crowd) for crowd in (False, True))
+    everything = np.arange(len(b))
+    value, heights, pulled = 0.0, np.zeros(len(b)), np.zeros(len(b))
+    pushed = np.zeros(len(a))
+    for i, k, is_crowded in ((few, everything, False), (many, sparse, False), (many, dense, True)):
+        if not (len(i) and len(k)):
+            continue
+        if is_crowded:
+            part = _evaluate(axis.f[i], a[i], axis.g[k], b[k], with_heights)
+        else:
+            part = _by_panels(axis.f[i], a[i], axis.g[k], b[k], split.width)
+        value += part.value
+        if with_heights:
+            heights[k] += part.heights
+        else:
+            pushed[i] += part.pushed
+            pulled[k] += part.pulled
+    return _Sums(value, heights, pushed, pulled)
 
 
 # The axis ------------------------------------------------------------------------------
@@ -124,6 +185,8 @@ class _Axis:
         Width of the bins of the last look at the axis; 0 without one.
     upper, lower : ndarray of shape (n_bins,) or None
         Shares of the weights in the bins.
+    upper_bin, lower_bin : ndarray of int or None
+        Bins of the rows.
     """
 
     f: Floats
@@ -134,6 +197,8 @@ class _Axis:
     bin_width: float = 0.0
     upper: Floats | None = None
     lower: Floats | None = None
+    upper_bin: Indices | None = None
+    lower_bin: Indices | None = None
 
     @property
     def density(self) -> float:
@@ -143,16 +208,14 @@ class _Axis:
         bins = 1 + int(np.ceil(1 / self.bin_width))
         return min(1.0, bins * float(max(self.upper.max(), self.lower.max())))
 
-    def near_share(self, length: float) -> float:
-        """Estimate the share of the pairs that lie in one stretch of `length`."""
-        if self.upper is None or self.lower is None:
-            return 1.0
+    def near(self, shares: Floats, length: float) -> Floats:
+        """Return, for each bin, the share that lies within a stretch of `length` around it."""
         size = length / self.bin_width
-        if size < 1:
-            return size * float(self.upper @ self.lower)
-        upto = np.cumsum(np.pad(self.lower, int(size)))
-        near = upto[2 * int(size) :] - upto[: len(self.lower)]
-        return min(1.0, float(self.upper @ near) / 2)
+        if size < 2:
+            return min(size, 1.0) * shares
+        half = int(size / 2)
+        upto = np.cumsum(np.pad(shares, (half + 1, half)))
+        return upto[2 * half + 1 :] - upto[: len(shares)]
 
 
 def _shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> _Axis:
@@ -169,11 +232,18 @@ def _shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> _Axis:
         upper, lower = ((np.floor(x / step) - first).astype(np.int32) for x in (axis.f, axis.g))
         n = int(np.floor(axis.high / step) - first) + 1
         mass, other = _Histogram(upper, n)(a), _Histogram(lower, n)(b)
-        taken = _removable(upper, lower, n)
-        taken = np.maximum(taken - np.ceil(_REACH / step), 0.0)
+        empty = _removable((mass > 0) | (other > 0))
+        taken = np.maximum(empty - np.ceil(_REACH / step), 0.0)
         if not taken.any():
             shares = (one / max(float(one.sum()), np.finfo(float).tiny) for one in (mass, other))
-            return _Axis(axis.f, axis.g, axis.low, axis.high, axis.ramp, step, *shares)
+            return replace(
+                axis,
+                bin_width=step,
+                upper=next(shares),
+                lower=next(shares),
+                upper_bin=upper,
+                lower_bin=lower,
+            )
         removed = np.cumsum(taken)
         ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
         # Towards zero, where floats are dense: the other way digits would be lost.
@@ -205,35 +275,84 @@ def _recentred(axis: _Axis) -> _Axis:
     )
 
 
-def _removable(upper: Indices, lower: Indices, n: int) -> Floats:
+def _removable(is_occupied: Mask) -> Floats:
     """Return, for each bin, the number of empty bins just before it."""
-    is_occupied = np.zeros(n, dtype=bool)
-    is_occupied[upper] = True
-    is_occupied[lower] = True
     occupied = np.flatnonzero(is_occupied)
-    empty = np.zeros(n)
+    empty = np.zeros(len(is_occupied))
     empty[occupied[1:]] = np.diff(occupied) - 1
     return empty
 
 
-def _cheapest(axis: _Axis) -> _Grid | float:
-    """Return the cheapest grid or, where panels cost less, their width."""
+class _Split(NamedTuple):
+    """Which rows have many neighbours, and the width of the panels for the others."""
+
+    upper: Mask
+    lower: Mask
+    width: float
+
+
+def _cheapest(axis: _Axis) -> _Grid | _Split | float:
+    """Return the cheapest way: a grid, panels of some width, or both."""
     length, n_rows = axis.high - axis.low, len(axis.f) + len(axis.g)
-    costs: dict[float, _Grid | float] = {}
+    cost, grid = _cheapest_grid(axis, length, n_rows)
+    if axis.upper is None or axis.lower is None:
+        assert grid is not None
+        return grid
+    # The tails of exp(-|z|) beyond the panels, both sides: 2 / (1 - 1/e) times a unit.
+    width = float(np.clip(np.log(3.2 * axis.density / _ERROR), 4.0, _REACH))
+    width = max(width, length / n_rows)
+    near = axis.near(axis.lower, 3 * width)
+    by_panels = _panel_cost(axis, n_rows, float(axis.upper @ near), length / width)
+    if min(cost, by_panels) > _SPLIT_ROW * n_rows:
+        split_cost, split = _cheapest_split(axis, n_rows, width, near)
+        if split is not None and split_cost < min(cost, by_panels):
+            return split
+    return width if by_panels < cost or grid is None else grid
+
+
+def _panel_cost(axis: _Axis, n_rows: float, share: float, n_panels: float) -> float:
+    """Return the cost of panels with a share of the pairs near."""
+    pairs = len(axis.f) * len(axis.g) * share
+    return _PER_ROW_IN_PANELS * n_rows + _PER_PAIR * pairs + _PER_PANEL * n_panels
+
+
+def _cheapest_grid(axis: _Axis, length: float, n_rows: float) -> tuple[float, _Grid | None]:
+    """Return the cheapest grid over a part of the axis and its cost."""
+    best: tuple[float, _Grid | None] = (np.inf, None)
     for step, degree, error in _FINENESSES:
         n_cells = length / step + 1
         # An error fades with the distance of a pair as the kernel does.
         if n_cells < _MOST_CELLS and error * 4 * axis.density <= _ERROR:
             cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_CELL_AND_DEGREE * n_cells)
             cost += _PER_SORTED_ROW * n_rows if n_cells > _TILE else 0.0
-            origin = float(np.floor(axis.low / step) * step)
-            costs[cost] = _Grid(origin, step, int((axis.high - origin) / step) + 1, degree)
-    # The tails of exp(-|z|) beyond the panels, both sides: 2 / (1 - 1/e) times a unit.
-    width = float(np.clip(np.log(3.2 * axis.density / _ERROR), 4.0, _REACH))
-    width = max(width, length / n_rows)
-    pairs = len(axis.f) * len(axis.g) * axis.near_share(3 * width)
-    cost = _PER_ROW_IN_PANELS * n_rows + _PER_PAIR * pairs + _PER_PANEL * length / width
-    return width if cost < min(costs, default=np.inf) else costs[min(costs)]
+            if cost < best[0]:
+                origin = float(np.floor(axis.low / step) * step)
+                size = int((axis.high - origin) / step) + 1
+                best = cost, _Grid(origin, step, size, degree)
+    return best
+
+
+def _cheapest_split(
+    axis: _Axis, n_rows: int, width: float, near: Floats
+) -> tuple[float, _Split | None]:
+    """Return the best division of the rows by how many neighbours they have."""
+    assert axis.upper is not None and axis.lower is not None
+    assert axis.upper_bin is not None and axis.lower_bin is not None
+    rows = axis.upper * len(axis.f) + axis.lower * len(axis.g)
+    best, is_crowded = np.inf, rows < 0
+    for crowd in _CROWDS:
+        is_dense = rows > crowd * axis.bin_width
+        n_runs = np.count_nonzero(np.diff(is_dense)) / 2 + 1
+        length = np.count_nonzero(is_dense) * axis.bin_width + n_runs * _REACH
+        cost = _cheapest_grid(axis, length, float(rows[is_dense].sum()))[0]
+        few = axis.near(np.where(is_dense, 0.0, axis.lower), 3 * width)
+        share = float(axis.upper @ np.where(is_dense, few, near))
+        cost += _panel_cost(axis, 2 * n_rows, share, 2 * (axis.high - axis.low) / width)
+        if cost < best and not is_dense.all():
+            best, is_crowded = cost, is_dense
+    if not is_crowded.any():
+        return np.inf, None
+    return best, _Split(is_crowded[axis.upper_bin], is_crowded[axis.lower_bin], width)
 
 
 # The grid ------------------------------------------------------------------------------
@@ -416,16 +535,13 @@ class _Histogram:
 # Panels --------------------------------------------------------------------------------
 
 
-def _by_panels(axis: _Axis, a: Floats, b: Floats, width: float) -> tuple[Floats, Floats, Floats]:
-    """Return the heights of the lower rows, and the sigmoid sums of both sides.
-
-    Pairs of one panel or of two neighbours are visited; further apart they count fully
-    or not at all.
-    """
+def _by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float) -> _Sums:
+    """Visit the pairs of one panel or of two neighbours; others count fully or not at all."""
+    low, high = min(f.min(), g.min()), max(f.max(), g.max())
     width = float(np.ceil(16 * width) / 16)  # so that multiples are not rounded
-    origin = float(np.floor(16 * axis.low) / 16)
-    n = int((axis.high - origin) / width) + 1
-    upper, lower = (_Rows(x, w, origin, width, n) for x, w in ((axis.f, a), (axis.g, b)))
+    origin = float(np.floor(16 * low) / 16)
+    n = int((high - origin) / width) + 1
+    upper, lower = _Rows(f, a, origin, width, n), _Rows(g, b, origin, width, n)
     edge = width * np.arange(n)
     heights, pushed, pulled = _near_pairs(upper, lower)
     mass, far = upper.sums(upper.weight), np.zeros(n)
@@ -441,7 +557,8 @@ def _by_panels(axis: _Axis, a: Floats, b: Floats, width: float) -> tuple[Floats,
     ahead = np.zeros(n)
     ahead[:-2] = np.cumsum(lower.sums(lower.weight)[:1:-1])[::-1]
     pushed += upper.spread(ahead)
-    return lower.restored(heights), upper.restored(pushed), lower.restored(pulled)
+    heights = lower.restored(heights)
+    return _Sums(float(b @ heights), heights, upper.restored(pushed), lower.restored(pulled))
 
 
 def _near_pairs(upper: _Rows, lower: _Rows) -> tuple[Floats, Floats, Floats]:

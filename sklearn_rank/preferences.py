@@ -43,6 +43,10 @@ class Preferences:
     @classmethod
     def from_labels(cls, y: Values, qid: Indices | None, weight: Floats) -> Preferences:
         """Sort rows with relevance `y`, query codes `qid` and positive weights."""
+        if qid is None and y.dtype != np.bool_:
+            low, high = y.min(), y.max()
+            if ((y == low) | (y == high)).all():
+                y = y == high
         if qid is None and y.dtype == np.bool_:
             # Two stable selections: ten times cheaper than a sort.
             order = np.concatenate([np.flatnonzero(y), np.flatnonzero(~y)])

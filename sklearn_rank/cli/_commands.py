@@ -69,20 +69,20 @@ def compare(options: argparse.Namespace) -> None:
     if options.rankers is None:
         n_training = len(data.y) * (options.cv - 1) // options.cv
         rankers = leave_out_slow(rankers, n_training, notes)
-    candidates = [
-        Candidate(name, ranker_pipeline(ranker, data.schema)) for name, ranker in rankers.items()
-    ]
-    if np.unique(data.y > 0).size == 2:
-        candidates.append(Candidate(BASELINE, baseline_pipeline(data.schema), is_baseline=True))
-    else:
-        notes.append(f"no {BASELINE}: it needs rows with a relevance above 0, and others")
+    candidates = _candidates(rankers, data, notes)
     folds = make_folds(data, options.cv, options.seed)
-    results = cross_validate(candidates, data, folds, options.n_jobs)
+    try:
+        results = cross_validate(candidates, data, folds, options.n_jobs)
+    except InputError as error:
+        if not params or len(rankers) == 1:
+            raise
+        hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
+        raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     notes += _warnings_by_fold(results, options.cv)
     _show_notes(notes)
     comparison = _summarise(results)
     title = data.describe()
-    print_comparison(comparison, title, _compare_footnote(options, data))
+    print_comparison(comparison, title, _compare_footnote(options, data, candidates))
     if json_path is not None:
         content = {**_describe(data), "cv": options.cv, "seed": options.seed, "params": params}
         content["results"] = as_json(comparison)
@@ -210,6 +210,17 @@ def _write_table(frame: Any, path: Path) -> None:
         frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
 
 
+def _candidates(rankers: dict[str, Any], data: Dataset, notes: list[str]) -> list[Candidate]:
+    candidates = [
+        Candidate(name, ranker_pipeline(ranker, data.schema)) for name, ranker in rankers.items()
+    ]
+    if np.unique(data.y > 0).size == 2:
+        candidates.append(Candidate(BASELINE, baseline_pipeline(data.schema), is_baseline=True))
+    else:
+        notes.append(f"no {BASELINE}: it needs rows with a relevance above 0, and others")
+    return candidates
+
+
 def _summarise(results: list[FoldResult]) -> Comparison:
     names = dict.fromkeys(result.name for result in results)
     return {
@@ -229,14 +240,22 @@ def _warnings_by_fold(results: list[FoldResult], n_folds: int) -> list[str]:
     ]
 
 
-def _compare_footnote(options: argparse.Namespace, data: Dataset) -> str:
+def _compare_footnote(
+    options: argparse.Namespace, data: Dataset, candidates: list[Candidate]
+) -> str:
     folds = "folds of whole queries" if data.qid is not None else "folds"
-    target = " and on relevance > 0" if data.schema.relevance == "graded" else ""
-    return (
-        f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}). "
-        f"{_conventions(data)} {BASELINE.capitalize()}: on filled and scaled columns"
-        f"{target}{', without queries' if data.qid is not None else ''}."
-    )
+    sentences = [
+        f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}).",
+        _conventions(data),
+    ]
+    scaled = [one.name for one in candidates if "scale" in one.pipeline.named_steps]
+    if scaled:
+        sentences.append(f"On filled and scaled columns: {', '.join(scaled)}.")
+    if any(one.is_baseline for one in candidates):
+        limits = ["on relevance > 0"] if data.schema.relevance == "graded" else []
+        limits += ["without queries"] if data.qid is not None else []
+        sentences += [f"{BASELINE.capitalize()}: {', '.join(limits)}."] if limits else []
+    return " ".join(sentences)
 
 
 def _conventions(data: Dataset) -> str:

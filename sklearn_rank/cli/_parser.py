@@ -16,7 +16,10 @@ _DATA_HELP = (
     ".gz is fine. A LETOR file has the columns target, qid, f1, f2, ..."
 )
 _RANKERS = ", ".join(sklearn_rank.__all__)
-_KERNEL_SOLVER = "KernelPairwiseSGDRanker has solver=lbfgs here unless its steps are set"
+_KERNEL_SOLVER = (
+    "KernelPairwiseSGDRanker has solver=lbfgs here unless solver, or a parameter of its gd steps, "
+    "is given"
+)
 _TAKE_MANY = ("--drop", "--param", "--rankers")
 """Options that take every word after them."""
 

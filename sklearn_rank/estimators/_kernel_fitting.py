@@ -158,8 +158,8 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
     def objective(f: Floats) -> float:
         return loss(space.scores(f))[0] + options.alpha / 2 * float(f[0] @ f[1])
 
-    def note(f: Floats) -> None:
-        progress.values.append(objective(f))
+    def note(f: Floats, value: float) -> None:
+        progress.values.append(value if problem.loss.is_smooth else objective(f))
         problem.report(progress.values)
 
     def solve(rounded: Callable[[Floats], tuple[float, Floats]], threshold: float) -> bool:

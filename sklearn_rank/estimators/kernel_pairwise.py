@@ -63,10 +63,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}, \
-default="logistic"
-        Loss of a margin m: :math:`e^{-m}`, :math:`(1-m)^2`, :math:`(1-m)_+` (RankSVM),
-        :math:`(1-m)_+^2`, :math:`\ln(1 + e^{-m})`.
+    loss : str, default="logistic"
+        Loss of a margin m: "exponential", :math:`e^{-m}`; "least_squares",
+        :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, that of RankSVM; "squared_hinge",
+        :math:`(1-m)_+^2`; or "logistic", :math:`\ln(1 + e^{-m})`.
     kernel : str or callable, default="rbf"
         Any name that `sklearn.metrics.pairwise.pairwise_kernels` knows; "precomputed":
         X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function

@@ -64,9 +64,9 @@ class PNormPushRanker(BoostingRanker):
         does not depend on p.
     bottom_weight : float in [0, inf), default=1.0
         Weight of the bottom risk with ``push="both"``.
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}, \
-default="exponential"
-        Loss of a margin. The exponential loss has steps in closed form and is by far the
+    loss : str, default="exponential"
+        Loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
+        "logistic". The exponential loss has steps in closed form and is by far the
         fastest. "logistic" and "hinge" grow only linearly where a pair is out of order, so
         that single wrong labels move the model less. With a loss other than the exponential
         the objective is the p-norm itself, divided by what it is when every pair has the

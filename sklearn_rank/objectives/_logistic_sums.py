@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -376,16 +377,6 @@ class _Grid:
         """Number of nodes."""
         return self.n_cells + self.degree - 1
 
-    @property
-    def basis(self) -> Floats:
-        """Return the Lagrange basis: column s holds the coefficients of node s by power."""
-        nodes = np.arange(self.degree) - (self.degree - 1) / 2
-        columns = []
-        for s, node in enumerate(nodes):
-            others = np.delete(nodes, s)
-            columns.append(np.poly(others)[::-1] / np.prod(node - others))
-        return np.stack(columns, axis=1)
-
     def tiles(self) -> Iterator[slice]:
         """Yield stretches of cells whose tables fit into the cache."""
         for start in range(0, self.n_cells, _TILE):
@@ -397,7 +388,7 @@ class _Grid:
 
     def spread(self, rows: _Rows) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
-        basis, nodal = self.basis, np.zeros(self.n_nodes)
+        basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
         for number, tile in enumerate(self.tiles()):
             moments = np.zeros((self.degree, tile.stop - tile.start))
             for block in rows.blocks(number):
@@ -414,7 +405,7 @@ class _Grid:
 
     def interpolate(self, rows: _Rows, nodal: Floats) -> Floats:
         """Return values at the rows, in the caller's order, from values at the nodes."""
-        basis, out = self.basis, np.empty_like(rows.x)
+        basis, out = _lagrange_basis(self.degree), np.empty_like(rows.x)
         for number, tile in enumerate(self.tiles()):
             part = nodal[tile.start : tile.stop + self.degree - 1]
             windows = np.lib.stride_tricks.sliding_window_view(part, tile.stop - tile.start)
@@ -450,6 +441,18 @@ class _Grid:
         place -= 0.5
         cell -= first
         return cell, place
+
+
+@cache
+def _lagrange_basis(degree: int) -> Floats:
+    """Return the Lagrange basis: column s holds the coefficients of node s by power."""
+    nodes = np.arange(degree) - (degree - 1) / 2
+    basis = np.empty((degree, degree))
+    for s, node in enumerate(nodes):
+        others = np.delete(nodes, s)
+        basis[:, s] = np.poly(others)[::-1] / np.prod(node - others)
+    basis.setflags(write=False)
+    return basis
 
 
 def _odd_rest(z: Floats) -> Floats:

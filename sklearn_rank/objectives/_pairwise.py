@@ -67,9 +67,9 @@ class PairLoss:
     ----------
     preferences : Preferences
         The comparable pairs.
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or \
-MarginLoss, default="logistic"
-        The loss of a margin. One of your own is summed pair by pair.
+    loss : str or MarginLoss, default="logistic"
+        The loss of a margin: a name in ``MARGIN_LOSSES``, or one of your own, which is
+        summed pair by pair.
     method : {"auto", "dense", "fast"}, default="auto"
         "dense" visits every pair and "fast" none, where the loss allows it; "auto" takes
         what costs less for each block.
@@ -235,9 +235,9 @@ def pair_loss_and_gradient(
         Relevance: numbers or booleans, greater is better. Two values or many.
     y_score : array-like of shape (n_samples,)
         Scores, finite.
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or \
-MarginLoss, default="logistic"
-        The loss of a margin; see ``MARGIN_LOSSES``.
+    loss : str or MarginLoss, default="logistic"
+        The loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
+        "logistic"; or one of your own, which is summed pair by pair.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None

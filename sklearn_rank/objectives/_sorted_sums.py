@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.objectives._pair_sums import PairSums
 
 
@@ -28,14 +28,17 @@ class _Line:
     ----------
     order : ndarray of shape (n_rows,)
         Rows, the upper ones first, by rising place.
-    place : ndarray of shape (n_rows,)
-        Sorted keys and scores.
+    is_upper : ndarray of shape (n_rows,)
+        Which of them are upper rows.
+    gap : ndarray of shape (n_rows - 1,)
+        Distance from each place to the next.
     n_upper : int
         Number of upper rows.
     """
 
     order: Indices
-    place: Floats
+    is_upper: Mask
+    gap: Floats
     n_upper: int
 
     @classmethod
@@ -43,89 +46,74 @@ class _Line:
         """Sort."""
         place = np.concatenate([f - 1.0, g])
         order = np.argsort(place)
-        return cls(order, place[order], len(f))
+        return cls(order, order < len(f), np.diff(place[order]), len(f))
 
-    @property
-    def gap(self) -> Floats:
-        """Distance to the next place, of all but the last."""
-        return np.diff(self.place)
+    def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        """Return A up to each place and B from each place on."""
+        weight = np.concatenate([a, b])[self.order]
+        above, below = np.where(self.is_upper, weight, 0.0), np.where(self.is_upper, 0.0, weight)
+        return np.cumsum(above), np.cumsum(below[::-1])[::-1]
 
-    def laid_out(self, upper: Floats | None, lower: Floats | None) -> Floats:
-        """Return values of one side at their places, zero at those of the other."""
-        values = np.zeros(len(self.order))
-        if upper is not None:
-            values[: self.n_upper] = upper
-        if lower is not None:
-            values[self.n_upper :] = lower
-        return values[self.order]
-
-    def split(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return values at places to the rows of the two sides."""
-        rows = np.empty_like(values)
-        rows[self.order] = values
+    def split(self, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
+        """Return values at places, separate ones for the two sides, to their rows."""
+        rows = np.empty(len(self.order))
+        rows[self.order] = np.where(self.is_upper, upper, lower)
         return rows[: self.n_upper], rows[self.n_upper :]
 
-    def at_ties(self, upto: Floats, onwards: Floats) -> tuple[Floats, Floats]:
-        """Let rows of one place share what the last, or first, of them has."""
-        is_new = np.diff(self.place) != 0
+    def at_ties(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+        """Let all rows of one place have its last A, and its first B."""
+        is_new = self.gap != 0
         if is_new.all():
-            return upto, onwards
+            return above, below
         first = np.flatnonzero(np.concatenate([[True], is_new]))
-        length = np.diff(first, append=len(self.place))
-        last = first + length - 1
-        return np.repeat(upto[last], length), np.repeat(onwards[first], length)
-
-
-def _upto(values: Floats) -> Floats:
-    return np.cumsum(values)
-
-
-def _onwards(values: Floats) -> Floats:
-    return np.cumsum(values[::-1])[::-1]
+        length = np.diff(first, append=len(self.order))
+        return np.repeat(above[first + length - 1], length), np.repeat(below[first], length)
 
 
 def hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _Line.of(f, g)
-    above, below = _upto(line.laid_out(a, None)), _onwards(line.laid_out(None, b))
+    above, below = line.masses(a, b)
     value = float(line.gap @ (above[:-1] * below[1:]))
     above, below = line.at_ties(above, below)
-    return PairSums(value, -line.split(below)[0], -line.split(above)[1])
+    upper, lower = line.split(below, above)
+    return PairSums(value, -upper, -lower)
 
 
 def hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
     line = _Line.of(f, g)
-    return line.split(_first_integral(line, a))[1]
+    height = _integral(line.gap, line.masses(a, np.zeros(len(g)))[0])
+    return line.split(height, height)[1]
 
 
 def squared_hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _Line.of(f, g)
-    below = _onwards(line.laid_out(None, b))
-    ahead = np.zeros(len(below))
-    ahead[:-1] = _onwards(line.gap * below[1:])
-    behind = _first_integral(line, a)
-    value = float(_second_steps(line, a, behind) @ below[1:])
-    return PairSums(value, -2.0 * line.split(ahead)[0], -2.0 * line.split(behind)[1])
+    above, below = line.masses(a, b)
+    behind = _integral(line.gap, above)
+    ahead = _integral(line.gap[::-1], below[::-1])[::-1]
+    value = float(_growth(line.gap, above, behind) @ below[1:])
+    upper, lower = line.split(ahead, behind)
+    return PairSums(value, -2.0 * upper, -2.0 * lower)
 
 
 def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
     line = _Line.of(f, g)
-    heights = np.zeros(len(line.place))
-    heights[1:] = _upto(_second_steps(line, a, _first_integral(line, a)))
-    return line.split(heights)[1]
+    above = line.masses(a, np.zeros(len(g)))[0]
+    height = np.zeros(len(above))
+    height[1:] = np.cumsum(_growth(line.gap, above, _integral(line.gap, above)))
+    return line.split(height, height)[1]
 
 
-def _first_integral(line: _Line, a: Floats) -> Floats:
-    """Return the integral of A up to each place."""
-    out = np.zeros(len(line.place))
-    out[1:] = _upto(line.gap * _upto(line.laid_out(a, None))[:-1])
+def _integral(gap: Floats, mass: Floats) -> Floats:
+    """Return the integral, up to each place, of a mass constant from place to place."""
+    out = np.zeros(len(mass))
+    np.cumsum(gap * mass[:-1], out=out[1:])
     return out
 
 
-def _second_steps(line: _Line, a: Floats, first: Floats) -> Floats:
-    """Return twice the integral of that integral, from each place to the next."""
-    gap = line.gap
-    return gap * (2.0 * first[:-1] + gap * _upto(line.laid_out(a, None))[:-1])
+def _growth(gap: Floats, mass: Floats, integral: Floats) -> Floats:
+    """Return twice the integral of the integral, from each place to the next."""
+    return gap * (2.0 * integral[:-1] + gap * mass[:-1])

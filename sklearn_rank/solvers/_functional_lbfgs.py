@@ -43,7 +43,7 @@ def functional_lbfgs(
     alpha: float,
     max_iter: int,
     threshold: float,
-    on_iterate: Callable[[Floats], None],
+    on_iterate: Callable[[Floats, float], None],
 ) -> Found:
     """Minimise ``loss(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
 
@@ -51,11 +51,13 @@ def functional_lbfgs(
     the kernel matrix; in the inner product of the function space it is not. An
     iteration costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none. Ends when the norm of the gradient is at most
-    `threshold`, or after `max_iter` iterations.
+    `threshold`, or after `max_iter` iterations. `on_iterate` sees the function and the
+    objective after each.
     """
     f = start.copy()
     scores = space.scores(f)
-    gradient = space.representer(loss(scores)[1])
+    value, slopes = loss(scores)
+    gradient = space.representer(slopes)
     gradient += alpha * f
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for number in range(max_iter):
@@ -63,7 +65,7 @@ def functional_lbfgs(
             return Found(f, True, number)
         direction = -_preconditioned(gradient, memory)
         direction_scores = space.scores(direction)
-        line = _Line(loss, alpha, f, direction, scores, direction_scores)
+        line = _Line(loss, alpha, (f, direction), (scores, direction_scores), (value, slopes))
         step = line.search(
             1.0 if memory else min(1.0, 1.0 / float(gradient[0] @ gradient[1]) ** 0.5)
         )
@@ -75,13 +77,14 @@ def functional_lbfgs(
         move = step * direction
         f = f + move
         scores = scores + step * direction_scores
-        previous, gradient = gradient, space.representer(loss(scores)[1])
+        value, slopes = line.loss_at(step)
+        previous, gradient = gradient, space.representer(slopes)
         gradient += alpha * f
         change = gradient - previous
         curvature = float(move[0] @ change[1])
         if curvature > 0:
             memory.append((move, change, curvature))
-        on_iterate(f)
+        on_iterate(f, value + alpha / 2 * float(f[0] @ f[1]))
     return Found(f, bool(gradient[0] @ gradient[1] <= threshold**2), max_iter)
 
 
@@ -102,44 +105,59 @@ def _preconditioned(gradient: Floats, memory: deque[tuple[Floats, Floats, float]
 
 
 class _Line:
-    """The objective along a direction, from scores alone."""
+    """The objective along a direction, from scores alone.
+
+    Parameters
+    ----------
+    loss : callable
+        Maps scores to a value and its gradient.
+    alpha : float
+        The ridge.
+    elements, scores : pair
+        Where the line begins and its direction: elements of the space, and their scores.
+    start : tuple
+        The loss, and its gradient, where the line begins.
+    """
 
     def __init__(
         self,
         loss: Loss,
         alpha: float,
-        f: Floats,
-        direction: Floats,
-        scores: Floats,
-        direction_scores: Floats,
+        elements: tuple[Floats, Floats],
+        scores: tuple[Floats, Floats],
+        start: tuple[float, Floats],
     ) -> None:
         self._loss = loss
-        self._scores, self._along = scores, direction_scores
+        self._scores, self._along = scores
+        f, direction = elements
         # alpha / 2 * ||f + a d||^2 is a parabola in a.
-        self._ridge = (
-            alpha
-            / 2
-            * np.array([direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]])
+        self._ridge = (alpha / 2) * np.array(
+            [direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]]
         )
-        self._known: dict[float, tuple[float, float]] = {}
+        self._known = {0.0: start}
 
     def search(self, first: float) -> float | None:
         """Return a step that satisfies the strong Wolfe conditions, None without one."""
-        along = np.array([first])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SciPy's word for None
-            share = line_search(self._value, self._slope, np.zeros(1), along, maxiter=30)[0]
-        return None if share is None else float(share * first)
+            share = line_search(
+                lambda a: self._value(first * float(a[0])),
+                lambda a: np.array([first * self._slope(first * float(a[0]))]),
+                np.zeros(1),
+                np.ones(1),
+                maxiter=30,
+            )[0]
+        return None if share is None else first * float(share)
 
-    def _value(self, a: Floats) -> float:
-        return self._at(float(a[0]))[0]
-
-    def _slope(self, a: Floats) -> Floats:
-        return np.array([self._at(float(a[0]))[1]])
-
-    def _at(self, a: float) -> tuple[float, float]:
+    def loss_at(self, a: float) -> tuple[float, Floats]:
+        """Return the loss, and its gradient by the scores, at a step."""
         if a not in self._known:
-            value, gradient = self._loss(self._scores + a * self._along)
-            slope = float(gradient @ self._along) + float(np.polyval(np.polyder(self._ridge), a))
-            self._known[a] = value + float(np.polyval(self._ridge, a)), slope
+            self._known[a] = self._loss(self._scores + a * self._along)
         return self._known[a]
+
+    def _value(self, a: float) -> float:
+        return self.loss_at(a)[0] + float(np.polyval(self._ridge, a))
+
+    def _slope(self, a: float) -> float:
+        ridge = float(np.polyval(np.polyder(self._ridge), a))
+        return float(self.loss_at(a)[1] @ self._along) + ridge

@@ -233,6 +233,9 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
     def _check_combination(self) -> None:
         """Raise ValueError for parameters that don't go together."""
 
+    def _check_features(self, X: Any) -> None:
+        """Raise ValueError for features, rows of weight zero included, that can't be used."""
+
     def _check_training(self, data: TrainingData) -> None:
         """Raise ValueError for data that nothing can be learned from."""
         if not data.preferences.is_paired.any():
@@ -272,6 +275,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
         else:
             classes = self._find_classes(y[keep] if not keep.all() else y)
             y = y == classes[1]
+        self._check_features(X)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
         return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
 

@@ -1,4 +1,4 @@
-"""Every ranker of the package, those that boost, and parameters under which each is soon done."""
+"""Every ranker of the package, those that boost, and settings under which each is soon done."""
 
 import sklearn_rank
 from sklearn_rank import KernelPairwiseSGDRanker
@@ -6,6 +6,9 @@ from sklearn_rank.estimators._boosting import BoostingRanker
 
 RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 BOOSTERS = [ranker for ranker in RANKERS if issubclass(ranker, BoostingRanker)]
+OTHERS = [ranker for ranker in RANKERS if ranker not in BOOSTERS]
+PAIRWISE = [*BOOSTERS, KernelPairwiseSGDRanker]
+"""Those that see of the relevance only which row belongs above which."""
 
 CHEAP = {KernelPairwiseSGDRanker: {"solver": "lbfgs"}}
 
@@ -13,3 +16,9 @@ CHEAP = {KernelPairwiseSGDRanker: {"solver": "lbfgs"}}
 def cheap(ranker, rounds):
     """Return few rounds for a booster, and what is quick for any other ranker."""
     return {"n_estimators": rounds} if ranker in BOOSTERS else CHEAP.get(ranker, {})
+
+
+def forms(weak_rankers):
+    """Return (ranker, parameters): boosters with each weak ranker, the others as they come."""
+    boosted = [(ranker, {"weak_ranker": one}) for ranker in BOOSTERS for one in weak_rankers]
+    return [*boosted, *((r, {}) for r in OTHERS), (KernelPairwiseSGDRanker, {"kernel": "linear"})]

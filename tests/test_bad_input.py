@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from rankers import BOOSTERS, OTHERS, RANKERS, cheap, forms
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,13 +16,15 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn_rank
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 RELEVANCES = ["binary", "graded"]
 
+WEAK_RANKERS = ["stump", "feature", DecisionTreeRegressor(max_depth=1)]
+
 every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
+every_form = pytest.mark.parametrize(("ranker", "parameters"), forms(WEAK_RANKERS), ids=str)
 every_relevance = pytest.mark.parametrize("relevance", RELEVANCES)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -32,7 +35,7 @@ QID = np.array([1, 1, 1, 2, 2, 2])
 
 
 def make(ranker, relevance="binary", **parameters):
-    return ranker(relevance=relevance, **{"n_estimators": 3, **parameters})
+    return ranker(relevance=relevance, **{**cheap(ranker, 3), **parameters})
 
 
 def refuses(model, *words, X=X, y=Y, error=ValueError, **options):
@@ -46,7 +49,8 @@ def refuses(model, *words, X=X, y=Y, error=ValueError, **options):
 
 def assert_unfitted(model):
     assert set(vars(model)) == set(model.get_params(deep=False))
-    model = copy(model).set_params(weak_ranker="stump")  # whose tags can be asked for
+    if "weak_ranker" in model.get_params(deep=False):
+        model = copy(model).set_params(weak_ranker="stump")  # whose tags can be asked for
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
     with pytest.raises(NotFittedError):
@@ -235,7 +239,7 @@ def with_value(value):
     return out
 
 
-@every_ranker
+@every_booster
 @every_relevance
 @pytest.mark.parametrize(
     ("weak_ranker", "value", "word"),
@@ -255,9 +259,26 @@ def test_features_that_the_weak_ranker_cannot_take(ranker, relevance, weak_ranke
         model.predict(with_value(value))
 
 
-@every_ranker
+@pytest.mark.parametrize("ranker", OTHERS)
+@every_relevance
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
+def test_features_that_are_not_finite(ranker, relevance, value, word):
+    model = make(ranker, relevance)
+    refuses(model, "X contains", word, X=with_value(value))
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match=f"X contains .*{word}"):
+        model.predict(with_value(value))
+
+
+@every_booster
 def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
     refuses(make(ranker), "dense data is required", X=sparse.csr_array(X), error=TypeError)
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "chi2", np.dot], ids=str)
+def test_sparse_features_need_a_kernel_that_takes_them(kernel):
+    model = make(KernelPairwiseSGDRanker, kernel=kernel)
+    refuses(model, "dense data is required", X=sparse.csr_array(X), error=TypeError)
 
 
 @every_ranker
@@ -268,14 +289,19 @@ def test_another_number_of_features(ranker, relevance):
         model.predict(X[:, :1])
 
 
-@every_ranker
+SIZES = [
+    *((ranker, scale) for ranker in BOOSTERS for scale in (1e-308, 1e20, 1e200, 5.9e307)),
+    # The variance of the features, which sets the width of the kernel, has to be a number.
+    *((KernelPairwiseSGDRanker, scale) for scale in (1e-150, 1e20, 1e150)),
+]
+
+
+@pytest.mark.parametrize(("ranker", "scale"), SIZES)
 @every_relevance
-@pytest.mark.parametrize("scale", [1e-308, 1e20, 1e200, 5.9e307])
 def test_features_of_any_size(ranker, relevance, scale):
     expected = make(ranker, relevance).fit(X, Y).predict(X)
-    np.testing.assert_allclose(
-        make(ranker, relevance).fit(scale * X, Y).predict(scale * X), expected
-    )
+    found = make(ranker, relevance).fit(scale * X, Y).predict(scale * X)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # --------------------------------------------------------------------------------------
@@ -283,6 +309,11 @@ def test_features_of_any_size(ranker, relevance, scale):
 # --------------------------------------------------------------------------------------
 
 OUT_OF_RANGE = {
+    "random_state": [-1, 1.5, "seed", 2**32],
+    "n_jobs": [1.5, "all"],
+    "verbose": [-1, 0.5, None],
+}
+BOOSTING_OUT_OF_RANGE = {
     "n_estimators": [0, -1, 1.5, "10", None, True],
     "learning_rate": [0, -0.1, 1.01, np.nan, "1"],
     "max_bins": [1, 2.5, 65_536, None],
@@ -290,9 +321,6 @@ OUT_OF_RANGE = {
     "warm_start": [1, "yes", None],
     "validation_fraction": [0, 1, 1.5, -0.1, np.nan],
     "n_iter_no_change": [0, -3, 2.5],
-    "random_state": [-1, 1.5, "seed", 2**32],
-    "n_jobs": [1.5, "all"],
-    "verbose": [-1, 0.5, None],
 }
 PUSH_OUT_OF_RANGE = {
     "p": [0.999, 0, -1, -np.inf, np.nan, None, "4", True],
@@ -305,9 +333,10 @@ OPTIONS = {
     "weak_ranker": ("stump", "feature"),
     "selection": ("steepest", "optimal"),
     "push": ("top", "bottom", "both", "ir"),
-    "loss": ("exponential",),
+    "loss": ("exponential", "least_squares", "hinge", "squared_hinge", "logistic"),
     "solver": ("coordinate", "lbfgs"),
 }
+SOLVERS = {KernelPairwiseSGDRanker: ("gd", "lbfgs")}
 
 
 def cases(table, rankers):
@@ -316,7 +345,9 @@ def cases(table, rankers):
 
 @pytest.mark.parametrize(
     ("ranker", "name", "value"),
-    cases(OUT_OF_RANGE, RANKERS) + cases(PUSH_OUT_OF_RANGE, [PNormPushRanker]),
+    cases(OUT_OF_RANGE, RANKERS)
+    + cases(BOOSTING_OUT_OF_RANGE, BOOSTERS)
+    + cases(PUSH_OUT_OF_RANGE, [PNormPushRanker]),
 )
 def test_parameters_out_of_range(ranker, name, value):
     model = ranker(**{name: value})
@@ -331,13 +362,9 @@ def test_unknown_options(ranker, name, value):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             ranker(**{name: value})
         return
-    choices = (repr(option) for option in OPTIONS[name])
+    options = SOLVERS.get(ranker, OPTIONS[name]) if name == "solver" else OPTIONS[name]
+    choices = (repr(option) for option in options)
     refuses(ranker(**{name: value}), f"'{name}'", ranker.__name__, *choices, repr(value))
-
-
-def test_losses_that_are_not_there_yet():
-    for loss in ("logistic", "hinge"):
-        refuses(PNormPushRanker(loss=loss), "'loss'", "PNormPushRanker", "'exponential'", loss)
 
 
 @pytest.mark.parametrize(
@@ -375,21 +402,21 @@ def test_optimal_selection_is_refused_where_it_is_not_exact(model, options):
     refuses(model, *words, **options)
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_estimators_without_sample_weight_are_no_weak_rankers(ranker, relevance):
     model = make(ranker, relevance, weak_ranker=KNeighborsRegressor())
     refuses(model, "weak_ranker=KNeighborsRegressor()", ranker.__name__, "sample_weight")
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize("weak_ranker", [DecisionTreeRegressor, object(), 5, None])
 def test_things_that_are_no_weak_rankers(ranker, weak_ranker):
     words = "'weak_ranker'", ranker.__name__, "'stump', 'feature'", "regressor or classifier"
     refuses(make(ranker, weak_ranker=weak_ranker), *words)
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize("weak_ranker", [DecisionTreeRegressor, None])
 def test_tools_that_ask_for_tags_leave_the_error_to_fit(ranker, weak_ranker):
     with pytest.raises(ValueError, match=r"'weak_ranker' parameter of .* must be one of 'stump'"):
@@ -429,7 +456,7 @@ def test_failures_of_a_first_fit_in_training_leave_nothing(ranker, relevance, mo
 
 
 def break_training(monkeypatch, ranker, error):
-    """Let the second round of boosting fail."""
+    """Let the second round of boosting fail, or the end of any other training."""
     noted = []
 
     def note_round(self, history, done, descent):
@@ -438,8 +465,13 @@ def break_training(monkeypatch, ranker, error):
             raise error
         return original(self, history, done, descent)
 
-    original = ranker._note_round
-    monkeypatch.setattr(ranker, "_note_round", note_round)
+    def fit(self, data):
+        original(self, data)
+        raise error
+
+    name, broken = ("_note_round", note_round) if ranker in BOOSTERS else ("_fit", fit)
+    original = getattr(ranker, name)
+    monkeypatch.setattr(ranker, name, broken)
 
 
 @every_ranker
@@ -452,21 +484,37 @@ def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, er
 
 
 FAULTY = {
-    "parameter": ({"tol": -1}, {}),
-    "combination": ({"weak_ranker": KNeighborsRegressor()}, {}),
+    "parameter": ({"verbose": -1}, {}),
     "features": ({}, {"X": np.full((6, 5), np.inf)}),
     "no rows": ({}, {"X": np.ones((0, 3))}),
     "labels": ({}, {"y": [np.nan] * 6}),
     "qid": ({}, {"qid": [1, 2]}),
     "weight": ({}, {"sample_weight": -np.ones(6)}),
     "pairs": ({}, {"X": np.ones((6, 3)), "qid": np.arange(6)}),
+}
+BOOSTING_FAULTY = {
+    "combination": ({"weak_ranker": KNeighborsRegressor()}, {}),
     "warm start": ({"warm_start": True, "n_estimators": 1}, {}),
 }
+KERNEL_FAULTY = {
+    "combination": ({"average": True}, {}),
+    "shape": ({"kernel": "precomputed"}, {}),
+    "warm start": ({"warm_start": True, "kernel": "linear"}, {}),
+}
+FAULTS = [
+    pytest.param(ranker, *fault, id=f"{ranker.__name__}-{name}")
+    for rankers, faults in [
+        (RANKERS, FAULTY),
+        (BOOSTERS, BOOSTING_FAULTY),
+        ([KernelPairwiseSGDRanker], KERNEL_FAULTY),
+    ]
+    for ranker in rankers
+    for name, fault in faults.items()
+]
 
 
-@every_ranker
 @every_relevance
-@pytest.mark.parametrize(("parameters", "arrays"), FAULTY.values(), ids=FAULTY)
+@pytest.mark.parametrize(("ranker", "parameters", "arrays"), FAULTS)
 def test_failures_in_validation_keep_the_last_fit(ranker, relevance, parameters, arrays):
     table = pd.DataFrame(X, columns=["a", "b"])
     model = make(ranker, relevance).fit(table, Y, qid=QID)
@@ -496,7 +544,7 @@ def test_interrupting_the_validation_keeps_the_last_fit(ranker, relevance, monke
     np.testing.assert_array_equal(model.predict(X), scores)
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_a_new_fit_forgets_the_last_one(ranker, relevance):
     table = pd.DataFrame(X, columns=["a", "b"])
@@ -508,14 +556,35 @@ def test_a_new_fit_forgets_the_last_one(ranker, relevance):
     np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
 
 
-@every_ranker
+@pytest.mark.parametrize("ranker", OTHERS)
 @every_relevance
-@pytest.mark.parametrize("weak_ranker", ["stump", "feature", DecisionTreeRegressor(max_depth=1)])
-def test_fit_changes_neither_parameters_nor_inputs(ranker, relevance, weak_ranker):
+def test_a_new_fit_forgets_data_and_mode(ranker, relevance):
+    table = pd.DataFrame(np.tile(X, (5, 2)), columns=list("abcd"))
+    other = {"binary": "graded", "graded": "binary"}[relevance]
+    model = make(ranker, other).fit(table, np.tile(Y, 5), qid=np.tile(QID, 5))
+    model.set_params(relevance=relevance).fit(X, Y)
+    fresh = make(ranker, relevance).fit(X, Y)
+    assert set(vars(model)) == set(vars(fresh))
+    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+
+
+@every_relevance
+@pytest.mark.parametrize("then", [{"kernel": "linear"}, {"kernel": "poly", "solver": "gd"}])
+def test_a_new_fit_forgets_the_kernel(relevance, then):
+    model = make(KernelPairwiseSGDRanker, relevance, solver="gd", max_iter=3).fit(X, Y)
+    model.set_params(solver="lbfgs").set_params(**then).fit(X, Y)
+    fresh = make(KernelPairwiseSGDRanker, relevance, max_iter=3, **then).fit(X, Y)
+    assert set(vars(model)) == set(vars(fresh))
+    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+
+
+@every_form
+@every_relevance
+def test_fit_changes_neither_parameters_nor_inputs(ranker, parameters, relevance):
     arrays = [X.copy(), Y.copy(), QID.copy(), np.array([1.0, 0, 2, 1, 3, 1])]
     for array in arrays:
         array.setflags(write=False)
-    model = make(ranker, relevance, weak_ranker=weak_ranker, random_state=np.random.RandomState(0))
+    model = make(ranker, relevance, **parameters, random_state=np.random.RandomState(0))
     before = model.get_params(deep=False)
     state = clone(model)  # equal parameters, frozen in time
     model.fit(arrays[0], arrays[1], qid=arrays[2], sample_weight=arrays[3])
@@ -523,9 +592,10 @@ def test_fit_changes_neither_parameters_nor_inputs(ranker, relevance, weak_ranke
     model.score(arrays[0], arrays[1], qid=arrays[2], sample_weight=arrays[3])
     after = model.get_params(deep=False)
     assert all(after[name] is before[name] for name in before)
-    assert repr(after["weak_ranker"]) == repr(state.get_params()["weak_ranker"])
+    weak_ranker = after.get("weak_ranker", "")
+    assert repr(weak_ranker) == repr(state.get_params().get("weak_ranker", ""))
     if not isinstance(weak_ranker, str):
-        assert_unfitted_weak_ranker(after["weak_ranker"])
+        assert_unfitted_weak_ranker(weak_ranker)
     for array, original in zip(arrays, (X, Y, QID), strict=False):
         np.testing.assert_array_equal(array, original)
 
@@ -535,7 +605,7 @@ def assert_unfitted_weak_ranker(estimator):
         check_is_fitted(estimator)
 
 
-@every_ranker
+@every_booster
 def test_a_training_part_without_pairs_is_refused(ranker):
     """Only one query has a pair, and early stopping may hold it out."""
     qid = np.repeat(np.arange(4), 3)

@@ -528,8 +528,11 @@ def test_a_precomputed_kernel_with_nan():
 
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])
 def test_kernels_that_are_not_positive(solver):
-    refuses(make(negative_kernel, solver=solver), "positive semi-definite")
-    refuses(make("precomputed", solver=solver), "positive semi-definite", X=-K)
+    """No error: a matrix may be indefinite by rounding alone, and still be of use."""
+    for model, X_fit in ((make(negative_kernel, solver=solver), X), (make("precomputed"), -K)):
+        with pytest.warns(ConvergenceWarning, match="positive semi-definite"):
+            model.fit(X_fit, Y)
+        assert np.isfinite(model.predict(X_fit)).all()
 
 
 def numbers_in(text):

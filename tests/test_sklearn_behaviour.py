@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
+from rankers import BOOSTERS, RANKERS, cheap, forms
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -38,20 +39,20 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn_rank
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 from sklearn_rank._parallel import Crew
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.estimators import _boosting
 from sklearn_rank.metrics import auc_score
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 RELEVANCES = ["binary", "graded"]
 TREE = DecisionTreeRegressor(max_depth=2)
 WEAK_RANKERS = ["stump", "feature", TREE]
 P_GRID = {"pnormpushranker__p": [1, 2, 4, 8]}
 
 every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
+every_form = pytest.mark.parametrize(("ranker", "parameters"), forms(WEAK_RANKERS), ids=str)
 every_relevance = pytest.mark.parametrize("relevance", RELEVANCES)
 every_weak_ranker = pytest.mark.parametrize("weak_ranker", WEAK_RANKERS, ids=str)
 binary_and_queries = pytest.mark.parametrize(
@@ -69,7 +70,7 @@ WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
 
 
 def make(ranker=RankBoost, relevance="binary", **parameters):
-    return ranker(relevance=relevance, **{"n_estimators": 10, **parameters})
+    return ranker(relevance=relevance, **{**cheap(ranker, 10), **parameters})
 
 
 def fitted(ranker=RankBoost, relevance="binary", with_qid=False, **parameters):
@@ -219,11 +220,26 @@ def test_score_p_is_one_metric_for_every_p(relevance, with_qid, score_p):
 
 @every_ranker
 def test_tags_follow_relevance_before_fit(ranker):
-    assert is_classifier(ranker())
-    assert get_tags(ranker()).classifier_tags.multi_class is False
+    assert is_classifier(ranker(relevance="binary"))
+    assert get_tags(ranker(relevance="binary")).classifier_tags.multi_class is False
     assert get_tags(ranker(relevance="graded")).estimator_type == "ranker"
+
+
+@every_booster
+def test_tags_follow_the_weak_ranker(ranker):
     assert get_tags(ranker(weak_ranker="stump")).input_tags.allow_nan
     assert get_tags(ranker(weak_ranker="feature")).input_tags.sparse
+
+
+def test_tags_follow_the_kernel():
+    tags = {
+        kernel: get_tags(KernelPairwiseSGDRanker(kernel=kernel)).input_tags
+        for kernel in ("rbf", "linear", "precomputed", "chi2", np.dot)
+    }
+    assert not any(one.allow_nan for one in tags.values())
+    assert [kernel for kernel, one in tags.items() if one.sparse] == ["rbf", "linear"]
+    assert [kernel for kernel, one in tags.items() if one.pairwise] == ["precomputed"]
+    assert [kernel for kernel, one in tags.items() if one.positive_only] == ["chi2"]
 
 
 # --------------------------------------------------------------------------------------
@@ -231,18 +247,25 @@ def test_tags_follow_relevance_before_fit(ranker):
 # --------------------------------------------------------------------------------------
 
 
-@every_ranker
-@every_weak_ranker
+@every_form
 @binary_and_queries
-def test_pickle_and_skops(ranker, weak_ranker, relevance, with_qid):
-    model = fitted(ranker, relevance, with_qid, weak_ranker=weak_ranker, n_estimators=4)
+def test_pickle_and_skops(ranker, parameters, relevance, with_qid):
+    model = fitted(ranker, relevance, with_qid, **parameters)
     is_same(pickle.loads(pickle.dumps(model)), model)
     stored = skops.io.dumps(model)
     untrusted = skops.io.get_untrusted_types(data=stored)
-    trees = ("sklearn.tree._tree.Tree",) if weak_ranker is TREE else ()
+    trees = ("sklearn.tree._tree.Tree",) if parameters.get("weak_ranker") is TREE else ()
     assert all(name.startswith(("sklearn_rank.", *trees)) for name in untrusted)
-    loaded = skops.io.loads(stored, trusted=untrusted)
-    is_same(loaded, model)
+    is_same(skops.io.loads(stored, trusted=untrusted), model)
+
+
+@every_booster
+@every_weak_ranker
+@binary_and_queries
+def test_stored_models_go_on(ranker, weak_ranker, relevance, with_qid):
+    model = fitted(ranker, relevance, with_qid, weak_ranker=weak_ranker, n_estimators=4)
+    stored = skops.io.dumps(model)
+    loaded = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
     loaded.set_params(warm_start=True, n_estimators=6).fit(
         X, LABELS[relevance], qid=QID if with_qid else None
     )
@@ -256,14 +279,22 @@ def test_lbfgs_models_are_stored_too():
     is_same(pickle.loads(pickle.dumps(model)), model)
 
 
-@every_ranker
-def test_clone_takes_the_parameters_only(ranker):
+@every_form
+def test_clone_takes_the_parameters_only(ranker, parameters):
+    model = fitted(ranker, **parameters, random_state=3)
+    copy = clone(model)
+    assert repr(copy) == repr(model)
+    assert "random_state=3" in repr(copy)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copy)
+
+
+@every_booster
+def test_clone_copies_the_weak_ranker(ranker):
     model = fitted(ranker, learning_rate=0.5, weak_ranker=TREE)
     copy = clone(model)
     assert repr(copy) == repr(model)
     assert copy.weak_ranker is not TREE
-    with pytest.raises(NotFittedError):
-        check_is_fitted(copy)
 
 
 FRAMES = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
@@ -305,14 +336,15 @@ def test_other_feature_names_are_refused(ranker, relevance):
         fitted(ranker, relevance).predict(table)
 
 
+@every_ranker
 @pytest.mark.parametrize("frame", FRAMES)
-def test_names_pass_through_a_pipeline(frame):
-    pipe = make_pipeline(StandardScaler(), make()).set_output(transform=frame)
+def test_names_pass_through_a_pipeline(ranker, frame):
+    pipe = make_pipeline(StandardScaler(), make(ranker)).set_output(transform=frame)
     table = FRAMES[frame][0](dict(zip(NAMES, X.T, strict=True)))
     pipe.fit(table, LABELS["binary"])
     assert pipe[-1].feature_names_in_.tolist() == NAMES
-    plain = make_pipeline(StandardScaler(), make()).fit(X, LABELS["binary"])
-    np.testing.assert_array_equal(scores(pipe, table), scores(plain))
+    plain = make_pipeline(StandardScaler(), make(ranker)).fit(X, LABELS["binary"])
+    np.testing.assert_allclose(scores(pipe, table), scores(plain), rtol=1e-12)
 
 
 # --------------------------------------------------------------------------------------
@@ -334,33 +366,38 @@ def test_scorers(ranker):
     assert cross_val_score(make(ranker), X, BINARY_Y, scoring="roc_auc", cv=3).min() > 0.5
 
 
-def test_calibration():
-    model = CalibratedClassifierCV(make(), cv=3, ensemble=False).fit(X, BINARY_Y)
+@every_ranker
+def test_calibration(ranker):
+    model = CalibratedClassifierCV(make(ranker), cv=3, ensemble=False).fit(X, BINARY_Y)
     probability = model.predict_proba(X)[:, 1]
     # A sigmoid of the scores: the same order, and the share of the upper class on average.
     np.testing.assert_array_equal(
-        np.argsort(probability, kind="stable"), np.argsort(scores(fitted()), kind="stable")
+        np.argsort(probability, kind="stable"), np.argsort(scores(fitted(ranker)), kind="stable")
     )
     assert probability.mean() == pytest.approx(BINARY_Y.mean(), abs=0.1)
 
 
-def test_cross_val_predict():
-    found = cross_val_predict(make(), X, BINARY_Y, cv=KFold(3), method="decision_function")
+@every_ranker
+def test_cross_val_predict(ranker):
+    found = cross_val_predict(make(ranker), X, BINARY_Y, cv=KFold(3), method="decision_function")
     for train, test in KFold(3).split(X):
-        part = make().fit(X[train], BINARY_Y[train])
+        part = make(ranker).fit(X[train], BINARY_Y[train])
         np.testing.assert_array_equal(found[test], part.decision_function(X[test]))
 
 
-def test_threshold_tuning():
-    model = TunedThresholdClassifierCV(make(), scoring="balanced_accuracy", cv=3).fit(X, BINARY_Y)
-    decision = fitted().decision_function(X)
+@every_ranker
+def test_threshold_tuning(ranker):
+    model = TunedThresholdClassifierCV(make(ranker), scoring="balanced_accuracy", cv=3)
+    model.fit(X, BINARY_Y)
+    decision = fitted(ranker).decision_function(X)
     np.testing.assert_array_equal(model.predict(X), decision >= model.best_threshold_)
     assert decision.min() < model.best_threshold_ < decision.max()
 
 
+@every_ranker
 @every_relevance
-def test_permutation_importance(relevance):
-    model = fitted(relevance=relevance, with_qid=True)
+def test_permutation_importance(ranker, relevance):
+    model = fitted(ranker, relevance, with_qid=True)
     found = permutation_importance(
         model,
         X,
@@ -374,10 +411,19 @@ def test_permutation_importance(relevance):
     assert found.importances_mean[0] > 0.05
 
 
-@every_ranker
-@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
-def test_feature_selection(ranker, weak_ranker):
-    model = make(ranker, weak_ranker=weak_ranker, n_estimators=30)
+WITH_IMPORTANCES = [
+    *(
+        (ranker, {"weak_ranker": one, "n_estimators": 30})
+        for ranker in BOOSTERS
+        for one in ("stump", "feature")
+    ),
+    (KernelPairwiseSGDRanker, {"kernel": "linear"}),
+]
+
+
+@pytest.mark.parametrize(("ranker", "parameters"), WITH_IMPORTANCES, ids=str)
+def test_feature_selection(ranker, parameters):
+    model = make(ranker, **parameters)
     wide = np.random.default_rng(0).normal(size=(len(X), 4))
     wide[:, 1] += 3 * BINARY_Y
     assert SelectFromModel(model, max_features=1).fit(wide, BINARY_Y).get_support()[1]
@@ -385,26 +431,29 @@ def test_feature_selection(ranker, weak_ranker):
 
 
 def test_stacking():
-    model = StackingClassifier([("rank", make()), ("push", make(PNormPushRanker))], cv=3)
+    model = StackingClassifier([(ranker.__name__, make(ranker)) for ranker in RANKERS], cv=3)
     inside = np.column_stack([e.decision_function(X) for e in model.fit(X, BINARY_Y).estimators_])
     np.testing.assert_array_equal(model.transform(X), inside)
     assert model.score(X, BINARY_Y) > max(BINARY_Y.mean(), 1 - BINARY_Y.mean())
 
 
-def test_bagging():
-    model = BaggingClassifier(make(), n_estimators=3, random_state=0).fit(X, BINARY_Y)
+@every_ranker
+def test_bagging(ranker):
+    model = BaggingClassifier(make(ranker), n_estimators=3, random_state=0).fit(X, BINARY_Y)
     average = np.mean([e.decision_function(X) for e in model.estimators_], axis=0)
     np.testing.assert_allclose(model.decision_function(X), average, rtol=1e-12)
 
 
-def test_one_versus_rest():
-    model = OneVsRestClassifier(make()).fit(X, GRADES["graded"])
-    expected = make().fit(X, GRADES["graded"] == 2).decision_function(X)
+@every_ranker
+def test_one_versus_rest(ranker):
+    model = OneVsRestClassifier(make(ranker)).fit(X, GRADES["graded"])
+    expected = make(ranker).fit(X, GRADES["graded"] == 2).decision_function(X)
     np.testing.assert_allclose(model.decision_function(X)[:, 2], expected, rtol=1e-12)
 
 
-def test_partial_dependence():
-    model = fitted()
+@every_ranker
+def test_partial_dependence(ranker):
+    model = fitted(ranker)
     found = partial_dependence(model, X, [0], grid_resolution=5, kind="average")
     for value, average in zip(found["grid_values"][0], found["average"][0], strict=True):
         changed = X.copy()
@@ -412,9 +461,11 @@ def test_partial_dependence():
         assert average == pytest.approx(model.decision_function(changed).mean())
 
 
-def test_roc_display():
-    display = RocCurveDisplay.from_estimator(fitted(), X, LABELS["binary"], pos_label="good")
-    assert display.roc_auc == pytest.approx(fitted().score(X, LABELS["binary"]))
+@every_ranker
+def test_roc_display(ranker):
+    model = fitted(ranker)
+    display = RocCurveDisplay.from_estimator(model, X, LABELS["binary"], pos_label="good")
+    assert display.roc_auc == pytest.approx(model.score(X, LABELS["binary"]))
 
 
 # --------------------------------------------------------------------------------------
@@ -471,7 +522,7 @@ def test_a_failed_fit_leaves_no_thread_behind(error, monkeypatch):
         assert not helper.is_alive()
 
 
-@every_ranker
+@every_booster
 @binary_and_queries
 def test_threads_change_nothing(ranker, relevance, with_qid):
     data = large(relevance=relevance, with_missing=True)
@@ -511,12 +562,20 @@ def test_threads_inside_the_processes_of_a_search():
     assert_bitwise_equal(alone.best_estimator_, shared.best_estimator_, data.X)
 
 
+@binary_and_queries
+def test_threads_that_compute_kernels_change_nothing_but_rounding(relevance, with_qid):
+    one, two = (
+        fitted(KernelPairwiseSGDRanker, relevance, with_qid, n_jobs=n_jobs) for n_jobs in (1, 2)
+    )
+    np.testing.assert_allclose(scores(two), scores(one), rtol=1e-9)
+
+
 # --------------------------------------------------------------------------------------
 # Stages, curves, importances, offset
 # --------------------------------------------------------------------------------------
 
 
-@every_ranker
+@every_booster
 @every_weak_ranker
 @every_relevance
 def test_stages(ranker, weak_ranker, relevance):
@@ -532,7 +591,7 @@ def test_stages(ranker, weak_ranker, relevance):
             np.testing.assert_allclose(prediction, shorter.predict(X), rtol=1e-9, atol=1e-12)
 
 
-@every_ranker
+@every_booster
 @every_weak_ranker
 @pytest.mark.parametrize("with_qid", [False, True])
 def test_staged_decision_functions(ranker, weak_ranker, with_qid):
@@ -548,7 +607,7 @@ def test_staged_decision_functions(ranker, weak_ranker, with_qid):
         np.testing.assert_array_equal(labels == "good", decision > 0)
 
 
-@every_ranker
+@every_booster
 def test_stages_are_checked_like_predictions(ranker):
     with pytest.raises(NotFittedError):
         next(make(ranker).staged_predict(X))
@@ -557,7 +616,7 @@ def test_stages_are_checked_like_predictions(ranker):
     assert not hasattr(make(ranker, "graded"), "staged_decision_function")
 
 
-@every_ranker
+@every_booster
 @every_weak_ranker
 @binary_and_queries
 def test_importances_sum_to_one(ranker, weak_ranker, relevance, with_qid):
@@ -575,8 +634,12 @@ def test_importances_are_the_decrease_of_the_objective():
     np.testing.assert_allclose(model.feature_importances_, by_feature / by_feature.sum())
 
 
-def test_coefficients_are_the_model():
-    model = fitted(weak_ranker="feature")
+@pytest.mark.parametrize(
+    ("ranker", "parameters"),
+    [(RankBoost, {"weak_ranker": "feature"}), (KernelPairwiseSGDRanker, {"kernel": "linear"})],
+)
+def test_coefficients_are_the_model(ranker, parameters):
+    model = fitted(ranker, **parameters)
     np.testing.assert_allclose(X @ model.coef_ + model.offset_, model.decision_function(X))
 
 
@@ -602,7 +665,7 @@ def assert_continues(first, whole, X, y, **options):
     np.testing.assert_allclose(scores(twice, X), scores(once, X), rtol=1e-9, atol=1e-9)
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize("weak_ranker", [*WEAK_RANKERS, RANDOM_TREE], ids=str)
 @binary_and_queries
 def test_warm_start_continues(ranker, weak_ranker, relevance, with_qid):
@@ -635,7 +698,7 @@ def test_warm_start_of_lbfgs_goes_on_from_the_last_fit(p):
     np.testing.assert_allclose(model.decision_function(X), decision, atol=0.1)
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_warm_start_refuses_another_problem(ranker, relevance):
     y = LABELS[relevance]
@@ -662,7 +725,7 @@ CHANGES = [
 ]
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize(("first", "then"), CHANGES, ids=str)
 def test_warm_start_with_other_parameters_keeps_the_rounds_or_is_refused(ranker, first, then):
     model = make(ranker, warm_start=True).set_params(**first).fit(X, BINARY_Y)
@@ -712,7 +775,7 @@ def row_set(data):
     return {row.tobytes() for row in data.X}
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_early_stopping_holds_out_whole_queries(ranker, relevance, seen):
     stopped(ranker, relevance, with_qid=True)
@@ -722,7 +785,7 @@ def test_early_stopping_holds_out_whole_queries(ranker, relevance, seen):
     assert len(set(seen.held_out.qid)) == round(0.3 * len(set(QID)) + 0.5)
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
     stopped(ranker, relevance, with_qid=False)
@@ -733,7 +796,7 @@ def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
         assert np.mean(seen.held_out.y == level) == pytest.approx(share, abs=1 / 36)
 
 
-@every_ranker
+@every_booster
 @binary_and_queries
 def test_early_stopping_keeps_the_best_round(ranker, relevance, with_qid, seen):
     model = stopped(ranker, relevance, with_qid)
@@ -768,13 +831,13 @@ def test_the_rounds_can_end_before_patience_does():
     assert len(model.validation_scores_) == 2
 
 
-@every_ranker
+@every_booster
 def test_without_early_stopping_nothing_is_held_out(ranker, seen):
     assert not hasattr(fitted(ranker), "validation_scores_")
     assert not vars(seen)
 
 
-@every_ranker
+@every_booster
 def test_the_seed_draws_the_held_out_rows(ranker, seen):
     draws = []
     for seed in (0, 0, 1):
@@ -788,7 +851,7 @@ def test_the_seed_draws_the_held_out_rows(ranker, seen):
 # --------------------------------------------------------------------------------------
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 11), (2, 40)])
 def test_verbose(ranker, verbose, n_lines, capsys):
     model = fitted(ranker, n_estimators=40, tol=0, verbose=verbose)
@@ -797,6 +860,19 @@ def test_verbose(ranker, verbose, n_lines, capsys):
     assert all(line.startswith(f"[{ranker.__name__}] round ") for line in lines)
     if lines:
         assert f"round 40/40: objective {model.objective_curve_[-1]:.6g}" in lines[-1]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+@pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 11), (2, 20)])
+def test_verbose_steps(solver, verbose, n_lines, capsys):
+    model = make(KernelPairwiseSGDRanker, solver=solver, max_iter=20, tol=0, verbose=verbose)
+    model.fit(X, BINARY_Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == n_lines
+    assert all(line.startswith("[KernelPairwiseSGDRanker] iteration ") for line in lines)
+    if lines:
+        assert lines[-1].endswith(f"iteration 20: objective {model.objective_curve_[-1]:.6g}")
 
 
 # --------------------------------------------------------------------------------------
@@ -812,7 +888,7 @@ SPARSE = [
 ]
 
 
-@every_ranker
+@every_booster
 @binary_and_queries
 @pytest.mark.parametrize("container", SPARSE)
 def test_sparse_features_are_dense_features(ranker, relevance, with_qid, container):
@@ -835,7 +911,7 @@ def test_sparse_features_with_lbfgs():
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@every_ranker
+@every_booster
 @binary_and_queries
 @pytest.mark.parametrize("max_bins", [3, 64])
 def test_missing_values_follow_the_rules(ranker, relevance, with_qid, max_bins):
@@ -854,7 +930,7 @@ def test_missing_values_follow_the_rules(ranker, relevance, with_qid, max_bins):
     np.testing.assert_allclose(scores(model, unseen), expected, rtol=1e-9, atol=1e-9)
 
 
-@every_ranker
+@every_booster
 @every_relevance
 @pytest.mark.parametrize("missing_class", [0, 1])
 def test_a_missing_value_can_be_the_best_evidence(ranker, relevance, missing_class):
@@ -874,7 +950,7 @@ def test_the_largest_number_of_bins_leaves_one_for_missing_values():
     assert model.decision_function([[np.nan]]) > model.decision_function([[0.0]])
 
 
-@every_ranker
+@every_booster
 @every_relevance
 def test_missing_values_that_fit_never_saw_count_as_zero(ranker, relevance):
     model = fitted(ranker, relevance)
@@ -898,7 +974,7 @@ LEARNERS = [
 ]
 
 
-@every_ranker
+@every_booster
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 @binary_and_queries
 def test_estimators_as_weak_rankers(ranker, learner, relevance, with_qid):

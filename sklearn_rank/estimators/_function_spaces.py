@@ -15,9 +15,6 @@ Kernel = Callable[[Any, Any], Floats]
 """Maps two sets of rows to the matrix of their kernel values."""
 
 _MEBIBYTE = 1 << 20
-_ROUNDING = 1e-10
-"""Share of its largest possible terms by which rounding may carry a squared norm below zero."""
-
 _PARTS = 16
 """A block takes this part of the working memory: kernels need room beside the result."""
 
@@ -150,15 +147,7 @@ class KernelSpace:
 
     def representer(self, gradient: Floats) -> Floats:
         """Return the gradient in the space: its coefficients are those by the scores."""
-        element = self.element(gradient)
-        square = float(gradient @ element[1])
-        terms = float(np.max(np.abs(self._diagonal))) * float(np.abs(gradient).sum()) ** 2
-        if square < -_ROUNDING * terms:
-            raise ValueError(
-                "KernelPairwiseSGDRanker needs a positive semi-definite kernel: there f has the "
-                f"norm zero or more. Got a function whose squared norm is {square:.3g}."
-            )
-        return element
+        return self.element(gradient)
 
     def at_rows(self, rows: Indices) -> RowView:
         """Return the view from some training rows."""

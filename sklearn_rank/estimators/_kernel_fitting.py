@@ -13,6 +13,7 @@ from sklearn_rank.estimators._function_spaces import KernelSpace, LinearSpace
 from sklearn_rank.objectives import MarginLoss, PairLoss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
+    OUT_OF_ITERATIONS,
     Descended,
     functional_lbfgs,
     gradient_descent,
@@ -59,14 +60,13 @@ class Outcome:
         The function, an element of the space.
     last : ndarray
         Coefficients of the last function, which differs from f when f is a mean.
-    converged, diverged : bool
-        Whether `tol` was reached; whether the steps ran away.
+    reason : str
+        Why it ended before `tol` was reached; empty otherwise.
     """
 
     f: Floats
     last: Floats
-    converged: bool
-    diverged: bool
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def _outcome(
     progress.mean = mean
     progress.values += done.values
     result = mean if problem.parameters.average else f
-    return Outcome(result, f[0], done.converged, done.diverged)
+    return Outcome(result, f[0], done.reason)
 
 
 def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome:
@@ -152,7 +152,7 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
     f = space.element(start)
     loss = problem.mean_loss(options.loss)
     at_zero = space.representer(loss(space.scores(0.0 * f))[1])
-    threshold = options.tol * float(at_zero[0] @ at_zero[1]) ** 0.5
+    threshold = options.tol * max(float(at_zero[0] @ at_zero[1]), 0.0) ** 0.5
     left = options.max_iter
 
     def objective(f: Floats) -> float:
@@ -162,7 +162,7 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
         progress.values.append(value if problem.loss.is_smooth else objective(f))
         problem.report(progress.values)
 
-    def solve(rounded: Callable[[Floats], tuple[float, Floats]], threshold: float) -> bool:
+    def solve(rounded: Callable[[Floats], tuple[float, Floats]], threshold: float) -> str:
         nonlocal f, left
         found = functional_lbfgs(
             space,
@@ -174,20 +174,22 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
             on_iterate=note,
         )
         f, left = found.f, left - found.n_iter
-        return found.converged
+        return found.reason
 
     if problem.loss.is_smooth:
-        converged = solve(loss, threshold)
+        reason = solve(loss, threshold)
     else:
-        converged = _sharpen(problem, solve, lambda: objective(f))
+        reason = _sharpen(problem, solve, lambda: objective(f))
     if not progress.values:
         progress.values.append(objective(f))
-    return Outcome(f, f[0], converged, False)
+    if options.tol == 0 and reason == OUT_OF_ITERATIONS:
+        reason = ""
+    return Outcome(f, f[0], reason)
 
 
 def _sharpen(
-    problem: KernelProblem, solve: Callable[..., bool], objective: Callable[[], float]
-) -> bool:
+    problem: KernelProblem, solve: Callable[..., str], objective: Callable[[], float]
+) -> str:
     """Minimise hinge losses with a kink rounded over a width that shrinks.
 
     A rounded loss is at most half the width below the hinge loss, and the objective at
@@ -199,9 +201,9 @@ def _sharpen(
     while True:
         target = max(tol * objective(), _SHARPEST)
         width = max(width, target)
-        converged = solve(_rounded_hinge(squared, width), (alpha * width / 2) ** 0.5)
-        if not converged or width <= target:
-            return converged
+        reason = solve(_rounded_hinge(squared, width), (alpha * width / 2) ** 0.5)
+        if reason or width <= target:
+            return reason
         width *= _SHARPENING
 
 

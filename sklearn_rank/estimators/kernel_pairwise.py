@@ -23,6 +23,7 @@ from sklearn_rank.estimators._function_spaces import (
 )
 from sklearn_rank.estimators._kernel_fitting import KernelProblem, Progress, descend, settle
 from sklearn_rank.objectives import MARGIN_LOSSES, error_cut
+from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS
 from sklearn_rank.theory import safe_step
 
 _SPARSE_KERNELS = frozenset(
@@ -30,6 +31,9 @@ _SPARSE_KERNELS = frozenset(
 )
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
+
+
+_LARGEST_FEATURE = 1e152
 
 
 class KernelPairwiseSGDRanker(BaseRanker):
@@ -275,16 +279,18 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 f"kernel={self.kernel!r}."
             )
 
-    def _validate_features(self, X: Any, **options: Any) -> Any:
-        validated = super()._validate_features(X, **options)
-        if self.kernel == "precomputed" and options.get("reset", True):
-            n_rows, n_columns = validated[0].shape
-            if n_rows != n_columns:
-                raise ValueError(
-                    "KernelPairwiseSGDRanker with kernel='precomputed' must be fitted with a "
-                    f"square kernel matrix. Got shape {(n_rows, n_columns)}."
-                )
-        return validated
+    def _check_features(self, X: Any) -> None:
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "KernelPairwiseSGDRanker with kernel='precomputed' must be fitted with a square "
+                f"kernel matrix. Got shape {X.shape}."
+            )
+        largest = max(float(X.max()), -float(X.min()))
+        if largest > _LARGEST_FEATURE:
+            raise ValueError(
+                f"X has values as large as {largest:.0e}, whose squares overflow in "
+                "KernelPairwiseSGDRanker: scale the features, with StandardScaler for example."
+            )
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -323,7 +329,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             outcome = descend(problem, start, progress, fitted["eta0_"], int(seed))
         else:
             outcome = settle(problem, start, progress)
-        self._warn(outcome.converged, outcome.diverged)
+        self._warn(outcome.reason)
         f = outcome.f
         progress.coefficients = _inverted(outcome.last, order)
         fitted["objective_curve_"] = np.array(progress.values)
@@ -395,20 +401,21 @@ class KernelPairwiseSGDRanker(BaseRanker):
             )
         return float(self.eta0)
 
-    def _warn(self, converged: bool, diverged: bool) -> None:
-        if diverged:
-            message = (
-                "the steps diverge: the last function with finite values is kept. A smaller eta0 "
-                "helps, 'auto' where the loss allows it, or solver='lbfgs'"
+    def _warn(self, reason: str) -> None:
+        """Warn of a reason for which `tol` was not reached."""
+        advice = {
+            OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * (self.solver == "gd"),
+            DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "
+            "where the loss allows it, or solver='lbfgs'",
+            INDEFINITE: "the last sound function is kept; take another kernel",
+        }
+        if reason:
+            warnings.warn(
+                f"{type(self).__name__}: {reason} (max_iter={self.max_iter}, tol={self.tol:g}); "
+                f"{advice[reason]}.",
+                ConvergenceWarning,
+                stacklevel=4,
             )
-        elif not converged:
-            message = f"max_iter={self.max_iter} came before tol={self.tol:g}. Raise max_iter" + (
-                "" if self.solver == "lbfgs" else ", or use solver='lbfgs'"
-            )
-        else:
-            return
-        name = type(self).__name__
-        warnings.warn(f"{name}: {message}.", ConvergenceWarning, stacklevel=4)
 
     # Scoring -------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
     The cut lies halfway between two neighbouring scores or, where one class is best for
     all rows, one beyond the last. The lowest of equally good cuts is taken.
     """
-    order = np.argsort(scores, kind="stable")
+    order = np.argsort(scores)
     place, gain = scores[order], np.where(positive, weight, -weight)[order]
     tolerance = _SAME * float(np.max(np.abs(place)))
     last = np.flatnonzero(np.append(np.diff(place) > tolerance, True))

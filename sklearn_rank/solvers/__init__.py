@@ -9,11 +9,21 @@ from sklearn_rank.solvers._boosting import (
     coordinate_descent,
     steepest,
 )
-from sklearn_rank.solvers._functional_gd import Descended, gradient_descent, stochastic_descent
+from sklearn_rank.solvers._functional_gd import (
+    DIVERGED,
+    INDEFINITE,
+    OUT_OF_ITERATIONS,
+    Descended,
+    gradient_descent,
+    stochastic_descent,
+)
 from sklearn_rank.solvers._functional_lbfgs import Found, functional_lbfgs
 from sklearn_rank.solvers._lbfgs import Minimum, minimise
 
 __all__ = [
+    "DIVERGED",
+    "INDEFINITE",
+    "OUT_OF_ITERATIONS",
     "Descended",
     "Found",
     "Ledger",

@@ -18,6 +18,13 @@ PairDraw = Callable[[], tuple[Indices, Indices]]
 PairLossOf = Callable[[Floats], tuple[Floats, Floats]]
 """Maps margins to losses and their left derivatives."""
 
+OUT_OF_ITERATIONS = "max_iter came before tol"
+DIVERGED = "the steps diverge"
+INDEFINITE = "the kernel is not positive semi-definite"
+
+ROUNDING = 1e-10
+"""Share of what it was at zero by which rounding may carry a squared norm below zero."""
+
 _WINDOW = 100
 """Stochastic steps whose mean objective is compared with that of the steps before."""
 
@@ -34,15 +41,14 @@ class Descended:
         The mean of the functions after each step.
     values : list of float
         The objective after each step; of stochastic steps an estimate, before the step.
-    converged, diverged : bool
-        Whether `tol` was reached; whether the next function would not have been finite.
+    reason : str
+        Why it ended before `tol` was reached: one of the constants above, or empty.
     """
 
     f: Floats
     mean: Floats
     values: list[float]
-    converged: bool
-    diverged: bool
+    reason: str
 
 
 def gradient_descent(
@@ -70,22 +76,25 @@ def gradient_descent(
     with np.errstate(over="ignore", invalid="ignore"):
         value, gradient = loss(space.scores(f))
         first = space.representer(loss(space.scores(0.0 * f))[1])
-        threshold = tol**2 * float(first[0] @ first[1])
+        at_zero = float(first[0] @ first[1])
         for number in range(max_iter):
             ascent = space.representer(gradient)
             ascent += alpha * f
-            if tol > 0 and ascent[0] @ ascent[1] <= threshold:
-                return Descended(f, mean if values else f, values or [value], True, False)
+            square = float(ascent[0] @ ascent[1])
+            is_sound = square >= -ROUNDING * abs(at_zero)
+            if not is_sound or (tol > 0 and square <= tol**2 * at_zero):
+                reason = "" if is_sound else INDEFINITE
+                return Descended(f, mean if values else f, values or [value], reason)
             following = f - step_size(number) * ascent
             value, gradient = loss(space.scores(following))
             value += alpha / 2 * float(following[0] @ following[1])
             if not (np.isfinite(value) and np.isfinite(following).all()):
-                return Descended(f, mean if values else f, values or [value], False, True)
+                return Descended(f, mean if values else f, values or [value], DIVERGED)
             f = following
             values.append(value)
             mean += (f - mean) / len(values)
             report(values)
-    return Descended(f, mean, values, tol == 0, False)
+    return Descended(f, mean, values, OUT_OF_ITERATIONS if tol > 0 else "")
 
 
 def stochastic_descent(
@@ -128,14 +137,14 @@ def stochastic_descent(
             square = shrink**2 * square - 2 * eta * shrink * float(gradient @ scores)
             square += eta**2 * near.square(gradient)
             if not (np.isfinite(value) and np.isfinite(following).all()):
-                return Descended(f, mean if values else f, values or [value], False, True)
+                return Descended(f, mean if values else f, values or [value], DIVERGED)
             f = following
             values.append(value)
             mean += (f - mean) / len(values)
             report(values)
             if tol > 0 and _is_level(values, tol):
-                return Descended(f, mean, values, True, False)
-    return Descended(f, mean, values, tol == 0, False)
+                return Descended(f, mean, values, "")
+    return Descended(f, mean, values, OUT_OF_ITERATIONS if tol > 0 else "")
 
 
 def _is_level(values: list[float], tol: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import line_search
 
 from sklearn_rank._protocols import Floats, FunctionSpace
-from sklearn_rank.solvers._functional_gd import Loss
+from sklearn_rank.solvers._functional_gd import INDEFINITE, OUT_OF_ITERATIONS, ROUNDING, Loss
 
 _MEMORY = 20
 
@@ -24,15 +24,15 @@ class Found:
     ----------
     f : ndarray
         The function: an element of the space.
-    converged : bool
-        Whether `tol` was reached, or rounding.
     n_iter : int
         Number of iterations.
+    reason : str
+        Why it ended early; empty when the threshold was reached, or rounding.
     """
 
     f: Floats
-    converged: bool
     n_iter: int
+    reason: str
 
 
 def functional_lbfgs(
@@ -59,19 +59,19 @@ def functional_lbfgs(
     value, slopes = loss(scores)
     gradient = space.representer(slopes)
     gradient += alpha * f
+    at_start = float(gradient[0] @ gradient[1])
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for number in range(max_iter):
-        if gradient[0] @ gradient[1] <= threshold**2:
-            return Found(f, True, number)
+        square = float(gradient[0] @ gradient[1])
+        if square <= threshold**2:
+            return Found(f, number, "" if square >= -ROUNDING * abs(at_start) else INDEFINITE)
         direction = -_preconditioned(gradient, memory)
         direction_scores = space.scores(direction)
         line = _Line(loss, alpha, (f, direction), (scores, direction_scores), (value, slopes))
-        step = line.search(
-            1.0 if memory else min(1.0, 1.0 / float(gradient[0] @ gradient[1]) ** 0.5)
-        )
+        step = line.search(1.0 if memory else min(1.0, square**-0.5))
         if step is None:
             if not memory:  # even along the gradient nothing is lower: rounding
-                return Found(f, True, number)
+                return Found(f, number, "")
             memory.clear()
             continue
         move = step * direction
@@ -85,7 +85,7 @@ def functional_lbfgs(
         if curvature > 0:
             memory.append((move, change, curvature))
         on_iterate(f, value + alpha / 2 * float(f[0] @ f[1]))
-    return Found(f, bool(gradient[0] @ gradient[1] <= threshold**2), max_iter)
+    return Found(f, max_iter, OUT_OF_ITERATIONS)
 
 
 def _preconditioned(gradient: Floats, memory: deque[tuple[Floats, Floats, float]]) -> Floats:

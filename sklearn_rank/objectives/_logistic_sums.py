@@ -59,7 +59,7 @@ _CROWDS = (0.3, 1.0, 3.0)
 _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""
 
-_ERROR = 1e-13
+_ERROR = 1e-12
 """Share of a row's pairs by which its sums may be wrong."""
 
 

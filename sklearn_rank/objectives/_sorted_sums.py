@@ -50,9 +50,13 @@ class _Line:
 
     def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return A up to each place and B from each place on."""
-        weight = np.concatenate([a, b])[self.order]
-        above, below = np.where(self.is_upper, weight, 0.0), np.where(self.is_upper, 0.0, weight)
-        return np.cumsum(above), np.cumsum(below[::-1])[::-1]
+        below = np.concatenate([a, b])[self.order]
+        above = below * self.is_upper
+        below *= ~self.is_upper
+        # In place: pages of fresh arrays cost more than the sums.
+        np.cumsum(above, out=above)
+        np.cumsum(below[::-1], out=below[::-1])
+        return above, below
 
     def split(self, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
         """Return values at places, separate ones for the two sides, to their rows."""

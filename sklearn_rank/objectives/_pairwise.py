@@ -17,7 +17,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.objectives._logistic_sums import logistic_heights, logistic_sums
+from sklearn_rank.objectives._logistic import logistic_heights, logistic_sums
 from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.objectives._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank.objectives._pair_sums import FastSums, PairSums

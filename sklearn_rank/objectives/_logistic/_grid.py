@@ -1,0 +1,124 @@
+"""Sums by a uniform grid: rows become weights of its nodes, the kernels convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.signal import oaconvolve
+from scipy.special import expit
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.objectives._logistic._kernel import REACH
+from sklearn_rank.objectives._logistic._rows import Histogram, Rows
+
+TILE = 1 << 15
+"""Cells handled at a time, for the same reason."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of one width, in each of which a polynomial through nearby nodes is used.
+
+    The polynomial of cell c goes through the nodes c, ..., c + degree - 1, of which half
+    lie on either side of the cell's middle, at half-integer multiples of `step`.
+    """
+
+    origin: float
+    step: float
+    n_cells: int
+    degree: int
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.n_cells + self.degree - 1
+
+    def _tiles(self) -> Iterator[slice]:
+        """Yield stretches of cells whose tables fit into the cache."""
+        for start in range(0, self.n_cells, TILE):
+            yield slice(start, min(start + TILE, self.n_cells))
+
+    def arrange(self, x: Floats, weight: Floats) -> Rows:
+        """Sort rows by tile."""
+        return Rows(x, weight, self.origin, self.step * TILE, -(-self.n_cells // TILE))
+
+    def spread(self, rows: Rows) -> Floats:
+        """Return weights of the nodes that stand for the weights of the rows."""
+        basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
+        for number, tile in enumerate(self._tiles()):
+            moments = np.zeros((self.degree, tile.stop - tile.start))
+            for block in rows.blocks(number):
+                cell, place = self._locate(rows.x[block], tile.start)
+                histogram = Histogram(cell, moments.shape[1])
+                power = rows.weight[block].copy()
+                for k in range(self.degree):
+                    moments[k] += histogram(power)
+                    power *= place
+            by_node = basis.T @ moments
+            for s in range(self.degree):
+                nodal[tile.start + s : tile.stop + s] += by_node[s]
+        return nodal
+
+    def interpolate(self, rows: Rows, nodal: Floats) -> Floats:
+        """Return values at the rows, in the caller's order, from values at the nodes."""
+        basis, out = _lagrange_basis(self.degree), np.empty_like(rows.x)
+        for number, tile in enumerate(self._tiles()):
+            part = nodal[tile.start : tile.stop + self.degree - 1]
+            windows = np.lib.stride_tricks.sliding_window_view(part, tile.stop - tile.start)
+            coefficient = basis @ np.ascontiguousarray(windows)
+            for block in rows.blocks(number):
+                cell, place = self._locate(rows.x[block], tile.start)
+                value = coefficient[-1].take(cell)
+                for k in range(self.degree - 2, -1, -1):
+                    value *= place
+                    value += coefficient[k].take(cell)
+                out[block] = value
+        return rows.restored(out)
+
+    def sigmoid_sums(self, nodal: Floats) -> Floats:
+        """Return, at each node, the sum of weight * sigmoid(z), z the height above it."""
+        return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, _odd_rest)
+
+    def softplus_sums(self, nodal: Floats) -> Floats:
+        """Return, at each node, the sum of weight * log(1 + exp(z))."""
+        ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
+        return self.step * ramp + self._convolved(nodal, _even_rest)
+
+    def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
+        reach = min(int(REACH / self.step), self.n_nodes)
+        kernel = rest(self.step * np.arange(-reach, reach + 1))
+        return np.asarray(oaconvolve(nodal, kernel)[reach : reach + self.n_nodes])
+
+    def _locate(self, x: Floats, first: int) -> tuple[Indices, Floats]:
+        """Return cells counted from `first`, and places in them in [-1/2, 1/2]."""
+        place = (x - self.origin) / self.step
+        cell = place.astype(np.int32)
+        place -= cell
+        place -= 0.5
+        cell -= first
+        return cell, place
+
+
+@cache
+def _lagrange_basis(degree: int) -> Floats:
+    """Return the Lagrange basis: column s holds the coefficients of node s by power."""
+    nodes = np.arange(degree) - (degree - 1) / 2
+    basis = np.empty((degree, degree))
+    for s, node in enumerate(nodes):
+        others = np.delete(nodes, s)
+        basis[:, s] = np.poly(others)[::-1] / np.prod(node - others)
+    basis.setflags(write=False)
+    return basis
+
+
+def _odd_rest(z: Floats) -> Floats:
+    """Return sigmoid(z) - [z > 0]; the step counts one half at z = 0."""
+    return -np.sign(z) * expit(-np.abs(z))
+
+
+def _even_rest(z: Floats) -> Floats:
+    """Return log(1 + exp(z)) - max(z, 0)."""
+    return np.log1p(np.exp(-np.abs(z)))

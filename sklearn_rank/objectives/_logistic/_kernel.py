@@ -1,0 +1,34 @@
+"""What the ways to the sums share: how far the kernels reach, and what they return."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sklearn_rank._protocols import Floats
+
+REACH = 40.0
+"""Beyond it exp(-z) is below a rounding error of one."""
+
+ERROR = 1e-12
+"""Share of a row's pairs by which its sums may be wrong."""
+
+
+class Sums(NamedTuple):
+    """Sums over all pairs.
+
+    Attributes
+    ----------
+    value : float
+        Of a * b * log(1 + exp(z)).
+    heights : ndarray of shape (n_lower,)
+        Of a * log(1 + exp(z)); empty when not asked for.
+    pushed : ndarray of shape (n_upper,)
+        Of b * sigmoid(z); empty when only the heights are asked for, as is the next.
+    pulled : ndarray of shape (n_lower,)
+        Of a * sigmoid(z).
+    """
+
+    value: float
+    heights: Floats
+    pushed: Floats
+    pulled: Floats

@@ -6,17 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sklearn_rank.estimators.list_net_linear import ListNetLinear
     from sklearn_rank.estimators.p_norm_push import PNormPushRanker
     from sklearn_rank.estimators.rank_boost import RankBoost
     from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 
-__all__ = ["PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
+__all__ = ["ListNetLinear", "PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
 
 __version__ = "0.1.0"
 
 # Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
 # and a mistyped option should not wait for.
 _HOMES = {
+    "ListNetLinear": "sklearn_rank.estimators.list_net_linear",
     "PNormPushRanker": "sklearn_rank.estimators.p_norm_push",
     "RankBoost": "sklearn_rank.estimators.rank_boost",
     "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
@@ -29,7 +31,9 @@ _SUBMODULES = frozenset(
         "metrics",
         "objectives",
         "preferences",
+        "preprocessing",
         "solvers",
+        "theory",
         "weak_rankers",
     }
 )

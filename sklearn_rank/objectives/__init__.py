@@ -5,6 +5,15 @@ from sklearn_rank.objectives._descent import (
     ScoredDescent,
     balancing_offset,
 )
+from sklearn_rank.objectives._listwise import (
+    LISTWISE_LOSSES,
+    Block,
+    CrossEntropy,
+    Lists,
+    ListwiseLoss,
+    SmoothedDcg,
+)
+from sklearn_rank.objectives._offsets import error_cut
 from sklearn_rank.objectives._push import (
     PUSHES,
     BothPush,
@@ -14,12 +23,19 @@ from sklearn_rank.objectives._push import (
 )
 
 __all__ = [
+    "LISTWISE_LOSSES",
     "PUSHES",
     "BipartiteDescent",
+    "Block",
     "BothPush",
+    "CrossEntropy",
     "InformationRetrievalPush",
+    "Lists",
+    "ListwiseLoss",
     "Push",
     "ScoredDescent",
     "SidePush",
+    "SmoothedDcg",
     "balancing_offset",
+    "error_cut",
 ]

@@ -10,15 +10,27 @@ from sklearn_rank.solvers._boosting import (
     steepest,
 )
 from sklearn_rank.solvers._lbfgs import Minimum, minimise
+from sklearn_rank.solvers._online import OnlineDescent
+from sklearn_rank.solvers._regularised import (
+    REGULARISERS,
+    Regulariser,
+    RegularisedMinimum,
+    minimise_regularised,
+)
 
 __all__ = [
+    "REGULARISERS",
     "Ledger",
     "Minimum",
+    "OnlineDescent",
     "OptimalGain",
     "PushStep",
+    "RegularisedMinimum",
+    "Regulariser",
     "Round",
     "SmoothMarginStep",
     "coordinate_descent",
     "minimise",
+    "minimise_regularised",
     "steepest",
 ]

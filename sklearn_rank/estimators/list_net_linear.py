@@ -419,6 +419,7 @@ class ListNetLinear(BaseRanker):
             max_iter=self.max_iter,
             tol=float(self.tol),
             report=lambda number, value: self._report("iteration", number, value),
+            hessian=objective.hessian,
         )
         if not found.converged:
             self._warn(f"the gradient has length {found.residual:.3g}")

@@ -155,6 +155,10 @@ class ListwiseLoss(ABC):
     def _sum(self, block: Block, scores: Floats) -> tuple[float, Floats]:
         """Return the sum of the losses of a block's queries, and its gradient."""
 
+    @abstractmethod
+    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return c, b, p of the second derivatives ``diag(c) - b p' - p b'`` of the sum."""
+
     def on_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
         """Return a block's part of the mean, and the gradient on its rows.
 
@@ -168,6 +172,14 @@ class ListwiseLoss(ABC):
         value, gradient = self._sum(block, scores)
         gradient *= 1.0 / self.lists.n_queries
         return value / self.lists.n_queries, gradient
+
+    def curvature(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return c, b and p, of which the second derivatives of each query are made.
+
+        Those of the mean, between two rows of one query, are ``diag(c) - b p' - p b'``.
+        """
+        c, b, p = self._second(block, scores)
+        return c / self.lists.n_queries, b / self.lists.n_queries, p
 
     def query_gradient(self, number: int, scores: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
@@ -212,6 +224,10 @@ class CrossEntropy(ListwiseLoss):
         share -= target
         return value, share
 
+    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        share = block.softmax(scores, self._weight)[0]
+        return share, share / 2, share
+
 
 class SmoothedDcg(ListwiseLoss):
     r"""Minus the smoothed DCG (Tewari2015, sec. 3.2).
@@ -234,6 +250,11 @@ class SmoothedDcg(ListwiseLoss):
         share *= block.spread(mean) - gain
         share *= 1.0 / self._sigma
         return -float(mean.sum()), share
+
+    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        share = block.softmax(scores / self._sigma, self._weight)[0]
+        slopes = self._sum(block, scores)[1] / self._sigma
+        return slopes, slopes, share
 
 
 LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {

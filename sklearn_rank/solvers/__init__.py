@@ -13,8 +13,8 @@ from sklearn_rank.solvers._lbfgs import Minimum, minimise
 from sklearn_rank.solvers._online import OnlineDescent
 from sklearn_rank.solvers._regularised import (
     REGULARISERS,
-    Regulariser,
     RegularisedMinimum,
+    Regulariser,
     minimise_regularised,
 )
 

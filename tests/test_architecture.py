@@ -111,7 +111,8 @@ import sklearn.exceptions, sklearn_rank, sklearn_rank.datasets, sklearn_rank.cli
 warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
 data = sklearn_rank.datasets.make_queries(n_queries=3, random_state=0)
 for name in sklearn_rank.__all__:
-    ranker = getattr(sklearn_rank, name)(n_estimators=2, relevance="graded")
+    ranker = getattr(sklearn_rank, name)(relevance="graded")
+    ranker.set_params(**{{"n_estimators": 2}} if "n_estimators" in ranker.get_params() else {{}})
     ranker.fit(data.data, data.target, qid=data.qid).score(data.data, data.target, qid=data.qid)
 print("done")
 """

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from rankers import BOOSTERS as RANKERS
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,10 +16,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 RELEVANCES = ["binary", "graded"]
 
 every_ranker = pytest.mark.parametrize("ranker", RANKERS)

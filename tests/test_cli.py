@@ -166,7 +166,7 @@ def test_compare_needs_no_file(capsys, monkeypatch):
     run(["compare", "--cv", "2"])
     captured = capsys.readouterr()
     assert captured.err == ""
-    for name in ["RankBoost", "PNormPushRanker", "SmoothMarginRanker", "logistic regression"]:
+    for name in [*sklearn_rank.__all__, "logistic regression"]:
         assert name in captured.out
     for figure in FIGURES:
         assert figure.heading in captured.out
@@ -318,10 +318,11 @@ def test_terminal_without_unicode(folder):
 
 @pytest.mark.parametrize("qid", [None, "branch"])
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
-@pytest.mark.parametrize("ranker", ["RankBoost", "PNormPushRanker", "SmoothMarginRanker"])
+@pytest.mark.parametrize("ranker", sklearn_rank.__all__)
 def test_train_rank_evaluate(folder, capsys, ranker, relevance, qid):
     target = "default" if relevance == "binary" else "grade"
-    argv = ["train", "loans.csv", "--target", target, "--relevance", relevance, *FAST]
+    fast = FAST if "n_estimators" in getattr(sklearn_rank, ranker)().get_params() else []
+    argv = ["train", "loans.csv", "--target", target, "--relevance", relevance, *fast]
     argv += ["--ranker", ranker, "--drop", "id", "grade" if target == "default" else "default"]
     run([*argv, "-o", "m.skops", *(["--qid", qid] if qid else [])])
     run(["rank", "m.skops", "new.csv", "-o", "ranked.csv"])
@@ -908,12 +909,13 @@ def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, 
         kind = getattr(sklearn_rank, name)
 
         def fit(self, X, y, *, _original=kind.fit, _name=name, **routed):
-            seen[_name] = (self.n_estimators, getattr(self, "p", None))
+            seen[_name] = (getattr(self, "n_estimators", None), getattr(self, "p", None))
             return _original(self, X, y, **routed)
 
         monkeypatch.setattr(kind, "fit", fit)
     run([*COMPARE, "--cv", "2", "--drop", "grade", "--param", "n_estimators=3", "p=2"])
     assert seen == {
+        "ListNetLinear": (None, None),
         "RankBoost": (3, None),
         "PNormPushRanker": (3, 2),
         "SmoothMarginRanker": (3, None),

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from rankers import BOOSTERS as RANKERS
 from sklearn.exceptions import ConvergenceWarning
 from strategies import Problem, bipartite, graded, problems
 
-import sklearn_rank
 from sklearn_rank import PNormPushRanker
 from sklearn_rank._parallel import Crew
 from sklearn_rank.weak_rankers import StumpRules
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 N_ROUNDS = 6
 
 few = settings(max_examples=settings.default.max_examples // 2)

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
+from rankers import BOOSTERS as RANKERS
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -38,14 +39,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._parallel import Crew
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.estimators import _boosting
 from sklearn_rank.metrics import auc_score
 
-RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 RELEVANCES = ["binary", "graded"]
 TREE = DecisionTreeRegressor(max_depth=2)
 WEAK_RANKERS = ["stump", "feature", TREE]

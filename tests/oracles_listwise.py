@@ -16,16 +16,19 @@ import numpy as np
 
 def queries(y, qid=None, w=None):
     """Rows of positive weight, query by query; a query without any is not there."""
-    ids = [0] * len(y) if qid is None else list(qid)
-    present = [i for i in range(len(y)) if w is None or w[i] > 0]
-    return [[i for i in present if ids[i] == q] for q in dict.fromkeys(ids[i] for i in present)]
+    groups = {}
+    for i in range(len(y)):
+        if w is None or w[i] > 0:
+            groups.setdefault(0 if qid is None else qid[i], []).append(i)
+    return list(groups.values())
 
 
 def top_one(values, weight):
     """Probability of each row to be drawn first, all its copies together (Cao2007)."""
     largest = max(values)
     masses = [c * math.exp(v - largest) for v, c in zip(values, weight, strict=True)]
-    return [mass / math.fsum(masses) for mass in masses]
+    total = math.fsum(masses)
+    return [mass / total for mass in masses]
 
 
 def log_partition(values, weight):

@@ -33,11 +33,8 @@ from sklearn_rank.solvers import (
 )
 from sklearn_rank.theory import lipschitz_constant, ogd_step
 
-_LARGEST_FEATURE = 1e145
-"""Squares of larger values, summed over rows, overflow."""
-
-_INFINITE_GAIN = 1024
-"""2**1024 is not a float any more."""
+_LARGEST_FEATURE, _LARGEST_GRADE = 1e70, 240
+"""Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
 
 def takes_streams(ranker: Any) -> bool:
@@ -338,10 +335,10 @@ class ListNetLinear(BaseRanker):
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
                 "scale the features, with StandardScaler for example."
             )
-        if self.loss == "smoothed_dcg" and np.max(data.y) >= _INFINITE_GAIN:
+        if self.loss == "smoothed_dcg" and np.max(data.y) > _LARGEST_GRADE:
             raise ValueError(
-                f"loss='smoothed_dcg' of {name} has gains 2**y - 1, which are infinite from "
-                f"y = {_INFINITE_GAIN} on. Got y = {np.max(data.y):g}: use smaller grades."
+                f"loss='smoothed_dcg' of {name} has gains 2**y - 1, whose squares overflow for "
+                f"y above {_LARGEST_GRADE}. Got y = {np.max(data.y):g}: use smaller grades."
             )
 
     def _validate_piece(

@@ -237,7 +237,7 @@ class SmoothedDcg(ListwiseLoss):
 
     with the top-one probabilities P of `CrossEntropy`. Not convex; the gradient is
     :math:`-P_{s/\sigma}(i) \, (G(y_i) - \bar G) / \sigma`, with :math:`\bar G` the mean
-    gain under P. Relevances must be below 1024, from where on gains are infinite.
+    gain under P.
     """
 
     def _prepare(self, relevance: Floats) -> None:

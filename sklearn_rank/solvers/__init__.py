@@ -11,12 +11,8 @@ from sklearn_rank.solvers._boosting import (
 )
 from sklearn_rank.solvers._lbfgs import Minimum, minimise
 from sklearn_rank.solvers._online import OnlineDescent
-from sklearn_rank.solvers._regularised import (
-    REGULARISERS,
-    RegularisedMinimum,
-    Regulariser,
-    minimise_regularised,
-)
+from sklearn_rank.solvers._regularised import RegularisedMinimum, minimise_regularised
+from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 
 __all__ = [
     "REGULARISERS",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.solvers._regularised import Regulariser
+from sklearn_rank.solvers._regularisers import Regulariser
 
 
 @dataclass(eq=False)

@@ -11,6 +11,9 @@ from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.objectives import Block, ListwiseLoss
 
+_FEW_ROWS = 16_384
+"""Rows of which a copy is no burden."""
+
 _NO_SPREAD = 1e-12
 """Variance inside the queries, relative to the mean square, that is only rounding."""
 
@@ -55,10 +58,8 @@ class LinearListwise:
         for block in self._blocks:
             rows = self._rows(block)
             c, b, p = self._loss.curvature(block, rows @ w)
-            rows = rows[:, used]
-            weighted = rows.multiply(c[:, None]) if sparse.issparse(rows) else rows * c[:, None]
-            cross = _dense(self._sums(block, b, rows)).T @ _dense(self._sums(block, p, rows))
-            matrix += _dense(weighted.T @ rows) - cross - cross.T
+            cross = self._sums(block, b, rows, used).T @ self._sums(block, p, rows, used)
+            matrix += _weighted_products(rows, c, used) - cross - cross.T
         return matrix
 
     def query_gradient(self, number: int, w: Floats) -> Floats:
@@ -74,16 +75,17 @@ class LinearListwise:
         for block in self._blocks:
             rows, share = self._rows(block), self._loss.shares(block)
             mean = self._sums(block, share, rows)
-            mean_square = _squares(rows).T @ share
+            mean_square = _squares(rows, share)
             square += mean_square
-            variance += mean_square - self._loss.lists.n_queries * _squares(mean).sum(axis=0)
+            variance += mean_square - self._loss.lists.n_queries * (mean * mean).sum(axis=0)
         return np.where(variance > _NO_SPREAD * square, variance, 0.0)
 
     @staticmethod
-    def _sums(block: Block, shares: Floats, rows: Any) -> Any:
-        """Return ``sum_j shares_j x_j`` of each query."""
+    def _sums(block: Block, shares: Floats, rows: Any, used: Any = slice(None)) -> Floats:
+        """Return ``sum_j shares_j x_j`` of each query, for some of the features."""
         pointer = np.append(block.start, block.n_rows)
-        return sparse.csr_array((shares, np.arange(block.n_rows), pointer)) @ rows
+        sums = sparse.csr_array((shares, np.arange(block.n_rows), pointer)) @ rows
+        return np.asarray((sums.toarray() if sparse.issparse(sums) else sums)[:, used])
 
     def _rows(self, block: Block) -> Any:
         return self._X if len(self._blocks) == 1 else self._X[block.rows]
@@ -95,9 +97,20 @@ def largest_row(X: Any) -> float:
     return float(np.sqrt(np.max(squares)))
 
 
-def _squares(matrix: Any) -> Any:
-    return matrix.multiply(matrix) if sparse.issparse(matrix) else matrix * matrix
+def _squares(rows: Any, weight: Floats) -> Floats:
+    """Return the weighted sum of squares of each feature."""
+    if sparse.issparse(rows):
+        return np.asarray(rows.multiply(rows).T @ weight)
+    return np.asarray(np.einsum("i,ij,ij->j", weight, rows, rows))
 
 
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+def _weighted_products(rows: Any, weight: Floats, used: Indices) -> Floats:
+    """Return ``rows' diag(weight) rows`` for some of the features."""
+    if sparse.issparse(rows):
+        some = rows[:, used]
+        return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
+    products = np.zeros((len(used), len(used)))
+    for first in range(0, len(weight), _FEW_ROWS):
+        some = rows[first : first + _FEW_ROWS][:, used]
+        products += (some * weight[first : first + _FEW_ROWS, None]).T @ some
+    return products

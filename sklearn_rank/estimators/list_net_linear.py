@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
+from threadpoolctl import threadpool_limits
 
 from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Floats, Indices, Values
@@ -120,8 +121,8 @@ class ListNetLinear(BaseRanker):
     relevance : {"graded", "binary"}, default="graded"
         "graded": numbers. "binary": two classes, a scikit-learn classifier.
     n_jobs : int or None, default=None
-        Threads that share the rows of "lbfgs", with joblib's meaning, besides those
-        that NumPy uses on its own.
+        Threads that share the queries of "lbfgs", with joblib's meaning. NumPy's own
+        threads rest during a fit.
     random_state : int, RandomState or None, default=None
         Draws the order of the queries in the second and later passes of "ogd". The
         first pass takes them in the order in which they appear.
@@ -377,7 +378,9 @@ class ListNetLinear(BaseRanker):
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
-        with Crew(self.n_jobs, data.X.shape[0] * data.X.shape[1]).at_work() as crew:
+        crew = Crew(self.n_jobs, data.X.shape[0] * data.X.shape[1])
+        # Blocks are too short for the threads of a BLAS, which wait for each other after each.
+        with threadpool_limits(limits=1, user_api="blas"), crew.at_work():
             X, objective, lists = self._pose(data, crew)
             if self.solver == "lbfgs":
                 fitted = self._fit_at_once(objective, X.shape[1])

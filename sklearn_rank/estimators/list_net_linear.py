@@ -408,14 +408,11 @@ class ListNetLinear(BaseRanker):
         start = np.zeros(n_features)
         if self.warm_start and hasattr(self, "coef_"):
             start = np.array(self.coef_)
-        ridge = float(self.alpha) if self.penalty == "l2" else 0.0
-        curvature = objective.spread() / float(self.sigma) ** 2 + ridge
-        curvature[curvature == 0] = curvature.max() or 1.0
         found = minimise_regularised(
             objective,
             self._make_regulariser(),
             start,
-            scale=np.sqrt(curvature),
+            curvature=objective.spread() / float(self.sigma) ** 2,
             max_iter=self.max_iter,
             tol=float(self.tol),
             report=lambda number, value: self._report("iteration", number, value),

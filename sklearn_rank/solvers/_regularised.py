@@ -12,8 +12,11 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.solvers._lbfgs import Objective
 from sklearn_rank.solvers._regularisers import Regulariser
 
-_NEWTON_STEPS, _NEWTON_ENOUGH = 4, 1e-4
-"""Of the polish: largest number of steps, residual relative to the limit."""
+_NEWTON_STEPS, _NEWTON_ENOUGH, _NEWTON_ROUNDING = 8, 1e-4, 1e-9
+"""Of the polish: largest number of steps, residual relative to the limit, growth allowed."""
+
+_COARSE = 1e3
+"""Residual, relative to the limit, at which a trial in a ball first turns to Newton's method."""
 
 _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 """Of the projected descent: objectives looked back on, decrease asked for, steps in radii."""
@@ -56,14 +59,14 @@ class _Search:
         objective: Objective,
         regulariser: Regulariser,
         start: Floats,
-        scale: Floats,
+        curvature: Floats,
         max_iter: int,
         tol: float,
         report: Callable[[int, float], None],
         hessian: Callable[[Floats, Indices], Floats],
     ) -> None:
         self.objective, self.regulariser, self.hessian = objective, regulariser, hessian
-        self.x, self.scale = start, scale
+        self.x, self.curvature = start, curvature
         self.max_iter, self.tol, self._report = max_iter, tol, report
         self.n_iter = 0
         self.iterates: list[float] = []
@@ -84,17 +87,22 @@ class _Search:
             if self.regulariser.norm(w) > guard:
                 raise StopIteration
 
-        found = regulariser.solve(
-            self.objective,
-            self.x,
-            self.scale,
-            max_iter=self.max_iter - self.n_iter,
-            tol=self.tol,
-            on_iterate=see,
-        )
-        self.x = found.x
-        if self.n_iter < self.max_iter and regulariser.norm(self.x) <= guard:
-            self._polish(regulariser)
+        # In a ball there are many trials from good starts, which suit Newton's method.
+        in_ball = np.isfinite(self.regulariser.radius)
+        for factor in (_COARSE, 1.0) if in_ball else (1.0,):
+            found = regulariser.solve(
+                self.objective,
+                self.x,
+                self.curvature,
+                max_iter=self.max_iter - self.n_iter,
+                tol=factor * self.tol,
+                on_iterate=see,
+            )
+            self.x = found.x
+            if self.n_iter >= self.max_iter or regulariser.norm(self.x) > guard:
+                break
+            if self._polish(regulariser) <= self.tol:
+                break
         return self.x
 
     def excess(self, multiplier: float) -> float:
@@ -109,15 +117,16 @@ class _Search:
         x = replace(self.regulariser, alpha=0.0).proximal(x, 0.0)
         self.values.append(self.objective(x)[0] + self.regulariser.penalty(x))
 
-    def _polish(self, regulariser: Regulariser) -> None:
+    def _polish(self, regulariser: Regulariser) -> float:
         """Improve a minimum by Newton's method, as far as it halves the residual.
 
         The decrease of the objective that a line search looks for is lost in rounding
         long before the gradient is: this makes the coefficients as exact as the
         gradient, so that neither the order of the rows nor weights spelled out as
-        copies show in them.
+        copies show in them. Returns the residual.
         """
-        gradient = self.objective(self.x)[1]
+        value, gradient = self.objective(self.x)
+        value += regulariser.penalty(self.x)
         residual = regulariser.residual(self.x, gradient)
         for _ in range(_NEWTON_STEPS):
             if residual <= _NEWTON_ENOUGH * self.tol:
@@ -125,11 +134,13 @@ class _Search:
             moved = regulariser.newton_step(self.x, gradient, self.hessian)
             if moved is None:
                 break
-            slope = self.objective(moved)[1]
+            height, slope = self.objective(moved)
+            height += regulariser.penalty(moved)
             reached = regulariser.residual(moved, slope)
-            if not reached <= residual / 2:
+            if not reached <= residual / 2 or height > value + _NEWTON_ROUNDING * abs(value):
                 break
-            self.x, gradient, residual = moved, slope, reached
+            self.x, value, gradient, residual = moved, height, slope, reached
+        return residual
 
 
 def minimise_regularised(
@@ -137,7 +148,7 @@ def minimise_regularised(
     regulariser: Regulariser,
     start: Floats,
     *,
-    scale: Floats,
+    curvature: Floats,
     max_iter: int,
     tol: float,
     report: Callable[[int, float], None],
@@ -156,8 +167,9 @@ def minimise_regularised(
         Penalty and ball.
     start : ndarray of shape (n_features,)
         Where to begin.
-    scale : ndarray of shape (n_features,)
-        L-BFGS works on ``w * scale``: the square root of the curvatures is a good choice.
+    curvature : ndarray of shape (n_features,)
+        Rough second derivatives of the function, by which coefficients are scaled; 0 is
+        not known.
     max_iter : int
         Largest number of L-BFGS iterations, of all trials together.
     tol : float
@@ -173,7 +185,9 @@ def minimise_regularised(
     limit = tol * free.residual(np.zeros_like(start), gradient)
     # In a ball the multiplier adds an error of its own: the trials leave room for it.
     trial_limit = limit if np.isinf(regulariser.radius) else limit / 2
-    search = _Search(objective, regulariser, start, scale, max_iter, trial_limit, report, hessian)
+    search = _Search(
+        objective, regulariser, start, curvature, max_iter, trial_limit, report, hessian
+    )
     x = search.trial(0.0, guard=_FAR_OUT * regulariser.radius)
     values = search.iterates
     if regulariser.norm(x) > regulariser.radius:

@@ -14,7 +14,7 @@ from sklearn.linear_model import lars_path_gram
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.solvers._lbfgs import Minimum, Objective, minimise
 
-_NEWTON_FEATURES = 200
+_NEWTON_FEATURES = 500
 """Largest number of coefficients that Newton's method solves for."""
 
 _FLAT = 1e-10
@@ -67,13 +67,17 @@ class Regulariser(ABC):
         self,
         objective: Objective,
         start: Floats,
-        scale: Floats,
+        curvature: Floats,
         *,
         max_iter: int,
         tol: float,
         on_iterate: Callable[[Floats, float], None],
     ) -> Minimum:
-        """Minimise function plus penalty, without the ball, by L-BFGS on ``w * scale``."""
+        """Minimise function plus penalty, without the ball, by L-BFGS.
+
+        `curvature` is the function's, for each coefficient: coefficients are scaled by
+        its root.
+        """
 
     @abstractmethod
     def newton_step(
@@ -139,13 +143,14 @@ class Ridge(Regulariser):
         self,
         objective: Objective,
         start: Floats,
-        scale: Floats,
+        curvature: Floats,
         *,
         max_iter: int,
         tol: float,
         on_iterate: Callable[[Floats, float], None],
     ) -> Minimum:
         """Minimise the sum, which is smooth."""
+        scale = _roots(curvature + self.alpha)
 
         def scaled(v: Floats) -> tuple[float, Floats]:
             w = v / scale
@@ -222,14 +227,14 @@ class Lasso(Regulariser):
         self,
         objective: Objective,
         start: Floats,
-        scale: Floats,
+        curvature: Floats,
         *,
         max_iter: int,
         tol: float,
         on_iterate: Callable[[Floats, float], None],
     ) -> Minimum:
         """Minimise over positive and negative parts, where the sum is smooth."""
-        scales = np.concatenate([scale, scale])
+        scales = np.tile(_roots(curvature), 2)
 
         def joined(parts: Floats) -> Floats:
             positive, negative = np.split(parts / scales, 2)
@@ -255,6 +260,11 @@ class Lasso(Regulariser):
             bounds=[(0.0, None)] * len(scales),
         )
         return replace(found, x=joined(found.x))
+
+
+def _roots(curvature: Floats) -> Floats:
+    """Return the square roots, with the largest in place of zeros."""
+    return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
 
 
 def _soft(z: Floats, threshold: float) -> Floats:

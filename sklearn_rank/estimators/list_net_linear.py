@@ -105,10 +105,11 @@ class ListNetLinear(BaseRanker):
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
         a step, which can also learn from a stream: see `partial_fit`.
     eta0 : float in (0, inf) or "auto", default="auto"
-        Step size of "ogd": step t is ``eta0 / sqrt(t)``. "auto" is the constant step
-        that is best for the given number of steps, see `sklearn_rank.theory.ogd_step`;
-        it needs `max_norm`, "cross_entropy", and to know the number of steps, which
-        `partial_fit` does not.
+        Step size of "ogd": step t is ``eta0 / sqrt(t)``. "auto" is the constant
+        :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
+        G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
+        passes; it needs `max_norm`, "cross_entropy", and to know T, which `partial_fit`
+        does not. With ``max_iter=1`` it is that of Tewari2015's Theorem 5.
     max_iter : int in [1, inf), default=500
         Largest number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
@@ -132,7 +133,8 @@ class ListNetLinear(BaseRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        The coefficients w; with "ogd" their average over the steps.
+        The coefficients w; with "ogd" the average of those at which each query was met,
+        the first of which are zero.
     objective_curve_ : ndarray
         The objective after each iteration (pass, call of `partial_fit`: there, of the
         rows of the call). With "lbfgs" and a `max_norm` that is felt: after each
@@ -164,7 +166,9 @@ class ListNetLinear(BaseRanker):
     -----
     Rows of queries that come in pieces are brought together in a copy of X: sorting X
     by query beforehand saves that memory. "lbfgs" works on features scaled by their
-    spread inside the queries, which changes its speed and not its result.
+    spread inside the queries, which changes its speed and not its result. With at most
+    200 features a few steps of Newton's method follow it, which `n_iter_` does not
+    count: they make the coefficients as exact as the gradient.
 
     A relevance far above the others takes the whole of P, which is fine. Adding a
     number to all relevances of a query changes nothing; multiplying them makes P

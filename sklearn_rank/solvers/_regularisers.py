@@ -14,7 +14,7 @@ from sklearn.linear_model import lars_path_gram
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.solvers._lbfgs import Minimum, Objective, minimise
 
-_NEWTON_FEATURES = 500
+_NEWTON_FEATURES = 200
 """Largest number of coefficients that Newton's method solves for."""
 
 _FLAT = 1e-10

@@ -5,4 +5,3 @@ from sklearn_rank.estimators._boosting import BoostingRanker
 
 RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 BOOSTERS = [ranker for ranker in RANKERS if issubclass(ranker, BoostingRanker)]
-OTHERS = [ranker for ranker in RANKERS if ranker not in BOOSTERS]

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+    from sklearn_rank.estimators.list_net_linear import ListNetLinear
     from sklearn_rank.estimators.p_norm_push import PNormPushRanker
     from sklearn_rank.estimators.rank_boost import RankBoost
     from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 
-__all__ = ["KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost", "SmoothMarginRanker"]
+__all__ = [
+    "KernelPairwiseSGDRanker",
+    "ListNetLinear",
+    "PNormPushRanker",
+    "RankBoost",
+    "SmoothMarginRanker",
+]
 
 __version__ = "0.1.0"
 
@@ -19,6 +26,7 @@ __version__ = "0.1.0"
 # and a mistyped option should not wait for.
 _HOMES = {
     "KernelPairwiseSGDRanker": "sklearn_rank.estimators.kernel_pairwise",
+    "ListNetLinear": "sklearn_rank.estimators.list_net_linear",
     "PNormPushRanker": "sklearn_rank.estimators.p_norm_push",
     "RankBoost": "sklearn_rank.estimators.rank_boost",
     "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
@@ -31,6 +39,7 @@ _SUBMODULES = frozenset(
         "metrics",
         "objectives",
         "preferences",
+        "preprocessing",
         "solvers",
         "theory",
         "weak_rankers",

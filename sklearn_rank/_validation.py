@@ -57,13 +57,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some strings."""
+    """One of some strings, or None where that is among the options."""
 
-    options: tuple[str, ...]
+    options: tuple[str | None, ...]
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        return isinstance(value, str) and value in self.options
+        return (value is None or isinstance(value, str)) and value in self.options
 
     def __str__(self) -> str:
         return "one of " + ", ".join(map(repr, self.options))

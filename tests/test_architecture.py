@@ -20,7 +20,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
     {"cli", "datasets", "__init__"},
     {"estimators"},
-    {"base", "theory"},
+    {"base", "preprocessing", "theory"},
     {"objectives", "weak_rankers", "solvers", "metrics"},
     {"preferences"},
     {"_parallel", "_validation"},

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 
 RELEVANCES = ["binary", "graded"]
 
@@ -336,7 +336,11 @@ OPTIONS = {
     "loss": ("exponential", "least_squares", "hinge", "squared_hinge", "logistic"),
     "solver": ("coordinate", "lbfgs"),
 }
-SOLVERS = {KernelPairwiseSGDRanker: ("gd", "lbfgs")}
+OTHER_OPTIONS = {
+    (KernelPairwiseSGDRanker, "solver"): ("gd", "lbfgs"),
+    (ListNetLinear, "solver"): ("lbfgs", "ogd"),
+    (ListNetLinear, "loss"): ("cross_entropy", "smoothed_dcg"),
+}
 
 
 def cases(table, rankers):
@@ -362,8 +366,7 @@ def test_unknown_options(ranker, name, value):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             ranker(**{name: value})
         return
-    options = SOLVERS.get(ranker, OPTIONS[name]) if name == "solver" else OPTIONS[name]
-    choices = (repr(option) for option in options)
+    choices = (repr(option) for option in OTHER_OPTIONS.get((ranker, name), OPTIONS[name]))
     refuses(ranker(**{name: value}), f"'{name}'", ranker.__name__, *choices, repr(value))
 
 

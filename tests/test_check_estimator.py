@@ -8,7 +8,8 @@ from rankers import BOOSTERS, RANKERS
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank.preprocessing import QueryMinMaxScaler
 
 RELEVANCES = ["binary", "graded"]
 
@@ -56,9 +57,16 @@ SPECIAL = [
     KernelPairwiseSGDRanker(loss="squared_hinge", kernel="poly", degree=2, max_iter=20),
     KernelPairwiseSGDRanker(loss="least_squares", kernel=OwnKernel(), max_iter=20),
 ]
+LINEAR = [
+    *(ListNetLinear(relevance=r, penalty=p) for r, p in product(RELEVANCES, ["l1", "l2"])),
+    *(ListNetLinear(penalty=p, max_norm=1.0, relevance="binary") for p in ["l1", "l2", None]),
+    ListNetLinear(loss="smoothed_dcg", alpha=0.1),
+    *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=20, relevance=r) for r in RELEVANCES),
+    ListNetLinear(solver="ogd", max_norm=3.0, max_iter=20),
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*EVERY_RANKER, *KERNELS, *SPECIAL])
+@parametrize_with_checks([*EVERY_RANKER, *KERNELS, *SPECIAL, *LINEAR, QueryMinMaxScaler()])
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -301,7 +301,7 @@ def test_the_footnote_names_what_is_scaled(folder, capsys):
 
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
-    assert "PNormPushRanker must be one of 'coordinate', 'lbfgs'" in message
+    assert "ListNetLinear must be one of 'lbfgs', 'ogd'" in message
     assert "--param goes to every ranker that has it, --rankers chooses" in message
     argv = [*COMPARE, "--rankers", "PNormPushRanker", "--cv", "2", "--param", "solver=gd"]
     assert "--rankers" not in fails(argv, capsys)
@@ -425,7 +425,8 @@ def test_terminal_without_unicode(folder):
 def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid):
     target = "default" if relevance == "binary" else "grade"
     argv = ["train", "loans.csv", "--target", target, "--relevance", relevance]
-    argv += ["--param", *(f"{name}={value}" for name, value in parameters.items())]
+    if parameters:
+        argv += ["--param", *(f"{name}={value}" for name, value in parameters.items())]
     argv += ["--ranker", ranker, "--drop", "id", "grade" if target == "default" else "default"]
     run([*argv, "-o", "m.skops", *(["--qid", qid] if qid else [])])
     run(["rank", "m.skops", "new.csv", "-o", "ranked.csv"])

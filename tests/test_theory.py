@@ -76,7 +76,7 @@ def test_lipschitz_constant_is_the_supremum_over_the_margins_in_reach(loss, kapp
     margins = np.concatenate([positive, -positive])
     margins = margins[np.abs(margins) <= radius]
     quotient = np.abs(slope(loss, margins) - slope(loss, [0.0])) / np.abs(margins)
-    constant = theory.lipschitz_constant(loss, kappa, alpha)
+    constant = theory.slope_lipschitz_constant(loss, kappa, alpha)
     assert quotient.max() <= constant * (1 + 1e-9)
     if loss != "hinge" or radius > 1:  # before its kink the hinge has slope 0 only
         assert quotient.max() >= constant * (1 - 1e-3)
@@ -296,7 +296,7 @@ def test_too_many_steps_are_refused():
 
 
 @pytest.mark.parametrize(
-    "function", [theory.lipschitz_constant, theory.norm_bound, theory.safe_step]
+    "function", [theory.slope_lipschitz_constant, theory.norm_bound, theory.safe_step]
 )
 @pytest.mark.parametrize(
     "name, value",
@@ -310,6 +310,6 @@ def test_constants_refuse(function, name, value):
 
 def test_exponential_loss_has_no_safe_step_when_its_constant_overflows():
     assert theory.safe_step("exponential", 1.0, 1.0) > 0
-    assert theory.lipschitz_constant("exponential", 1.0, 1e-3) == math.inf
+    assert theory.slope_lipschitz_constant("exponential", 1.0, 1e-3) == math.inf
     with pytest.raises(ValueError, match=r"'alpha' parameter of safe_step .* Got 0\.001 instead"):
         theory.safe_step("exponential", 1.0, 1e-3)

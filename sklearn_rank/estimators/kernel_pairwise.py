@@ -336,7 +336,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         fitted["n_iter_"] = len(progress.values)
         if self.relevance == "binary":
             positive = data.y[preferences.order]
-            fitted["offset_"] = error_cut(space.scores(f), positive, preferences.weight)
+            fitted["offset_"] = -error_cut(space.scores(f), positive, preferences.weight)
         if self.kernel == "linear":
             return {**fitted, "coef_": f[0].copy()}
         if self.kernel != "precomputed":

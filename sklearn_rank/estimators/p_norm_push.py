@@ -268,7 +268,7 @@ class PNormPushRanker(BoostingRanker):
         if self.loss == "exponential":
             return super()._offset(problem, scores)
         assert problem.positive is not None
-        return error_cut(scores, problem.positive, problem.preferences.weight)
+        return -error_cut(scores, problem.positive, problem.preferences.weight)
 
     def _make_gain(self, problem: Problem) -> Gain:
         return make_gain(self, problem, float(self.p))

@@ -5,6 +5,14 @@ from sklearn_rank.objectives._descent import (
     ScoredDescent,
     balancing_offset,
 )
+from sklearn_rank.objectives._listwise import (
+    LISTWISE_LOSSES,
+    Block,
+    CrossEntropy,
+    Lists,
+    ListwiseLoss,
+    SmoothedDcg,
+)
 from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import error_cut
@@ -18,17 +26,23 @@ from sklearn_rank.objectives._push import (
 )
 
 __all__ = [
+    "LISTWISE_LOSSES",
     "MARGIN_LOSSES",
     "PUSHES",
     "BipartiteDescent",
+    "Block",
     "BothPush",
+    "CrossEntropy",
     "InformationRetrievalPush",
+    "Lists",
+    "ListwiseLoss",
     "MarginLoss",
     "MarginPush",
     "PairLoss",
     "Push",
     "ScoredDescent",
     "SidePush",
+    "SmoothedDcg",
     "balancing_offset",
     "error_cut",
     "pair_loss_and_gradient",

@@ -1,4 +1,4 @@
-"""The cut between two classes for scores that are not on the exponential scale."""
+"""Where to cut the scores between two classes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,48 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
 
-_SAME = 1e-12
-"""Scores closer than this, relative to the largest, are tied; so are errors."""
+_ROUNDING = 1e-12
 
 
 def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
-    """Return the offset with the smallest weighted error of ``scores + offset > 0``.
+    r"""Return the cut with the smallest weighted training error.
 
-    The cut lies halfway between two neighbouring scores or, where one class is best for
-    all rows, one beyond the last. The lowest of equally good cuts is taken.
+    .. math:: \operatorname*{arg\,min}_c \sum_i w_i \, 1[\, (f_i > c) \ne (y_i = +) \,]
+
+    where f are the scores, y the classes and w the weights. The cut is halfway between
+    neighbouring scores, the lowest of equally good ones. Where all rows belong on one
+    side it is as far outside the scores as half the smallest gap inside, or 1.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores f, finite.
+    positive : ndarray of shape (n_rows,)
+        True for rows of the class that belongs above the cut.
+    weight : ndarray of shape (n_rows,)
+        Positive weights w.
+
+    Returns
+    -------
+    float
+        The cut: rows above it count as positive.
     """
     order = np.argsort(scores)
-    place, gain = scores[order], np.where(positive, weight, -weight)[order]
-    tolerance = _SAME * float(np.max(np.abs(place)))
-    last = np.flatnonzero(np.append(np.diff(place) > tolerance, True))
-    # Cut above the first j places: positives below it are wrong, negatives right.
-    error = np.concatenate([[0.0], np.cumsum(gain)[last]])
-    best = int(np.argmax(error <= error.min() + _SAME * float(weight.sum())))
-    ends = np.concatenate([[place[0] - 2.0], place[last], [place[-1] + 2.0]])
-    first = np.concatenate([[place[0]], place[last[:-1] + 1], [place[-1] + 2.0]])
-    return -float(ends[best] + first[best]) / 2
+    values, signed = scores[order], np.where(positive, weight, -weight)[order]
+    # Equal rows can have scores that differ by rounding: no cut goes between them.
+    rounding = _ROUNDING * float(np.abs(values).max())
+    start = np.flatnonzero(np.diff(values, prepend=-np.inf) > rounding)
+    low, high = values[start], values[np.append(start[1:], len(values)) - 1]
+    # Error of each cut but for a constant: raising it past a level loses the level's positives
+    # and saves its negatives. Entry 0 is the cut below all.
+    errors = np.concatenate([[0.0], np.cumsum(np.add.reduceat(signed, start))])
+    tolerance = _ROUNDING * float(weight.sum())
+    best = int(np.flatnonzero(errors <= errors.min() + tolerance)[0])
+    gaps = low[1:] - high[:-1]
+    outside = float(gaps.min()) / 2 if len(gaps) else 1.0
+    if best == 0:
+        return float(low[0]) - outside
+    if best == len(low):
+        return float(high[-1]) + outside
+    halfway = float(high[best - 1] + gaps[best - 1] / 2)
+    return halfway if halfway < low[best] else float(high[best - 1])

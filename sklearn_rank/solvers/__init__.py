@@ -19,23 +19,31 @@ from sklearn_rank.solvers._functional_gd import (
 )
 from sklearn_rank.solvers._functional_lbfgs import Found, functional_lbfgs
 from sklearn_rank.solvers._lbfgs import Minimum, minimise
+from sklearn_rank.solvers._online import OnlineDescent
+from sklearn_rank.solvers._regularised import RegularisedMinimum, minimise_regularised
+from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 
 __all__ = [
     "DIVERGED",
     "INDEFINITE",
     "OUT_OF_ITERATIONS",
+    "REGULARISERS",
     "Descended",
     "Found",
     "Ledger",
     "Minimum",
+    "OnlineDescent",
     "OptimalGain",
     "PushStep",
+    "RegularisedMinimum",
+    "Regulariser",
     "Round",
     "SmoothMarginStep",
     "coordinate_descent",
     "functional_lbfgs",
     "gradient_descent",
     "minimise",
+    "minimise_regularised",
     "steepest",
     "stochastic_descent",
 ]

@@ -122,7 +122,7 @@ def gamma_limit(loss: str, theta: float) -> float:
     return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
 
 
-def lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
+def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
     r"""Local Lipschitz constant of the derivative of a loss, on the margins descent can reach.
 
     .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
@@ -157,11 +157,11 @@ def lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
 
     Examples
     --------
-    >>> from sklearn_rank.theory import lipschitz_constant
-    >>> lipschitz_constant("least_squares", kappa=1.0, alpha=0.1)
+    >>> from sklearn_rank.theory import slope_lipschitz_constant
+    >>> slope_lipschitz_constant("least_squares", kappa=1.0, alpha=0.1)
     2.0
     """
-    _check_problem("lipschitz_constant", loss, kappa, alpha)
+    _check_problem("slope_lipschitz_constant", loss, kappa, alpha)
     radius = 2 * kappa * norm_bound(loss, kappa, alpha)
     return float(MARGIN_LOSSES[loss].local_lipschitz(radius))
 
@@ -211,7 +211,7 @@ def safe_step(loss: str, kappa: float, alpha: float) -> float:
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
 
-    where M is the `lipschitz_constant`: the largest number with
+    where M is the `slope_lipschitz_constant`: the largest number with
     :math:`\eta_0 (4 \kappa^2 M + \alpha) \le 1`. Later steps :math:`\eta_0 t^{-\theta}` are
     smaller.
 
@@ -246,7 +246,7 @@ def safe_step(loss: str, kappa: float, alpha: float) -> float:
     0.4
     """
     _check_problem("safe_step", loss, kappa, alpha)
-    divisor = 4 * kappa * kappa * lipschitz_constant(loss, kappa, alpha) + alpha
+    divisor = 4 * kappa * kappa * slope_lipschitz_constant(loss, kappa, alpha) + alpha
     if math.isinf(divisor):
         raise ValueError(
             f"The 'alpha' parameter of safe_step must be larger with loss={loss!r} and "
@@ -262,8 +262,8 @@ def step_divisor(loss: str, kappa: float) -> float:
     .. math:: \Delta_* = 4 \kappa^2 \sup_{0 < \alpha \le 1} M_\alpha + 1, \qquad
         \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
 
-    where :math:`M_\alpha` is the `lipschitz_constant`. All losses here have :math:`q \le 2`, so
-    that the first step is :math:`1 / \Delta_*`, at most `safe_step`.
+    where :math:`M_\alpha` is the `slope_lipschitz_constant`. All losses here have
+    :math:`q \le 2`, so that the first step is :math:`1 / \Delta_*`, at most `safe_step`.
 
     Parameters
     ----------

@@ -1,0 +1,548 @@
+"""Linear ListNet."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from threadpoolctl import threadpool_limits
+
+from sklearn_rank._parallel import Crew
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Flag,
+    Number,
+    check_parameters,
+    check_qid,
+    check_relevance,
+    check_weight,
+)
+from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.estimators._linear import LinearListwise, largest_row
+from sklearn_rank.objectives import LISTWISE_LOSSES, Lists, error_cut
+from sklearn_rank.solvers import (
+    REGULARISERS,
+    OnlineDescent,
+    Regulariser,
+    minimise_regularised,
+)
+from sklearn_rank.theory import lipschitz_constant, ogd_step
+
+_LARGEST_FEATURE, _LARGEST_GRADE = 1e70, 240
+"""Squares of larger features times gains 2**grade, summed over rows, overflow."""
+
+_ZERO = 1e-15
+
+
+def takes_streams(ranker: Any) -> bool:
+    """Whether a ranker can learn from queries as they arrive; the error names the parameter."""
+    name = type(ranker).__name__
+    if ranker.solver != "ogd":
+        raise AttributeError(
+            f"{name} has partial_fit only with solver='ogd': solver={ranker.solver!r} needs all "
+            "queries at once."
+        )
+    if ranker.eta0 == "auto":
+        raise AttributeError(
+            f"{name} has partial_fit only with a number as eta0: eta0='auto' depends on the number "
+            "of steps, which partial_fit does not know."
+        )
+    return True
+
+
+def _offset(data: TrainingData, coefficients: Floats) -> float:
+    """Return the offset between the two classes."""
+    scores = np.asarray(data.X @ coefficients)
+    # Scores are log-odds: those as small as this are zero, and a cut between them chance.
+    scores[np.abs(scores) < _ZERO] = 0.0
+    return -error_cut(scores, data.y, data.weight)
+
+
+class ListNetLinear(BaseRanker):
+    r"""Linear ListNet: a convex loss of whole lists that does not mind long ones.
+
+    For queries with graded relevance, such as search results: every query counts the
+    same, however many rows it has, and the number of queries that learning takes does
+    not grow with their length.
+
+    To use it: ``fit(X, y, qid=qid)``; then sort the rows of a query by falling
+    ``predict(X)``. Without ``qid`` all rows are one list. Features should have similar
+    ranges, inside the queries above all: see `sklearn_rank.preprocessing.QueryMinMaxScaler`.
+
+    It minimises
+
+    .. math:: \frac1n \sum_{q=1}^n \phi(s_q, y_q) + \frac\alpha2 \|w\|_2^2,
+        \qquad \phi(s, y) = -\sum_j P_y(j) \, (s_j - \log Z_s), \qquad s_j = w^\top x_j
+
+    .. math:: P_y(j) = \frac{c_j e^{y_j}}{\sum_l c_l e^{y_l}}, \qquad
+        Z_s = \sum_l c_l e^{s_l}
+
+    where
+
+    - q runs over the n queries, of which :math:`y_q` is the relevance and :math:`s_q`
+      the scores of the rows, of shape (n_rows_of_q,);
+    - w are the coefficients, of shape (n_features,), and x the features;
+    - c are the sample weights, multiplicities inside both sums: a constant weight of
+      all rows of a query changes nothing, so that a query can't be weighted up.
+
+    P is the *top-one probability*: that of row j to be drawn first when rows are drawn
+    with odds :math:`e^{y_j}`. One step of relevance is a factor e in odds.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy", "smoothed_dcg"}, default="cross_entropy"
+        "cross_entropy": as above, convex. "smoothed_dcg": minus the DCG of a list drawn
+        at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
+        :math:`s / \sigma`; closer to what is measured, but not convex, so that the
+        result depends on where it starts, and without penalty or ball it runs away.
+    penalty : {"l2", "l1", None}, default="l2"
+        "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
+        coefficients exactly zero. None: no penalty; `alpha` has no meaning then.
+    alpha : float in [0, inf), default=1e-4
+        Strength of the penalty.
+    max_norm : float in (0, inf) or None, default=None
+        Largest norm of the coefficients: l1 with ``penalty="l1"``, else l2.
+    sigma : float in (0, inf), default=1.0
+        Unit of the scores in "smoothed_dcg": the smaller, the closer to the DCG and the
+        harder to minimise. Only with that loss.
+    solver : {"lbfgs", "ogd"}, default="lbfgs"
+        "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
+        a step, which can also learn from a stream: see `partial_fit`.
+    eta0 : float in (0, inf) or "auto", default="auto"
+        Step size of "ogd": step t is ``eta0 / sqrt(t)``. "auto" is the constant
+        :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
+        G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
+        passes; it needs `max_norm`, "cross_entropy", and to know T, which `partial_fit`
+        does not. With ``max_iter=1`` it is that of Tewari2015's Theorem 5.
+    max_iter : int in [1, inf), default=500
+        Largest number of iterations; with "ogd", of passes over the queries.
+    tol : float in [0, inf), default=1e-6
+        "lbfgs" ends when the gradient (the shortest subgradient, and in the ball its
+        part that does not press on the boundary) is at most `tol` times as long as that
+        at zero coefficients; "ogd" when a pass changes the objective by at most
+        `tol`, relatively.
+    warm_start : bool, default=False
+        Whether `fit` starts from the coefficients of the last fit.
+    relevance : {"graded", "binary"}, default="graded"
+        "graded": numbers. "binary": two classes, a scikit-learn classifier.
+    n_jobs : int or None, default=None
+        Threads that share the queries of "lbfgs", with joblib's meaning. NumPy's own
+        threads rest during a fit.
+    random_state : int, RandomState or None, default=None
+        Draws the order of the queries in the second and later passes of "ogd". The
+        first pass takes them in the order in which they appear.
+    verbose : int, default=0
+        1 prints ten lines a fit, 2 one an iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        The coefficients w; with "ogd" the average of those at which each query was met,
+        the first of which are zero.
+    objective_curve_ : ndarray
+        The objective after each iteration (pass, call of `partial_fit`: there, of the
+        rows of the call). With "lbfgs" and a `max_norm` that is felt: after each
+        trial of the multiplier that stands for it.
+    n_iter_ : int
+        Number of iterations, at least 1.
+    t_ : int
+        With "ogd", number of steps so far.
+    classes_ : ndarray of shape (2,)
+        Binary mode: the classes; the second belongs at the top.
+    offset_ : float
+        Binary mode: what `decision_function` adds to the scores. It cuts them where
+        the fewest training rows, by weight, are on the wrong side.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when all are strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_iter` iterations, or more than one pass of "ogd", do not reach `tol`.
+
+    See Also
+    --------
+    RankBoost : Boosting; features need no scaling, and may be missing.
+
+    Notes
+    -----
+    Rows of queries that come in pieces are brought together in a copy of X: sorting X
+    by query beforehand saves that memory. "lbfgs" works on features scaled by their
+    spread inside the queries, which changes its speed and not its result. With at most
+    200 features a few steps of Newton's method follow it, which `n_iter_` does not
+    count: they make the coefficients as exact as the gradient.
+
+    A relevance far above the others takes the whole of P, which is fine. Adding a
+    number to all relevances of a query changes nothing; multiplying them makes P
+    sharper.
+
+    References
+    ----------
+    Cao2007 (top-one cross-entropy): Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li,
+    "Learning to rank: from pairwise approach to listwise approach", ICML 2007.
+    Tewari2015, eq. 3 (objective), sec. 3.2 (smoothed DCG), Theorem 5 (online descent):
+    A. Tewari, S. Chaudhuri, "Generalization error bounds for learning to rank: Does the
+    length of document lists matter?", ICML 2015.
+
+    Examples
+    --------
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> data = make_queries(random_state=0)
+    >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
+    >>> ranker.score(data.data, data.target, qid=data.qid) > 0.8
+    True
+
+    Queries that arrive one by one:
+
+    >>> stream = ListNetLinear(solver="ogd", eta0=0.1)
+    >>> for query in range(40):
+    ...     rows = data.qid == query
+    ...     stream = stream.partial_fit(data.data[rows], data.target[rows])
+    >>> stream.t_
+    40
+    """
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"qid": True}
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **BaseRanker._allowed,
+        "loss": Choice(tuple(LISTWISE_LOSSES)),
+        "penalty": Choice(tuple(REGULARISERS)),
+        "alpha": Number(0, closed="left"),
+        "max_norm": Number(0, closed="neither", other=(None,)),
+        "sigma": Number(0, closed="neither"),
+        "solver": Choice(("lbfgs", "ogd")),
+        "eta0": Number(0, closed="neither", other=("auto",)),
+        "max_iter": Number(1, integer=True),
+        "tol": Number(0, closed="left"),
+        "warm_start": Flag(),
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str = "cross_entropy",
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        max_norm: float | None = None,
+        sigma: float = 1.0,
+        solver: str = "lbfgs",
+        eta0: float | str = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        relevance: str = "graded",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.max_norm = max_norm
+        self.sigma = sigma
+        self.solver = solver
+        self.eta0 = eta0
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @available_if(takes_streams)
+    def partial_fit(
+        self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from some more queries: one step of online gradient descent for each.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance (graded mode), or one or both of the classes (binary mode).
+        classes : array-like of shape (2,), default=None
+            Binary mode: the two classes, in the first call; only needed when y does not
+            have both.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; queries are taken in the order in which they appear.
+            None: the rows are one query.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        self : object
+            The ranker. `coef_` is the average over the steps of all calls; `offset_` is
+            that of the rows of this call, as far as they have both classes.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described: the ranker is then as
+            before.
+        """
+        known = dict(vars(self))
+        try:
+            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+            self._check_combination()
+            data, fitted = self._validate_piece(X, y, classes, qid, sample_weight)
+            fitted |= self._learn_piece(data)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(known)
+            raise
+        fitted["_has_qid_"] = qid is not None or getattr(self, "_has_qid_", False)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    # What goes together ----------------------------------------------------------------
+
+    def _check_combination(self) -> None:
+        name = type(self).__name__
+        if self.sigma != 1 and self.loss != "smoothed_dcg":
+            raise ValueError(
+                f"sigma={self.sigma:g} of {name} needs loss='smoothed_dcg'. Got loss={self.loss!r}."
+            )
+        if self.eta0 != "auto" and self.solver != "ogd":
+            raise ValueError(
+                f"eta0={self.eta0:g} of {name} needs solver='ogd'. Got solver={self.solver!r}."
+            )
+        if self.solver == "ogd" and self.eta0 == "auto":
+            if self.max_norm is None:
+                raise ValueError(
+                    f"eta0='auto' of {name} with solver='ogd' needs max_norm, on which its step "
+                    "depends. Got max_norm=None: set it, or set eta0 to a number."
+                )
+            if self.loss != "cross_entropy":
+                raise ValueError(
+                    f"eta0='auto' of {name} needs a convex loss, loss='cross_entropy'. Got "
+                    f"loss={self.loss!r}: set eta0 to a number."
+                )
+
+    def _check_training(self, data: TrainingData) -> None:
+        super()._check_training(data)
+        self._check_values(data)
+        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) != data.X.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__} with warm_start=True continues with the same features: it "
+                f"was fitted with {len(self.coef_)} features. Got {data.X.shape[1]}."
+            )
+
+    def _check_values(self, data: TrainingData) -> None:
+        """Raise ValueError for numbers that sums of their squares or powers can't hold."""
+        name = type(self).__name__
+        largest = max(float(data.X.max()), -float(data.X.min()))
+        if largest > _LARGEST_FEATURE:
+            raise ValueError(
+                f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
+                "scale the features, with StandardScaler for example."
+            )
+        if self.loss == "smoothed_dcg" and np.max(data.y) > _LARGEST_GRADE:
+            raise ValueError(
+                f"loss='smoothed_dcg' of {name} has gains 2**y - 1, whose squares overflow for "
+                f"y above {_LARGEST_GRADE}. Got y = {np.max(data.y):g}: use smaller grades."
+            )
+
+    def _validate_piece(
+        self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
+    ) -> tuple[TrainingData, dict[str, Any]]:
+        """Return rows of a stream, and the classes when they are new."""
+        is_first = not self.__sklearn_is_fitted__()
+        graded = self.relevance == "graded"
+        if graded:
+            check_relevance(y)
+        X, y = self._validate_features(X, y=y, y_numeric=graded, reset=is_first)
+        weight = check_weight(sample_weight, X.shape[0])
+        codes = None if qid is None else check_qid(qid, X.shape[0])
+        fitted: dict[str, Any] = {}
+        if graded:
+            y = check_relevance(y)
+        else:
+            if is_first or not hasattr(self, "classes_"):
+                fitted["classes_"] = self._find_classes(y if classes is None else classes)
+            y = self._is_upper(y, fitted["classes_"] if fitted else self.classes_)
+        data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
+        if not weight.all():
+            data = data.take(np.flatnonzero(weight))
+        self._check_values(data)
+        return data, fitted
+
+    def _is_upper(self, y: Values, classes: Values) -> Values:
+        unknown = np.setdiff1d(y, classes)
+        if len(unknown):
+            raise ValueError(
+                f"y has labels that are not among the classes of {type(self).__name__}: "
+                f"{unknown!r}. Known: {classes!r}."
+            )
+        return np.asarray(y == classes[1])
+
+    # Learning ------------------------------------------------------------------------
+
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        crew = Crew(self.n_jobs, data.X.shape[0] * data.X.shape[1])
+        # Blocks are too short for the threads of a BLAS, which wait for each other after each.
+        with threadpool_limits(limits=1, user_api="blas"), crew.at_work():
+            X, objective, lists = self._pose(data, crew)
+            if self.solver == "lbfgs":
+                fitted = self._fit_at_once(objective, X.shape[1])
+            else:
+                fitted = self._fit_online(X, objective, lists.n_queries)
+        if self.relevance == "binary":
+            fitted["offset_"] = _offset(data, fitted["coef_"])
+        return fitted
+
+    def _pose(self, data: TrainingData, crew: Crew) -> tuple[Any, LinearListwise, Lists]:
+        """Bring rows into list order, and the parts together."""
+        lists = Lists.from_codes(data.qid, data.X.shape[0])
+        X, y, weight = data.X, data.y.astype(np.float64), data.weight
+        if lists.order is not None:
+            X, y, weight = X[lists.order], y[lists.order], weight[lists.order]
+        loss = LISTWISE_LOSSES[self.loss](lists, y, weight, float(self.sigma))
+        return X, LinearListwise(X, loss, crew), lists
+
+    def _make_regulariser(self) -> Regulariser:
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
+        radius = np.inf if self.max_norm is None else float(self.max_norm)
+        return REGULARISERS[self.penalty](alpha, radius)
+
+    def _fit_at_once(self, objective: LinearListwise, n_features: int) -> dict[str, Any]:
+        start = np.zeros(n_features)
+        if self.warm_start and hasattr(self, "coef_"):
+            start = np.array(self.coef_)
+        found = minimise_regularised(
+            objective,
+            self._make_regulariser(),
+            start,
+            curvature=objective.spread() / float(self.sigma) ** 2,
+            max_iter=self.max_iter,
+            tol=float(self.tol),
+            report=lambda number, value: self._report("iteration", number, value),
+            hessian=objective.hessian,
+        )
+        if not found.converged:
+            self._warn(f"the gradient has length {found.residual:.3g}")
+        return {
+            "coef_": found.x,
+            "objective_curve_": np.array(found.values),
+            "n_iter_": found.n_iter,
+        }
+
+    def _fit_online(self, X: Any, objective: LinearListwise, n_queries: int) -> dict[str, Any]:
+        descent = self._open_descent(X.shape[1], go_on=self.warm_start)
+        regulariser = self._make_regulariser()
+        random, curve = check_random_state(self.random_state), [np.inf]
+        rate = self._make_rate(X, n_queries * self.max_iter)
+        for number in range(1, self.max_iter + 1):
+            order = np.arange(n_queries) if number == 1 else random.permutation(n_queries)
+            self._pass(objective, descent, order, rate, regulariser)
+            value = objective(descent.average)[0] + regulariser.penalty(descent.average)
+            curve.append(value)
+            self._report("pass", number, value)
+            if abs(curve[-2] - value) <= self.tol * abs(value):
+                break
+        else:
+            # One pass is learning from a stream: there is nothing to converge.
+            if self.max_iter > 1:
+                change = abs(curve[-2] - curve[-1])
+                self._warn(f"the last pass changed the objective by {change:.3g}")
+        return self._describe(descent, curve[1:])
+
+    def _learn_piece(self, data: TrainingData) -> dict[str, Any]:
+        """Take one step for each query of a stream."""
+        X, objective, lists = self._pose(data, Crew(1))
+        descent = self._open_descent(X.shape[1], go_on=True)
+        regulariser = self._make_regulariser()
+        rate = self._make_rate(X, lists.n_queries)
+        self._pass(objective, descent, np.arange(lists.n_queries), rate, regulariser)
+        value = objective(descent.average)[0] + regulariser.penalty(descent.average)
+        fitted = self._describe(descent, [*getattr(self, "objective_curve_", []), value])
+        if self.relevance == "binary":
+            fitted["offset_"] = getattr(self, "offset_", 0.0)
+            if data.y.any() and not data.y.all():
+                fitted["offset_"] = _offset(data, fitted["coef_"])
+        return fitted
+
+    @staticmethod
+    def _pass(
+        objective: LinearListwise,
+        descent: OnlineDescent,
+        order: Indices,
+        rate: Any,
+        regulariser: Regulariser,
+    ) -> None:
+        """Take one step for each query."""
+        for query in order:
+            gradient = objective.query_gradient(int(query), descent.coefficients)
+            descent.step(gradient, rate(descent.n_steps + 1), regulariser)
+
+    def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
+        """Return the state of the last fit, if it is to go on, or a new one."""
+        if not (go_on and hasattr(self, "coef_")):
+            return OnlineDescent.from_zero(n_features)
+        if hasattr(self, "_descent_"):
+            coefficients, total = self._descent_
+            return OnlineDescent(coefficients, total, self.t_)
+        return OnlineDescent(np.array(self.coef_), np.zeros(n_features))
+
+    def _make_rate(self, X: Any, n_steps: int) -> Any:
+        """Return step sizes as a function of the number of the step."""
+        if self.eta0 != "auto":
+            eta0 = float(self.eta0)
+            return lambda number: eta0 / np.sqrt(number)
+        row_norm = largest_row(X)
+        if row_norm == 0:
+            return lambda number: 0.0
+        step = ogd_step(
+            n_steps,
+            max_norm=float(self.max_norm or 0),
+            row_norm=row_norm,
+            lipschitz=lipschitz_constant("cross_entropy"),
+        )
+        return lambda number: step
+
+    @staticmethod
+    def _describe(descent: OnlineDescent, curve: list[float]) -> dict[str, Any]:
+        return {
+            "coef_": descent.average,
+            "objective_curve_": np.array(curve),
+            "n_iter_": len(curve),
+            "t_": descent.n_steps,
+            "_descent_": (descent.coefficients, descent.total),
+        }
+
+    def _score_rows(self, X: Any) -> Floats:
+        return np.asarray(X @ self.coef_)
+
+    def _report(self, unit: str, number: int, value: float) -> None:
+        """Print a line about an iteration, ten a fit with verbose=1."""
+        every = 1 if self.verbose > 1 else max(1, self.max_iter // 10)
+        if self.verbose and (number % every == 0 or number == 1):
+            print(f"[{type(self).__name__}] {unit} {number}/{self.max_iter}: objective {value:.6g}")
+
+    def _warn(self, state: str) -> None:
+        warnings.warn(
+            f"{type(self).__name__} with solver={self.solver!r} stopped before tol={self.tol:g} "
+            f"was reached: {state}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
+            "features to similar ranges.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: sparse features are taken, missing values are not."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,51 @@
+"""Averaged online gradient descent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.solvers._regularisers import Regulariser
+
+
+@dataclass(eq=False)
+class OnlineDescent:
+    r"""Descent that sees one loss after the other, with the average of where it was.
+
+    .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
+        \qquad \bar w = \frac1T \sum_{t=1}^T w_t
+
+    with :math:`\Omega` the penalty and the ball of a `Regulariser`.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_features,)
+        :math:`w_{T+1}`, where the next loss will be met.
+    total : ndarray of shape (n_features,)
+        :math:`\sum_t w_t`.
+    n_steps : int
+        T.
+    """
+
+    coefficients: Floats
+    total: Floats
+    n_steps: int = 0
+
+    @classmethod
+    def from_zero(cls, n_features: int) -> OnlineDescent:
+        """Begin at zero."""
+        return cls(np.zeros(n_features), np.zeros(n_features))
+
+    @property
+    def average(self) -> Floats:
+        r"""The average :math:`\bar w`."""
+        return self.total / max(self.n_steps, 1)
+
+    def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
+        """Meet a loss with this gradient at `coefficients`, with step size `rate`."""
+        self.total = self.total + self.coefficients
+        self.n_steps += 1
+        moved = self.coefficients - rate * gradient
+        self.coefficients = regulariser.proximal(moved, rate)

@@ -1,0 +1,275 @@
+"""Penalties on coefficients, and the balls that go with them."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path_gram
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.solvers._lbfgs import Minimum, Objective, minimise
+
+_NEWTON_FEATURES = 200
+"""Largest number of coefficients that Newton's method solves for."""
+
+_FLAT = 1e-10
+"""Curvature, relative to the largest, of directions in which Newton's method does not move."""
+
+_ON_BOUNDARY = 1e-6
+"""Relative distance from the boundary of the ball at which it is felt."""
+
+
+@dataclass(frozen=True)
+class Regulariser(ABC):
+    r"""A penalty :math:`\Omega(w)` with strength `alpha` and a ball of the same norm.
+
+    Attributes
+    ----------
+    alpha : float
+        Strength, not negative.
+    radius : float
+        Largest norm of the coefficients; inf for no ball.
+    """
+
+    alpha: float
+    radius: float = np.inf
+
+    @abstractmethod
+    def norm(self, w: Floats) -> float:
+        """Return the norm that the ball bounds."""
+
+    @abstractmethod
+    def penalty(self, w: Floats) -> float:
+        r"""Return :math:`\Omega(w)`."""
+
+    @abstractmethod
+    def proximal(self, z: Floats, step: float) -> Floats:
+        r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
+
+    @abstractmethod
+    def gap(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the shortest subgradient of function and penalty together at w.
+
+        `gradient` is the function's own.
+        """
+
+    @abstractmethod
+    def largest_multiplier(self, gradient: Floats) -> float:
+        """Return a multiplier that keeps a minimum in the ball; `gradient` is that at 0."""
+
+    @abstractmethod
+    def solve(
+        self,
+        objective: Objective,
+        start: Floats,
+        curvature: Floats,
+        *,
+        max_iter: int,
+        tol: float,
+        on_iterate: Callable[[Floats, float], None],
+    ) -> Minimum:
+        """Minimise function plus penalty, without the ball, by L-BFGS.
+
+        `curvature` is the function's, for each coefficient: coefficients are scaled by
+        its root.
+        """
+
+    @abstractmethod
+    def newton_step(
+        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
+    ) -> Floats | None:
+        """Return where Newton's method goes from w, or None when it can't tell."""
+
+    @abstractmethod
+    def pull(self, w: Floats, gradient: Floats) -> float:
+        """Return how hard function and penalty pull outwards: the ball's multiplier."""
+
+    def tightened(self, multiplier: float) -> Regulariser:
+        """Return the penalty that has the same minimum without the ball."""
+        return replace(self, alpha=self.alpha + multiplier, radius=np.inf)
+
+    def residual(self, w: Floats, gradient: Floats) -> float:
+        """Return the distance from meeting the conditions of a minimum in the ball."""
+        feels_ball = self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius
+        multiplier = max(self.pull(w, gradient), 0.0) if feels_ball else 0.0
+        return float(np.linalg.norm(self.tightened(multiplier).gap(w, gradient)))
+
+
+class Ridge(Regulariser):
+    r"""The penalty :math:`\frac\alpha2 \|w\|_2^2` and the ball :math:`\|w\|_2 \le W`."""
+
+    def norm(self, w: Floats) -> float:
+        """Return the l2 norm."""
+        return float(np.linalg.norm(w))
+
+    def penalty(self, w: Floats) -> float:
+        """Return half of alpha times the squared norm."""
+        return self.alpha / 2 * float(w @ w)
+
+    def proximal(self, z: Floats, step: float) -> Floats:
+        """Shrink, then bring back into the ball."""
+        w = z / (1 + step * self.alpha)
+        norm = self.norm(w)
+        return w * (self.radius / norm) if norm > self.radius else w
+
+    def gap(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the gradient of the sum."""
+        return gradient + self.alpha * w
+
+    def newton_step(
+        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
+    ) -> Floats | None:
+        """Solve for all coefficients."""
+        if len(w) > _NEWTON_FEATURES:
+            return None
+        matrix = hessian(w, np.arange(len(w))) + self.alpha * np.eye(len(w))
+        return w - np.linalg.lstsq(matrix, self.gap(w, gradient), rcond=_FLAT)[0]
+
+    def pull(self, w: Floats, gradient: Floats) -> float:
+        """Return m with ``gradient + (alpha + m) w`` orthogonal to w."""
+        squared = float(w @ w)
+        return -float(gradient @ w) / squared - self.alpha if squared else 0.0
+
+    def largest_multiplier(self, gradient: Floats) -> float:
+        """Return the length of the gradient over the radius."""
+        return self.norm(gradient) / self.radius
+
+    def solve(
+        self,
+        objective: Objective,
+        start: Floats,
+        curvature: Floats,
+        *,
+        max_iter: int,
+        tol: float,
+        on_iterate: Callable[[Floats, float], None],
+    ) -> Minimum:
+        """Minimise the sum, which is smooth."""
+        scale = _roots(curvature + self.alpha)
+
+        def scaled(v: Floats) -> tuple[float, Floats]:
+            w = v / scale
+            value, gradient = objective(w)
+            return value + self.penalty(w), self.gap(w, gradient) / scale
+
+        found = minimise(
+            scaled,
+            start * scale,
+            max_iter=max_iter,
+            tol=tol,
+            on_iterate=lambda v, values: on_iterate(v / scale, values[-1]),
+            residual=lambda _, gradient: float(np.linalg.norm(gradient * scale)),
+        )
+        return replace(found, x=found.x / scale)
+
+
+class Lasso(Regulariser):
+    r"""The penalty :math:`\alpha \|w\|_1` and the ball :math:`\|w\|_1 \le W`."""
+
+    def norm(self, w: Floats) -> float:
+        """Return the l1 norm."""
+        return float(np.abs(w).sum())
+
+    def penalty(self, w: Floats) -> float:
+        """Return alpha times the norm."""
+        return self.alpha * self.norm(w)
+
+    def proximal(self, z: Floats, step: float) -> Floats:
+        """Move every coefficient towards zero, in the ball by as much as it takes."""
+        w = _soft(z, step * self.alpha)
+        if self.norm(w) <= self.radius:
+            return w
+        size = np.sort(np.abs(w))[::-1]
+        excess = (np.cumsum(size) - self.radius) / np.arange(1, len(size) + 1)
+        return _soft(w, float(excess[np.flatnonzero(size > excess)[-1]]))
+
+    def gap(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the shortest element of the subdifferential."""
+        moving = gradient + self.alpha * np.sign(w)
+        return np.where(w != 0, moving, _soft(gradient, self.alpha))
+
+    def newton_step(
+        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
+    ) -> Floats | None:
+        """Minimise the quadratic model plus penalty, exactly, by following its lasso path."""
+        if len(w) > _NEWTON_FEATURES:
+            return None
+        matrix = hessian(w, np.arange(len(w)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of features that depend
+            path = lars_path_gram(
+                matrix @ w - gradient,
+                matrix,
+                n_samples=1,
+                alpha_min=self.alpha,
+                method="lasso",
+                return_path=False,
+            )
+        return np.asarray(path[2])
+
+    def pull(self, w: Floats, gradient: Floats) -> float:
+        """Return the mean over the coefficients in use of what alpha lacks."""
+        used = w != 0
+        if not used.any():
+            return 0.0
+        return float(np.mean(-np.sign(w[used]) * gradient[used])) - self.alpha
+
+    def largest_multiplier(self, gradient: Floats) -> float:
+        """Return what makes zero the minimum."""
+        return max(float(np.abs(gradient).max()) - self.alpha, 0.0)
+
+    def solve(
+        self,
+        objective: Objective,
+        start: Floats,
+        curvature: Floats,
+        *,
+        max_iter: int,
+        tol: float,
+        on_iterate: Callable[[Floats, float], None],
+    ) -> Minimum:
+        """Minimise over positive and negative parts, where the sum is smooth."""
+        scales = np.tile(_roots(curvature), 2)
+
+        def joined(parts: Floats) -> Floats:
+            positive, negative = np.split(parts / scales, 2)
+            return np.asarray(positive - negative)
+
+        def split(parts: Floats) -> tuple[float, Floats]:
+            value, gradient = objective(joined(parts))
+            slopes = np.concatenate([gradient, -gradient]) + self.alpha
+            return value + self.alpha * float((parts / scales).sum()), slopes / scales
+
+        def residual(parts: Floats, slopes: Floats) -> float:
+            upward, downward = np.split(slopes * scales, 2)
+            gradient = (upward - downward) / 2
+            return float(np.linalg.norm(self.gap(joined(parts), gradient)))
+
+        found = minimise(
+            split,
+            np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]) * scales,
+            max_iter=max_iter,
+            tol=tol,
+            on_iterate=lambda parts, values: on_iterate(joined(parts), values[-1]),
+            residual=residual,
+            bounds=[(0.0, None)] * len(scales),
+        )
+        return replace(found, x=joined(found.x))
+
+
+def _roots(curvature: Floats) -> Floats:
+    """Return the square roots, with the largest in place of zeros."""
+    return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
+
+
+def _soft(z: Floats, threshold: float) -> Floats:
+    """Move every number towards zero by `threshold`."""
+    return np.asarray(np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0))
+
+
+REGULARISERS: dict[str | None, type[Regulariser]] = {"l2": Ridge, "l1": Lasso, None: Ridge}

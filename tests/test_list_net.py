@@ -1,0 +1,668 @@
+"""ListNetLinear: certificates of its minima, bounds of its descent, and how it is used."""
+
+import pickle
+import warnings
+
+import numpy as np
+import oracles
+import oracles_listwise as naive
+import pandas as pd
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+from strategies import problems
+
+from sklearn_rank import ListNetLinear
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.estimators import _linear
+from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.theory import ogd_bound, ogd_step
+
+few = settings(max_examples=settings.default.max_examples // 2)
+
+DATA = make_queries(n_queries=30, rows_per_query=12, n_features=6, random_state=0)
+SHUFFLE = np.random.default_rng(1).permutation(360)
+X, Y, QID = DATA.data[SHUFFLE], DATA.target[SHUFFLE], DATA.qid[SHUFFLE]
+WEIGHT = np.random.default_rng(2).integers(0, 3, 360).astype(float)
+LABELS = {"graded": Y, "binary": np.where(Y > 0, "good", "bad")}
+GRADES = {"graded": Y, "binary": (Y > 0).astype(float)}
+
+every_relevance = pytest.mark.parametrize("relevance", ["graded", "binary"])
+every_loss = pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_dcg"])
+with_or_without_qid = pytest.mark.parametrize("qid", [None, QID], ids=["list", "queries"])
+
+
+def gradient_of(model, X, y, qid=None, w=None, coef=None):
+    """Gradient of the mean loss, without penalty, by the loop over queries."""
+    coef = model.coef_ if coef is None else coef
+    return X.T @ naive.listwise(X @ coef, y, qid, w, model.loss, model.sigma)[1]
+
+
+def objective_of(model, X, y, qid=None, w=None):
+    loss = naive.listwise(X @ model.coef_, y, qid, w, model.loss, model.sigma)[0]
+    if model.penalty == "l1":
+        return loss + model.alpha * np.abs(model.coef_).sum()
+    return loss + (model.alpha / 2 * model.coef_ @ model.coef_ if model.penalty else 0.0)
+
+
+def subgradient(w, gradient, alpha):
+    """Shortest subgradient of loss + alpha ||w||_1."""
+    off = np.sign(gradient) * np.maximum(np.abs(gradient) - alpha, 0)
+    return np.where(w != 0, gradient + alpha * np.sign(w), off)
+
+
+def shrunk_gradient(model, gradient, penalty_alpha):
+    if model.penalty == "l1":
+        return subgradient(model.coef_, gradient, penalty_alpha)
+    return gradient + penalty_alpha * model.coef_
+
+
+# --------------------------------------------------------------------------------------
+# Certificates
+# --------------------------------------------------------------------------------------
+
+
+@every_relevance
+@every_loss
+@with_or_without_qid
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
+@pytest.mark.parametrize(("penalty", "alpha"), [("l2", 1e-3), ("l2", 1.0), ("l1", 1e-2)])
+def test_the_gradient_vanishes_at_the_minimum(relevance, loss, qid, weight, penalty, alpha):
+    alpha = alpha * (10 if loss == "smoothed_dcg" else 1)
+    model = ListNetLinear(loss=loss, penalty=penalty, alpha=alpha, relevance=relevance)
+    model.fit(X, LABELS[relevance], qid=qid, sample_weight=weight)
+    y = GRADES[relevance]
+    start = gradient_of(model, X, y, qid, weight, np.zeros(6))
+    if penalty == "l1":
+        start = subgradient(np.zeros(6), start, alpha)
+    left = shrunk_gradient(model, gradient_of(model, X, y, qid, weight), alpha)
+    assert np.linalg.norm(left) <= model.tol * np.linalg.norm(start)
+    curve = model.objective_curve_
+    # Newton's polish comes after the last iteration: not higher, but for rounding.
+    assert objective_of(model, X, y, qid, weight) == pytest.approx(curve[-1], rel=1e-9)
+    assert len(curve) == model.n_iter_
+    assert (np.diff(curve) <= 1e-12).all()
+
+
+@few
+@given(problem=problems(max_rows=12), penalty=st.sampled_from(["l2", "l1"]))
+def test_minima_of_small_problems(problem, penalty):
+    model = ListNetLinear(penalty=penalty, alpha=0.01)
+    model.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+    rows = (problem.X, problem.y, problem.qid, problem.w)
+    start = gradient_of(model, *rows, coef=np.zeros(problem.X.shape[1]))
+    if penalty == "l1":
+        start = subgradient(np.zeros(len(start)), start, 0.01)
+    left = shrunk_gradient(model, gradient_of(model, *rows), 0.01)
+    assert np.linalg.norm(left) <= model.tol * np.linalg.norm(start) + 1e-14
+
+
+def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():
+    n_used = [
+        np.count_nonzero(ListNetLinear(penalty="l1", alpha=a).fit(X, Y, qid=QID).coef_)
+        for a in (1e-4, 0.03, 0.1, 10.0)
+    ]
+    assert n_used[0] == 6
+    assert n_used == sorted(n_used, reverse=True)
+    assert 0 < n_used[2] < 6
+    assert n_used[3] == 0
+
+
+@every_loss
+@pytest.mark.parametrize("penalty", ["l2", "l1", None])
+@pytest.mark.parametrize("max_norm", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
+def test_the_ball_is_kept_and_its_multiplier_presses_inwards(loss, penalty, max_norm, weight):
+    """Conditions of a minimum: -gradient = (alpha + m) w (or its sign), m >= 0."""
+    alpha = 0.0 if penalty is None else 1e-3
+    model = ListNetLinear(loss=loss, penalty=penalty, alpha=1e-3, max_norm=max_norm)
+    model.fit(X, Y, qid=QID, sample_weight=weight)
+    w, order = model.coef_, 1 if penalty == "l1" else 2
+    norm = np.linalg.norm(w, order)
+    assert norm <= max_norm * (1 + 1e-12)
+    gradient = gradient_of(model, X, Y, QID, weight)
+    start = np.linalg.norm(gradient_of(model, X, Y, QID, weight, np.zeros(6)))
+    multiplier = 0.0
+    if norm >= max_norm * (1 - 1e-6):
+        outward = np.sign(w) if penalty == "l1" else w
+        multiplier = -(gradient @ outward) / (outward @ outward) - alpha
+    assert multiplier >= 0
+    left = shrunk_gradient(model, gradient, alpha + multiplier)
+    assert np.linalg.norm(left) <= 2 * model.tol * start
+    assert (multiplier > 0) == (max_norm < 2.0 or loss == "smoothed_dcg")
+
+
+def test_a_ball_that_is_not_felt_changes_nothing():
+    free = ListNetLinear().fit(X, Y, qid=QID)
+    inside = ListNetLinear(max_norm=100.0).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(inside.coef_, free.coef_, rtol=1e-10)
+
+
+def test_features_of_very_different_scales():
+    scales = np.array([1e-6, 1e-3, 1.0, 1e3, 1e6, 1e20])
+    plain = ListNetLinear(penalty=None, tol=1e-9).fit(X, Y, qid=QID)
+    scaled = ListNetLinear(penalty=None, tol=1e-9, max_iter=2000).fit(X * scales, Y, qid=QID)
+    np.testing.assert_allclose(scaled.predict(X * scales), plain.predict(X), rtol=1e-5, atol=1e-6)
+
+
+def test_a_feature_that_is_constant_inside_the_queries_gets_no_coefficient():
+    flat = np.column_stack([X, 1e3 + QID.astype(float), np.zeros(len(X))])
+    model = ListNetLinear().fit(flat, Y, qid=QID)
+    plain = ListNetLinear().fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_[:6], plain.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.coef_[6:], 0, atol=1e-9)
+
+
+def test_relevance_that_is_one_hot():
+    y = np.where(Y == 2, 1e5, 0.0)
+    model = ListNetLinear(alpha=0.1).fit(X, y, qid=QID)
+    left = gradient_of(model, X, y, QID) + 0.1 * model.coef_
+    assert np.linalg.norm(left) <= 1e-6 * np.linalg.norm(
+        gradient_of(model, X, y, QID, coef=0 * left)
+    )
+
+
+# --------------------------------------------------------------------------------------
+# Online descent
+# --------------------------------------------------------------------------------------
+
+
+def test_one_pass_is_the_loop():
+    model = ListNetLinear(solver="ogd", penalty=None, max_norm=0.2, max_iter=1)
+    model.fit(X, Y, qid=QID)
+    row_norm = np.linalg.norm(X, axis=1).max()
+    step = ogd_step(30, max_norm=0.2, row_norm=row_norm)
+    by_hand = naive.online_descent(X, Y, QID, step=lambda t: step, radius=0.2)
+    np.testing.assert_allclose(model.coef_, by_hand, rtol=1e-10, atol=1e-14)
+    assert (model.t_, model.n_iter_) == (30, 1)
+
+
+def test_a_stream_is_a_pass():
+    options = {"solver": "ogd", "penalty": None, "eta0": 0.3}
+    whole = ListNetLinear(max_iter=1, **options).fit(X, Y, qid=QID)
+    by_hand = naive.online_descent(X, Y, QID, step=lambda t: 0.3 / np.sqrt(t))
+    np.testing.assert_allclose(whole.coef_, by_hand, rtol=1e-10, atol=1e-14)
+    stream, ids = ListNetLinear(**options), list(dict.fromkeys(QID))
+    for query in ids[:20]:
+        stream.partial_fit(X[query == QID], Y[query == QID])
+    rest = np.isin(QID, ids[20:])
+    stream.partial_fit(X[rest], Y[rest], qid=QID[rest])
+    np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-10)
+    assert stream.t_ == whole.t_ == 30
+    assert len(stream.objective_curve_) == stream.n_iter_ == 21
+
+
+def generated(n_queries, n_rows, rng, truth):
+    """Queries whose relevance follows a linear score with noise; rows in the unit ball."""
+    X = rng.normal(size=(n_queries * n_rows, len(truth)))
+    X /= np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
+    y = X @ truth + rng.gumbel(size=len(X)) * 0.5
+    return X, y, np.repeat(np.arange(n_queries), n_rows)
+
+
+def mean_excess(n_queries, n_rows, n_repetitions=8, **options):
+    """Loss on new queries, less that of the best ranker there, mean over repetitions."""
+    truth, excess = np.array([2.0, -1.0, 0.5, 0.0]), []
+    for seed in range(n_repetitions):
+        rng = np.random.default_rng(seed)
+        X, y, qid = generated(n_queries, n_rows, rng, truth)
+        model = ListNetLinear(penalty=None, max_norm=3.0, **options).fit(X, y, qid=qid)
+        new, new_y, new_qid = generated(200, n_rows, rng, truth)
+        best = ListNetLinear(penalty=None, max_norm=3.0).fit(new, new_y, qid=new_qid)
+        found, least = (
+            naive.listwise(new @ w, new_y, new_qid)[0] for w in (model.coef_, best.coef_)
+        )
+        excess.append(found - least)
+    return np.mean(excess)
+
+
+def test_the_mean_excess_loss_of_a_pass_is_below_the_bound_of_theorem_5():
+    for n_queries in (10, 100):
+        for n_rows in (5, 50):
+            excess = mean_excess(n_queries, n_rows, solver="ogd", max_iter=1)
+            assert 0 < excess <= ogd_bound(n_queries, max_norm=3.0, row_norm=1.0)
+
+
+def test_long_lists_need_no_more_queries():
+    """The claim of Tewari2015: lists ten times as long are learned from as few queries."""
+    assert 0 < mean_excess(20, 100) <= mean_excess(20, 10)
+
+
+def test_more_passes_approach_the_minimum():
+    best = ListNetLinear(alpha=0.01).fit(X, Y, qid=QID).objective_curve_[-1]
+    options = {"solver": "ogd", "alpha": 0.01, "eta0": 0.5, "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="the last pass changed the objective by"):
+        model = ListNetLinear(max_iter=50, tol=0, **options).fit(X, Y, qid=QID)
+    curve = model.objective_curve_
+    assert len(curve) == model.n_iter_ == 50
+    assert best < curve[-1] < best + 0.02 * (curve[0] - best)
+    stopped = ListNetLinear(max_iter=50, tol=1e-2, **options).fit(X, Y, qid=QID)
+    assert stopped.n_iter_ < 50
+
+
+def test_the_seed_orders_the_later_passes():
+    options = {"solver": "ogd", "eta0": 0.5, "max_iter": 2, "tol": 1.0}
+    first, again, other = (
+        ListNetLinear(random_state=seed, **options).fit(X, Y, qid=QID).coef_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_penalties_and_balls_hold_online():
+    options = {"solver": "ogd", "eta0": 1.0, "max_iter": 1}
+    lasso = ListNetLinear(penalty="l1", alpha=10.0, **options).fit(X, Y, qid=QID)
+    assert not lasso.coef_.any()
+    ball = ListNetLinear(penalty="l1", alpha=0.0, max_norm=0.05, **options).fit(X, Y, qid=QID)
+    assert np.abs(ball.coef_).sum() <= 0.05 * (1 + 1e-12)
+    ridge = ListNetLinear(alpha=100.0, **options).fit(X, Y, qid=QID)
+    assert np.linalg.norm(ridge.coef_) < 0.05
+
+
+def test_streams_of_one_class_at_a_time():
+    stream = ListNetLinear(solver="ogd", eta0=0.5, relevance="binary")
+    y = LABELS["binary"]
+    order = np.argsort(y, kind="stable")
+    stream.partial_fit(X[order[:50]], y[order[:50]], classes=["good", "bad"])
+    assert stream.classes_.tolist() == ["bad", "good"]
+    assert stream.offset_ == 0
+    stream.partial_fit(X, y, qid=QID)
+    decision = stream.decision_function(X)
+    cut = -stream.offset_
+    fewest = min(
+        naive.weighted_error(c, X @ stream.coef_, y == "good")
+        for c in naive.error_cuts(X @ stream.coef_)
+    )
+    assert naive.weighted_error(cut, X @ stream.coef_, y == "good") == fewest
+    np.testing.assert_array_equal(stream.predict(X) == "good", decision > 0)
+
+
+def test_streams_go_on_from_a_fit():
+    model = ListNetLinear().fit(X, Y, qid=QID).set_params(solver="ogd", eta0=1e-12)
+    before = model.coef_
+    model.partial_fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, before, rtol=1e-6)
+
+
+@every_relevance
+def test_failed_pieces_change_nothing(relevance):
+    y = LABELS[relevance]
+    model = ListNetLinear(solver="ogd", eta0=0.5, relevance=relevance)
+    bad = {
+        "y": {"y": np.full(360, np.nan if relevance == "graded" else "ugly", dtype=object)},
+        "X": {"X": np.full_like(X, np.inf)},
+        "width": {"X": X[:, :2]},
+        "qid": {"qid": [1, 2]},
+        "weight": {"sample_weight": -WEIGHT},
+    }
+    for name in ("X", "qid", "weight"):
+        with pytest.raises(ValueError):
+            model.partial_fit(**({"X": X, "y": y} | bad[name]))
+        assert set(vars(model)) == set(model.get_params())
+    if relevance == "binary":
+        with pytest.raises(ValueError, match="one class"):
+            model.partial_fit(X, np.full(360, "good"))
+    model.partial_fit(X, y, qid=QID)
+    before = dict(vars(model))
+    for case in bad.values():
+        with pytest.raises(ValueError):
+            model.partial_fit(**({"X": X, "y": y} | case))
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[key] is before[key] for key in before)
+
+
+def test_what_needs_a_number_as_step_says_so():
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        ListNetLinear().partial_fit
+    assert "solver='ogd'" in str(caught.value.__cause__)
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        ListNetLinear(solver="ogd", max_norm=1.0).partial_fit
+    assert "eta0='auto' depends on the number of steps" in str(caught.value.__cause__)
+
+
+# --------------------------------------------------------------------------------------
+# Laws of the estimator
+# --------------------------------------------------------------------------------------
+
+MODELS = {
+    "l2": {},
+    "l1": {"penalty": "l1", "alpha": 0.02},
+    "ball": {"penalty": None, "max_norm": 0.3},
+    "l1 ball": {"penalty": "l1", "max_norm": 0.3},
+    "dcg": {"loss": "smoothed_dcg", "alpha": 0.05, "sigma": 0.8},
+}
+every_model = pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+
+
+def same(model, other, X=X, atol=1e-7):
+    np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-7, atol=atol)
+
+
+@every_model
+def test_rows_queries_and_weights_are_what_they_mean(options):
+    model = ListNetLinear(**options).fit(X, Y, qid=QID, sample_weight=WEIGHT)
+    rows = np.random.default_rng(0).permutation(360)
+    shuffled = ListNetLinear(**options)
+    shuffled.fit(X[rows], Y[rows], qid=QID[rows], sample_weight=WEIGHT[rows])
+    same(shuffled, model)
+    copies = np.repeat(np.arange(360), WEIGHT.astype(int))
+    same(ListNetLinear(**options).fit(X[copies], Y[copies], qid=QID[copies]), model)
+    names = np.array([f"q{(7 * q) % 31}" for q in QID])
+    same(ListNetLinear(**options).fit(X, Y, qid=names, sample_weight=WEIGHT), model)
+
+
+@every_model
+def test_no_qid_is_one_list(options):
+    model = ListNetLinear(**options).fit(X, Y)
+    same(ListNetLinear(**options).fit(X, Y, qid=np.full(360, "only")), model, atol=0)
+
+
+@every_model
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_sparse_features_are_dense_features(options, container):
+    holes = np.where(np.abs(X) > 0.5, X, 0.0)
+    dense = ListNetLinear(**options).fit(holes, Y, qid=QID)
+    model = ListNetLinear(**options).fit(container(holes), Y, qid=QID)
+    np.testing.assert_allclose(model.predict(container(holes)), dense.predict(holes), atol=1e-7)
+
+
+def test_sparse_streams():
+    holes = np.where(np.abs(X) > 0.5, X, 0.0)
+    options = {"solver": "ogd", "max_norm": 1.0, "max_iter": 1}
+    dense = ListNetLinear(**options).fit(holes, Y, qid=QID)
+    model = ListNetLinear(**options).fit(sparse.csr_array(holes), Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-10)
+
+
+def test_threads_change_nothing(monkeypatch):
+    data = make_queries(n_queries=2000, rows_per_query=30, n_features=8, random_state=0)
+    alone = ListNetLinear(alpha=0.1).fit(data.data, data.target, qid=data.qid)
+    shared = ListNetLinear(alpha=0.1, n_jobs=2).fit(data.data, data.target, qid=data.qid)
+    np.testing.assert_array_equal(shared.coef_, alone.coef_)
+
+
+@every_relevance
+@with_or_without_qid
+def test_score_is_the_auc_within_queries(relevance, qid):
+    model = ListNetLinear(relevance=relevance).fit(X, LABELS[relevance], qid=qid)
+    scores = X @ model.coef_
+    expected = oracles.auc(scores, GRADES[relevance], qid, WEIGHT)
+    found = model.score(X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert found > 0.7
+
+
+def test_the_offset_makes_the_fewest_training_errors():
+    model = ListNetLinear(relevance="binary")
+    model.fit(X, LABELS["binary"], qid=QID, sample_weight=WEIGHT)
+    f, positive = X @ model.coef_, LABELS["binary"] == "good"
+    kept = WEIGHT > 0
+    errors = [
+        naive.weighted_error(c, f[kept], positive[kept], WEIGHT[kept])
+        for c in naive.error_cuts(f[kept])
+    ]
+    assert naive.weighted_error(-model.offset_, f[kept], positive[kept], WEIGHT[kept]) == min(
+        errors
+    )
+    np.testing.assert_array_equal(model.decision_function(X), f + model.offset_)
+
+
+def test_tags_follow_relevance_before_fit():
+    assert is_classifier(ListNetLinear(relevance="binary"))
+    assert get_tags(ListNetLinear()).estimator_type == "ranker"
+    assert get_tags(ListNetLinear()).input_tags.sparse
+    assert not get_tags(ListNetLinear()).input_tags.allow_nan
+    assert not hasattr(ListNetLinear(), "decision_function")
+
+
+@every_relevance
+def test_pickle_skops_and_clone(relevance):
+    for options in ({}, {"solver": "ogd", "eta0": 0.1, "max_iter": 1}):
+        model = ListNetLinear(relevance=relevance, **options).fit(X, LABELS[relevance], qid=QID)
+        stored = skops.io.dumps(model)
+        trusted = skops.io.get_untrusted_types(data=stored)
+        for loaded in (pickle.loads(pickle.dumps(model)), skops.io.loads(stored, trusted=trusted)):
+            np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        with pytest.raises(NotFittedError):
+            check_is_fitted(clone(model))
+
+
+def test_data_frames_give_names():
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    model = ListNetLinear().fit(table, pd.Series(Y), qid=pd.Series(QID).astype(str))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    np.testing.assert_allclose(model.predict(table), ListNetLinear().fit(X, Y, qid=QID).predict(X))
+
+
+def test_a_search_over_alpha_takes_qid_once():
+    with config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(QueryMinMaxScaler(), ListNetLinear())
+        folds = GroupKFold(3).set_split_request(groups="qid")
+        grid = {"listnetlinear__alpha": [1e-4, 1e-2, 1.0]}
+        search = GridSearchCV(pipe, grid, cv=folds, error_score="raise").fit(X, Y, qid=QID)
+        score = search.score(X, Y, qid=QID)
+    scaled = naive.query_min_max(X, QID)
+    best = ListNetLinear(alpha=search.best_params_["listnetlinear__alpha"])
+    best.fit(scaled, Y, qid=QID)
+    assert score == pytest.approx(oracles.auc(scaled @ best.coef_, Y, QID), rel=1e-6)
+    for number, alpha in enumerate(grid["listnetlinear__alpha"]):
+        for fold, (train, test) in enumerate(GroupKFold(3).split(X, groups=QID)):
+            part = ListNetLinear(alpha=alpha).fit(scaled[train], Y[train], qid=QID[train])
+            expected = oracles.auc(scaled[test] @ part.coef_, Y[test], QID[test])
+            assert search.cv_results_[f"split{fold}_test_score"][number] == pytest.approx(expected)
+
+
+def test_consumers_of_a_classifier():
+    y = GRADES["binary"].astype(int)
+    model = ListNetLinear(relevance="binary", alpha=0.01)
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
+    assert calibrated.predict_proba(X).shape == (360, 2)
+    chosen = SelectFromModel(ListNetLinear(relevance="binary", penalty="l1", alpha=0.05)).fit(X, y)
+    np.testing.assert_array_equal(chosen.get_support(), np.abs(chosen.estimator_.coef_) >= 1e-5)
+
+
+# --------------------------------------------------------------------------------------
+# Going on, giving up, talking
+# --------------------------------------------------------------------------------------
+
+
+def test_warm_start_goes_on():
+    model = ListNetLinear(max_iter=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match=r"solver='lbfgs' stopped before tol=1e-06"):
+        model.fit(X, Y, qid=QID)
+    assert model.n_iter_ == 3
+    first = model.objective_curve_[-1]
+    model.set_params(max_iter=500).fit(X, Y, qid=QID)
+    assert model.objective_curve_[-1] < first
+    again = model.fit(X, Y, qid=QID)
+    assert again.n_iter_ == 1
+    same(ListNetLinear().fit(X, Y, qid=QID), again)
+    with pytest.raises(ValueError, match=r"warm_start=True .* 6 features. Got 5"):
+        model.fit(X[:, :5], Y, qid=QID)
+    same(ListNetLinear().fit(X, Y, qid=QID), model)
+
+
+def test_warm_start_of_online_descent_goes_on():
+    options = {"solver": "ogd", "eta0": 0.3, "max_iter": 1}
+    model = ListNetLinear(warm_start=True, **options)
+    model.fit(X, Y, qid=QID).fit(X, Y, qid=QID)
+    stream = ListNetLinear(**options)
+    stream.partial_fit(X, Y, qid=QID).partial_fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, stream.coef_, rtol=1e-12)
+    assert model.t_ == 60
+
+
+def test_stopping_early_is_said_and_the_ball_kept():
+    model = ListNetLinear(penalty=None, max_norm=0.1, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match=r"Raise max_iter=2"):
+        model.fit(X, Y, qid=QID)
+    assert np.linalg.norm(model.coef_) <= 0.1 * (1 + 1e-12)
+
+
+def test_verbose(capsys):
+    ListNetLinear(verbose=2).fit(X, Y, qid=QID)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[ListNetLinear] iteration 1/500: objective ")
+    assert len(lines) == ListNetLinear().fit(X, Y, qid=QID).n_iter_
+    ListNetLinear(verbose=1, solver="ogd", eta0=0.1, max_iter=1).fit(X, Y, qid=QID)
+    assert capsys.readouterr().out.startswith("[ListNetLinear] pass 1/1: objective ")
+
+
+# --------------------------------------------------------------------------------------
+# Bad input
+# --------------------------------------------------------------------------------------
+
+OUT_OF_RANGE = {
+    "alpha": [-1e-9, np.inf, np.nan, None, "1"],
+    "max_norm": [0, -1, np.inf, np.nan, "auto"],
+    "sigma": [0, -1.0, np.inf, None],
+    "eta0": [0, -1.0, np.inf, None, "best"],
+    "max_iter": [0, -1, 1.5, None, True],
+    "tol": [-1e-9, np.inf, None],
+    "warm_start": [1, None],
+    "loss": ["listnet", None],
+    "penalty": ["elasticnet", 1],
+    "solver": ["sgd", None],
+    "relevance": ["ordinal", None],
+    "n_jobs": [0, 1.5],
+    "random_state": ["seed"],
+    "verbose": [-1],
+}
+BAD = [(name, value) for name, values in OUT_OF_RANGE.items() for value in values]
+
+
+def refuses(model, *words, **arrays):
+    with pytest.raises(ValueError) as caught:
+        model.fit(**({"X": X, "y": LABELS.get(model.relevance, Y)} | arrays))
+    for word in words:
+        assert word in str(caught.value)
+    assert set(vars(model)) == set(model.get_params())
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_parameters_out_of_range(name, value):
+    words = f"The '{name}' parameter of ListNetLinear must be", f"Got {value!r} instead"
+    refuses(ListNetLinear(**{name: value}), *words)
+
+
+def test_options_may_be_any_equal_string():
+    auto = "".join(["au", "to"])
+    ListNetLinear(solver="ogd", max_norm=1.0, eta0=auto, max_iter=1).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"sigma": 2.0}, ["sigma=2", "loss='smoothed_dcg'", "'cross_entropy'"]),
+        ({"eta0": 0.5}, ["eta0=0.5", "solver='ogd'", "'lbfgs'"]),
+        ({"solver": "ogd"}, ["eta0='auto'", "needs max_norm", "None", "number"]),
+        (
+            {"solver": "ogd", "max_norm": 1.0, "loss": "smoothed_dcg"},
+            ["eta0='auto'", "loss='cross_entropy'", "'smoothed_dcg'"],
+        ),
+    ],
+)
+def test_parameters_that_do_not_go_together(parameters, words):
+    refuses(ListNetLinear(**parameters), "ListNetLinear", *words)
+
+
+@every_relevance
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"qid": np.arange(360)}, ["ListNetLinear", "no comparable pair"]),
+        ({"qid": [1, 2]}, ["one query id for each of the 360 rows"]),
+        ({"sample_weight": -WEIGHT}, ["sample_weight must not be negative"]),
+        ({"sample_weight": 0 * WEIGHT}, ["weights are zero"]),
+        ({"X": np.where(X[0, 0] == X, np.nan, X)}, ["X contains NaN"]),
+        ({"X": np.where(X[0, 0] == X, np.inf, X)}, ["X contains infinity"]),
+        ({"X": X * 1e200}, ["squares overflow", "StandardScaler"]),
+        ({"y": None}, ["y"]),
+        ({"y": [1, 0]}, ["inconsistent numbers of samples"]),
+    ],
+)
+def test_arrays(relevance, arrays, words):
+    refuses(ListNetLinear(relevance=relevance), *words, **arrays)
+    model = ListNetLinear(relevance=relevance).fit(X, LABELS[relevance], qid=QID)
+    before = dict(vars(model))
+    with pytest.raises(ValueError):
+        model.fit(**({"X": X, "y": LABELS[relevance]} | arrays))
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is before[key] for key in before)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "y", "words"),
+    [
+        ("binary", np.arange(360) % 3, ["Only binary classification is supported."]),
+        ("binary", np.ones(360, int), ["two classes", "one class"]),
+        ("binary", np.linspace(0, 1, 360), ["Unknown label type: continuous"]),
+        ("graded", np.full(360, "a"), ["numbers"]),
+        ("graded", np.ones(360), ["no comparable pair"]),
+        ("graded", np.full(360, np.nan), ["y contains NaN"]),
+    ],
+)
+def test_labels(relevance, y, words):
+    refuses(ListNetLinear(relevance=relevance), *words, y=y)
+
+
+def test_gains_that_are_too_large():
+    words = "2**y - 1", "above 240", "y = 241", "ListNetLinear", "smaller grades"
+    refuses(ListNetLinear(loss="smoothed_dcg"), *words, y=np.where(Y == 2, 241, Y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ListNetLinear(loss="smoothed_dcg", alpha=1.0).fit(1e65 * X, 120 * Y, qid=QID)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_fitted_with_queries_and_scored_without():
+    model = ListNetLinear().fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match=r"fitted with qid .*enable_metadata_routing=True"):
+        model.score(X, Y)
+
+
+@every_relevance
+def test_failures_in_training_leave_nothing(relevance, monkeypatch):
+    model = ListNetLinear(relevance=relevance).fit(X, LABELS[relevance])
+
+    def fail(self, w):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_linear.LinearListwise, "__call__", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, LABELS[relevance])
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_fit_changes_neither_parameters_nor_inputs():
+    arrays = [X.copy(), Y.copy(), QID.copy(), WEIGHT.copy()]
+    for array in arrays:
+        array.setflags(write=False)
+    model = ListNetLinear(max_norm=0.1)
+    before = model.get_params()
+    model.fit(arrays[0], arrays[1], qid=arrays[2], sample_weight=arrays[3]).predict(arrays[0])
+    assert model.get_params() == before
+
+
+def test_one_long_query_and_many_short_ones():
+    """A block is at least a query, however long: 40,000 rows, then pairs."""
+    rng = np.random.default_rng(0)
+    qid = np.concatenate([np.zeros(40_000, int), np.repeat(np.arange(1, 3000), 2)])
+    X = rng.normal(size=(len(qid), 3))
+    y = (X @ [1.0, -1.0, 0.0] + rng.normal(size=len(qid)) > 0).astype(float)
+    model = ListNetLinear(alpha=0.01).fit(X, y, qid=qid)
+    left = gradient_of(model, X, y, qid) + 0.01 * model.coef_
+    assert np.linalg.norm(left) <= 1e-6 * np.linalg.norm(
+        gradient_of(model, X, y, qid, coef=0 * left)
+    )

@@ -81,7 +81,7 @@ class PairLoss:
 
     References
     ----------
-    Chen2012, eq. (1.3): the mean of these losses, without weights, in one list.
+    Chen2012, eq. (1.2): the mean of these losses, without weights, in one list.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ def pair_loss_and_gradient(
 
     References
     ----------
-    Chen2012, eq. (1.3).
+    Chen2012, eq. (1.2): their mean, without weights, in one list.
 
     Examples
     --------

@@ -215,9 +215,9 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     coefficients at which each of n independent queries was met, in one pass with the
     step size of `ogd_step`. The length of the lists is not in it.
 
-    It follows in one line from the regret of descent from zero with a constant step:
-    :math:`\frac{W^2}{2 \eta n} + \frac{\eta}{2} G^2 R^2` is :math:`\frac34 \sqrt2 \, G W
-    R / \sqrt n` at that step, and the bound leaves room.
+    Derived here from the step of Theorem 5: the regret of descent from zero with a constant
+    step, :math:`\frac{W^2}{2 \eta n} + \frac{\eta}{2} G^2 R^2`, is :math:`\frac34 \sqrt2
+    \, G W R / \sqrt n` there, and the bound leaves room.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
 
     References
     ----------
-    Tewari2015, Theorem 5.
+    Tewari2015, Theorem 5 (the step, and a bound that does not know the length of the lists).
 
     Examples
     --------

@@ -390,6 +390,28 @@ def test_many_rows_of_every_shape(case, loss):
         assert abs(slopes.sum()) <= 1e-10 * scale.sum(), method
 
 
+@pytest.mark.parametrize("shape", ["exponentials", "heavy tails", "crowd and desert"])
+def test_logistic_sums_of_scores_on_every_scale(shape):
+    """Crowds in some places, lonely rows in others: neither may cost the square of the rows."""
+    rng = np.random.default_rng(5)
+    n = 200_000
+    f = {
+        "exponentials": np.exp(rng.uniform(0, 30, n)),
+        "heavy tails": rng.standard_cauchy(n) ** 5,
+        "crowd and desert": np.where(
+            rng.random(n) < 0.5, rng.normal(size=n), rng.normal(0, 1e7, n)
+        ),
+    }[shape]
+    y = rng.random(n) < 0.4
+    value, gradient = pair_loss_and_gradient(y, f)
+    assert np.isfinite(value)
+    pairs = y.sum() * (~y).sum()
+    assert abs(gradient.sum()) <= 1e-10 * pairs
+    for row in np.flatnonzero(y)[:40]:
+        expected = oracles.phi_derivative("logistic", f[row] - f[~y]).sum()
+        assert gradient[row] == pytest.approx(expected, abs=1e-10 * (~y).sum())
+
+
 @pytest.mark.parametrize("method", ["auto", "fast"])
 @pytest.mark.parametrize("origin", [0, 1e10, 1e15, 1e18, -1e20])
 def test_a_logistic_gap_far_from_zero(method, origin):

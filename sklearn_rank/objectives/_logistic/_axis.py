@@ -1,4 +1,4 @@
-"""The axis of scores: gaps are shortened, and rows counted along it."""
+"""The axis of scores: gaps are shortened, and the density of rows is bounded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BINS = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Scores after shortening gaps, and where on the axis the rows are.
+    """Scores after shortening gaps.
 
     Attributes
     ----------
@@ -29,12 +29,8 @@ class Axis:
         Smallest and largest of them.
     ramp : ndarray of shape (n_lower,) or None
         What shortening took from the sum of max(z, 0) of each lower row.
-    bin_width : float
-        Width of the bins of the last look at the axis; 0 without one.
-    upper, lower : ndarray of shape (n_bins,) or None
-        Shares of the weights in the bins.
-    upper_bin, lower_bin : ndarray of int or None
-        Bins of the rows.
+    density : float
+        Bound of the share of a side's weight in any stretch of length one.
     """
 
     f: Floats
@@ -42,68 +38,61 @@ class Axis:
     low: float
     high: float
     ramp: Floats | None = None
-    bin_width: float = 0.0
-    upper: Floats | None = None
-    lower: Floats | None = None
-    upper_bin: Indices | None = None
-    lower_bin: Indices | None = None
-
-    @property
-    def density(self) -> float:
-        """Bound of the share of a side's weight in any stretch of length one."""
-        if self.upper is None or self.lower is None:
-            return 1.0
-        bins = 1 + int(np.ceil(1 / self.bin_width))
-        return min(1.0, bins * float(max(self.upper.max(), self.lower.max())))
-
-    def near(self, shares: Floats, length: float) -> Floats:
-        """Return, for each bin, the share that lies within a stretch of `length` around it."""
-        size = length / self.bin_width
-        if size < 2:
-            return min(size, 1.0) * shares
-        half = int(size / 2)
-        upto = np.cumsum(np.pad(shares, (half + 1, half)))
-        return upto[2 * half + 1 :] - upto[: len(shares)]
+    density: float = 1.0
 
 
 def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
-    """Shorten stretches without rows to little more than `REACH`, and survey the axis.
+    """Shorten stretches without rows to little more than `REACH`.
 
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
+    Ends when a look at the axis no longer shortens it by a quarter.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
-        step = float(2.0 ** np.ceil(np.log2((axis.high - axis.low) / _BINS)))
+        length = axis.high - axis.low
+        step = float(2.0 ** np.ceil(np.log2(length / _BINS)))
         first = np.floor(axis.low / step)
         upper, lower = ((np.floor(x / step) - first).astype(np.int32) for x in (axis.f, axis.g))
         n = int(np.floor(axis.high / step) - first) + 1
         mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
-        empty = _removable((mass > 0) | (other > 0))
-        taken = np.maximum(empty - np.ceil(REACH / step), 0.0)
-        if not taken.any():
-            shares = (one / max(float(one.sum()), np.finfo(float).tiny) for one in (mass, other))
-            return replace(
-                axis,
-                bin_width=step,
-                upper=next(shares),
-                lower=next(shares),
-                upper_bin=upper,
-                lower_bin=lower,
-            )
-        removed = np.cumsum(taken)
-        ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
-        # Towards zero, where floats are dense: the other way digits would be lost.
-        shift = (removed - removed[int(np.clip(-first, 0, n - 1))]) * step
-        axis = Axis(
-            axis.f - shift[upper],
-            axis.g - shift[lower],
-            axis.low - float(shift[0]),
-            axis.high - float(shift[-1]),
-            ramp if axis.ramp is None else axis.ramp + ramp,
-        )
+        empty = _empty_before((mass > 0) | (other > 0))
+        removed = np.cumsum(np.maximum(empty - np.ceil(REACH / step), 0.0))
+        if removed[-1] > 0:
+            axis = _without(axis, step, first, removed, upper, lower, mass)
+        if removed[-1] * step < length / 4:
+            return replace(axis, density=max(_density(mass, step), _density(other, step)))
     return axis
+
+
+def _without(
+    axis: Axis,
+    step: float,
+    first: float,
+    removed: Floats,
+    upper: Indices,
+    lower: Indices,
+    mass: Floats,
+) -> Axis:
+    """Take away as many bins below each bin as `removed` says; `mass` is the upper rows'."""
+    taken = np.diff(removed, prepend=0.0)
+    ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
+    # Towards zero, where floats are dense: the other way digits would be lost.
+    shift = (removed - removed[int(np.clip(-first, 0, len(removed) - 1))]) * step
+    return Axis(
+        axis.f - shift[upper],
+        axis.g - shift[lower],
+        axis.low - float(shift[0]),
+        axis.high - float(shift[-1]),
+        ramp if axis.ramp is None else axis.ramp + ramp,
+    )
+
+
+def _density(mass: Floats, step: float) -> float:
+    """Return a bound of the share of the mass in a stretch of length one."""
+    bins, total = 1 + int(np.ceil(1 / step)), float(mass.sum())
+    return min(1.0, bins * float(mass.max()) / total) if total > 0 else 1.0
 
 
 def _recentred(axis: Axis) -> Axis:
@@ -123,7 +112,7 @@ def _recentred(axis: Axis) -> Axis:
     )
 
 
-def _removable(is_occupied: Mask) -> Floats:
+def _empty_before(is_occupied: Mask) -> Floats:
     """Return, for each bin, the number of empty bins just before it."""
     occupied = np.flatnonzero(is_occupied)
     empty = np.zeros(len(is_occupied))

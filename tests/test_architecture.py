@@ -19,8 +19,8 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # never import each other.
 LAYERS = [
     {"cli", "datasets", "__init__"},
-    {"estimators"},
-    {"base", "preprocessing", "theory"},
+    {"estimators", "plotting"},
+    {"base", "model_selection", "preprocessing", "theory"},
     {"objectives", "weak_rankers", "solvers", "metrics"},
     {"preferences"},
     {"_parallel", "_validation"},

@@ -206,5 +206,7 @@ def test_errors(metric, arguments, message):
 
 @pytest.mark.parametrize("p", [0.99, 0, -1, np.nan, -np.inf])
 def test_p_below_one(p):
-    with pytest.raises(ValueError, match=r"p must be a float in \[1, inf\]\. Got"):
+    with pytest.raises(
+        ValueError, match=r"'p' parameter of p_norm_push_loss must be a float in \[1, inf\]\. Got"
+    ):
         p_norm_push_loss([0, 1], [1, 2], p=p)

@@ -1,5 +1,62 @@
-"""How good is the order? Plain functions of labels and scores."""
+"""How good is the order? Plain functions of labels and scores.
 
-from sklearn_rank.metrics._pairwise import auc_score, p_norm_push_loss
+Greater is better unless the name ends in ``loss``. Two families, one convention each:
 
-__all__ = ["auc_score", "p_norm_push_loss"]
+- *Pairs* (`auc_score`, `p_norm_push_loss`, `heights`, ...): rows of one query that differ in
+  relevance. A weight is a multiplicity. Ties are one half in the AUC, errors in the push and
+  the heights, and count against you in the sums of reciprocal ranks.
+- *Places* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above
+  0 are relevant; the value is the exact mean over all orders of tied rows; queries without a
+  relevant row are skipped unless `empty` says what they are worth; queries count once each.
+  A place is a whole number, so there are no weights. `partial_auc_score` averages like these,
+  takes weights, and crosses ties in a straight line as the ROC curve does.
+"""
+
+from sklearn_rank.metrics._comparison import (
+    BootstrapInterval,
+    RankingComparison,
+    bootstrap_interval,
+    compare_rankings,
+)
+from sklearn_rank.metrics._err import err_score
+from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
+from sklearn_rank.metrics._list_sums import (
+    ranking_margin,
+    reciprocal_log_rank_sum,
+    reciprocal_rank_sum,
+)
+from sklearn_rank.metrics._ndcg import ndcg_score
+from sklearn_rank.metrics._pairwise import auc_score
+from sklearn_rank.metrics._partial_auc import partial_auc_score
+from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
+from sklearn_rank.metrics._push import (
+    heights,
+    max_height_loss,
+    p_norm_push_loss,
+    reverse_heights,
+)
+from sklearn_rank.metrics._scorers import ranking_scorer
+
+__all__ = [
+    "BootstrapInterval",
+    "RankingComparison",
+    "auc_score",
+    "average_precision",
+    "bootstrap_interval",
+    "compare_rankings",
+    "err_score",
+    "heights",
+    "max_height_loss",
+    "ndcg_score",
+    "p_norm_push_loss",
+    "partial_auc_score",
+    "precision_at_k",
+    "r_precision",
+    "ranking_margin",
+    "ranking_scorer",
+    "recall_at_k",
+    "reciprocal_log_rank_sum",
+    "reciprocal_rank",
+    "reciprocal_rank_sum",
+    "reverse_heights",
+]

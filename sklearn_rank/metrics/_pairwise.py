@@ -1,15 +1,23 @@
-"""Metrics over comparable pairs, counted in O(n log n)."""
+"""Rows and pairs that the metrics count, in O(n log n)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import check_qid, check_relevance, check_weight
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._validation import (
+    Choice,
+    check_parameters,
+    check_qid,
+    check_relevance,
+    check_weight,
+)
+from sklearn_rank.metrics._segments import differs
 
 
 @dataclass(frozen=True)
@@ -31,72 +39,100 @@ class AboveCounts:
     tied: Floats
 
 
-def count_above(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats
-) -> AboveCounts:
-    """Count, for each row, how the rows that must rank above it are scored.
+@dataclass(frozen=True)
+class Digit:
+    """Rows sorted by group and key; in each group the rows with a 1 must rank above the others.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_rows,)
+        The rows in sorted order; the other arrays follow it.
+    group : ndarray of shape (n_rows,)
+        Rows of one query whose relevances agree in all higher digits.
+    is_above : ndarray of shape (n_rows,)
+        The digit: 0 or 1.
+    key : ndarray of shape (n_rows,)
+        The score of a row that must rank above, score + margin of one below.
+    """
+
+    order: Indices
+    group: Indices
+    is_above: Indices
+    key: Floats
+
+
+def digits(
+    relevance: Floats, scores: Floats, qid: Indices | None, margin: float = 0.0
+) -> Iterator[Digit]:
+    """Split the comparable pairs into bipartite ones.
 
     Two relevances differ first in one binary digit of their ranks. For each digit the
-    rows that agree in all higher digits form a group, in which a 1 must rank above a 0:
-    a bipartite count by sorting. So L levels cost log2(L) sorts.
+    rows that agree in all higher digits form a group, in which a 1 must rank above a 0.
+    So L levels cost log2(L) sorts, and each pair is met exactly once.
     """
     level = np.unique(relevance, return_inverse=True)[1].ravel()
     query = np.zeros_like(level) if qid is None else qid
-    by_score = np.argsort(scores, kind="stable")
-    counts = AboveCounts(*(np.zeros(len(level)) for _ in range(3)))
+    by_key = np.argsort(scores, kind="stable")
     n_digits = max(1, int(level.max()).bit_length())
     for digit in range(n_digits):
+        is_above, key = (level >> digit) & 1, scores
+        if margin:
+            key = np.where(is_above == 1, scores, scores + margin)
+            by_key = np.argsort(key, kind="stable")
         group = (query << (n_digits - digit - 1)) + (level >> (digit + 1))
-        order = by_score[np.argsort(group[by_score], kind="stable")]
-        is_above = (level[order] >> digit) & 1
-        _count_digit(counts, order, group[order], scores[order], is_above, weight)
+        order = by_key[np.argsort(group[by_key], kind="stable")]
+        yield Digit(order, group[order], is_above[order], key[order])
+
+
+def count_above(
+    relevance: Floats,
+    scores: Floats,
+    qid: Indices | None,
+    weight: Floats,
+    margin: float = 0.0,
+) -> AboveCounts:
+    """Count, for each row k, the rows that must rank above it by their score.
+
+    Lower and tied compare with the score of k plus the margin.
+    """
+    counts = AboveCounts(*(np.zeros(len(scores)) for _ in range(3)))
+    for digit in digits(relevance, scores, qid, margin):
+        _count_digit(counts, digit, weight)
     return counts
 
 
-def _count_digit(
-    counts: AboveCounts,
-    order: Indices,
-    group: Indices,
-    scores: Floats,
-    is_above: Indices,
-    weight: Floats,
-) -> None:
-    """Add the pairs of one digit; rows come sorted by group and score.
+def _count_digit(counts: AboveCounts, digit: Digit, weight: Floats) -> None:
+    """Add the pairs of one digit.
 
     Counts are differences of one running sum over all groups. Scaled by powers of two
     every group weighs about one, so that a light group loses nothing beside a heavy one.
     """
-    new_group = _differs(group)
-    above = weight[order] * is_above
+    new_group = differs(digit.group)
+    above = weight[digit.order] * digit.is_above
     first = np.flatnonzero(new_group)
-    length = np.diff(first, append=len(group))
+    length = np.diff(first, append=len(above))
     exponent = np.repeat(np.frexp(np.add.reduceat(above, first))[1], length)
     upto = np.concatenate([[0.0], np.cumsum(np.ldexp(above, -exponent))])
     ends = []
-    for is_new in (new_group, new_group | _differs(scores)):
+    for is_new in (new_group, new_group | differs(digit.key)):
         first = np.flatnonzero(is_new)
-        last = np.append(first[1:], len(group))
+        last = np.append(first[1:], len(above))
         length = last - first
         ends.append((np.repeat(upto[first], length), np.repeat(upto[last], length)))
     (group_first, group_last), (run_first, run_last) = ends
-    below = is_above == 0
-    rows, exponent = order[below], exponent[below]
+    below = digit.is_above == 0
+    rows, exponent = digit.order[below], exponent[below]
     counts.total[rows] += np.ldexp((group_last - group_first)[below], exponent)
     counts.lower[rows] += np.ldexp((run_first - group_first)[below], exponent)
     counts.tied[rows] += np.ldexp((run_last - run_first)[below], exponent)
 
 
-def _differs(values: Values) -> Mask:
-    """Mark where a sorted array has a new value; a difference could overflow."""
-    return np.concatenate([[True], values[1:] != values[:-1]])
-
-
-def _validated(
+def validated(
     y_true: Any, y_score: Any, qid: Any, sample_weight: Any
 ) -> tuple[Floats, Floats, Indices | None, Floats]:
     """Return checked arrays without rows of weight zero."""
     relevance = check_relevance(y_true, name="y_true")
-    scores = column_or_1d(y_score).astype(np.float64)
+    scores = column_or_1d(y_score).astype(np.float64, copy=False)
     check_consistent_length(relevance, scores)
     if np.isnan(scores).any():
         raise ValueError("y_score contains NaN: an order needs comparable scores.")
@@ -109,17 +145,49 @@ def _validated(
     return relevance, scores, codes, weight
 
 
-def _pairs_of(counts: AboveCounts, weight: Floats) -> float:
+def pairs_of(counts: AboveCounts, weight: Floats) -> float:
     pairs = float(weight @ counts.total)
     if pairs == 0:
-        raise ValueError(
-            "There is no comparable pair: no query has rows of different relevance, so "
-            "that no order is better than another."
-        )
+        raise ValueError(NO_PAIR)
     return pairs
 
 
-def auc_score(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+NO_PAIR = (
+    "There is no comparable pair: no query has rows of different relevance, so that no order "
+    "is better than another."
+)
+
+
+@overload
+def auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    sample_weight: Any = None,
+    average: Literal["pooled", "queries"] = "pooled",
+) -> float: ...
+
+
+@overload
+def auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    sample_weight: Any = None,
+    average: None,
+) -> Floats: ...
+
+
+def auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    sample_weight: Any = None,
+    average: Literal["pooled", "queries"] | None = "pooled",
+) -> float | Floats:
     r"""Area under the ROC curve, within queries and pooled over their pairs.
 
     .. math:: \mathrm{AUC} = \frac{\sum_{ik} w_i w_k
@@ -137,17 +205,21 @@ def auc_score(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any 
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
+    average : {"pooled", "queries"} or None, default="pooled"
+        "pooled": both sums run over the pairs of all queries. "queries": the mean of the
+        AUCs of the queries that have a pair, each counting once. None: these AUCs.
 
     Returns
     -------
-    float
+    float or ndarray of shape (n_queries,)
         Between 0 and 1, greater is better. Ties count one half. With two relevances
-        and one list it is scikit-learn's ``roc_auc_score``.
+        and one list it is scikit-learn's ``roc_auc_score``. With ``average=None`` one
+        value for each query in the order of the sorted ids, NaN without a pair.
 
     Raises
     ------
     ValueError
-        When no query has rows of different relevance.
+        When no query has rows of different relevance and an average is wanted.
 
     References
     ----------
@@ -160,78 +232,25 @@ def auc_score(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any 
     0.75
     >>> auc_score([0, 1, 0, 1], [1, 2, 3, 4], qid=["a", "a", "b", "b"])
     1.0
+    >>> auc_score([0, 1, 0, 1], [1, 2, 4, 3], qid=["a", "a", "b", "b"], average=None)
+    array([1., 0.])
     """
-    relevance, scores, codes, weight = _validated(y_true, y_score, qid, sample_weight)
+    allowed = {"average": Choice(("pooled", "queries", None))}
+    check_parameters("auc_score", {"average": average}, allowed)
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
     counts = count_above(relevance, scores, codes, weight)
-    pairs = _pairs_of(counts, weight)
-    return 1.0 - float(weight @ (counts.lower + counts.tied / 2)) / pairs
-
-
-def p_norm_push_loss(
-    y_true: Any,
-    y_score: Any,
-    *,
-    p: float,
-    qid: Any = None,
-    sample_weight: Any = None,
-) -> float:
-    r"""Normalised p-norm push loss :math:`R_{p,1}` with the zero-one loss.
-
-    .. math:: R_{p,1} = \Bigl(\frac{\sum_k w_k s_k^p}{\sum_k w_k}\Bigr)^{1/p},
-        \qquad s_k = \frac{\sum_{i \text{ above } k} w_i 1[f_i \le f_k]}
-        {\sum_{i \text{ above } k} w_i}
-
-    where k runs over the rows that have a row above them in their query: :math:`s_k` is
-    the share of these that row k is not below. The larger p, the more the loss is that
-    of the worst rows, those at the top of the list.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Relevance: numbers or booleans, greater is better. Two values or many.
-    y_score : array-like of shape (n_samples,)
-        Scores, greater is better.
-    p : float in [1, inf]
-        The power. At p = inf the loss is the largest share.
-    qid : array-like of shape (n_samples,), default=None
-        Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative.
-
-    Returns
-    -------
-    float
-        Between 0 and 1, smaller is better. Ties are errors; without ties it is
-        ``1 - auc_score`` at p = 1 in one bipartite list.
-
-    Raises
-    ------
-    ValueError
-        When no query has rows of different relevance, or p is below 1.
-
-    References
-    ----------
-    Rudin2009, sec. 2 (the sum) and sec. 4 (normalised to [0, 1]).
-
-    Examples
-    --------
-    >>> from sklearn_rank.metrics import p_norm_push_loss
-    >>> p_norm_push_loss([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], p=1)
-    0.25
-    >>> round(p_norm_push_loss([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], p=8), 3)
-    0.459
-    """
-    if not p >= 1:
-        raise ValueError(f"p_norm_push_loss: p must be a float in [1, inf]. Got {p!r}.")
-    relevance, scores, codes, weight = _validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(relevance, scores, codes, weight)
-    _pairs_of(counts, weight)
-    has_pair = counts.total > 0
-    wrong = (counts.lower + counts.tied)[has_pair]
-    share = np.minimum(wrong / counts.total[has_pair], 1.0)
-    worst = float(share.max())
-    if worst == 0 or np.isinf(p):
-        return worst
-    # Relative to the largest share: its power can't underflow.
-    mean = np.average((share / worst) ** p, weights=weight[has_pair])
-    return worst * float(mean) ** (1 / p)
+    wrong = counts.lower + counts.tied / 2
+    if average == "pooled":
+        return 1.0 - float(weight @ wrong) / pairs_of(counts, weight)
+    n_queries = 1 if qid is None else int(check_qid(qid, len(y_true)).max()) + 1
+    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
+    pairs = np.bincount(query, weight * counts.total, n_queries)
+    has_pair = pairs > 0
+    values = np.full(n_queries, np.nan)
+    lost = np.bincount(query, weight * wrong, n_queries)[has_pair]
+    values[has_pair] = 1.0 - np.minimum(lost / pairs[has_pair], 1.0)
+    if average is None:
+        return values
+    if not has_pair.any():
+        raise ValueError(NO_PAIR)
+    return float(values[has_pair].mean())

@@ -1,0 +1,249 @@
+"""Confidence in a mean over queries, and in the difference of two rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.utils import check_random_state, column_or_1d
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import Constraint, Number, Seed, check_parameters
+
+BATCH_VALUES = 1 << 22
+_PARAMETERS: dict[str, Constraint] = {
+    "confidence": Number(0, 1, closed="neither"),
+    "n_resamples": Number(1, integer=True),
+    "random_state": Seed(),
+}
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """A mean over queries with a confidence interval.
+
+    Attributes
+    ----------
+    mean : float
+        Mean over the queries that have a value.
+    low, high : float
+        Ends of the interval.
+    n_queries : int
+        How many queries have a value.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import BootstrapInterval
+    >>> BootstrapInterval(mean=0.5, low=0.4, high=0.6, n_queries=20).high
+    0.6
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_queries: int
+
+
+@dataclass(frozen=True)
+class RankingComparison:
+    """The mean difference of two rankings over the same queries.
+
+    Attributes
+    ----------
+    difference : float
+        Mean over queries of the first's value minus the second's.
+    low, high : float
+        Ends of its confidence interval.
+    p_value : float
+        Two-sided p-value: were the rankings exchangeable in every query, how often would
+        the mean differ as much from 0?
+    n_queries : int
+        How many queries have values.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import RankingComparison
+    >>> RankingComparison(difference=0.1, low=0.02, high=0.2, p_value=0.01, n_queries=20).low
+    0.02
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n_queries: int
+
+
+def _values(values: Any, name: str) -> Floats:
+    values = column_or_1d(values).astype(np.float64)
+    if np.isinf(values).any():
+        raise ValueError(f"{name} contains infinity.")
+    return np.asarray(values)
+
+
+def _check_enough(values: Floats) -> None:
+    if len(values) < 2:
+        raise ValueError(
+            f"At least two queries with a value are needed to resample them. Got {len(values)}."
+        )
+
+
+def bootstrap_interval(
+    values: Any,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: Any = None,
+) -> BootstrapInterval:
+    """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
+
+    The interval is bias-corrected and accelerated (BCa).
+
+    Parameters
+    ----------
+    values : array-like of shape (n_queries,)
+        One value for each query, as the metrics return with ``average=None``. NaN are
+        queries that were skipped.
+    confidence : float in (0, 1), default=0.95
+        Share of such intervals that should hold the true mean.
+    n_resamples : int >= 1, default=9999
+        How many times queries are drawn.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    BootstrapInterval
+        ``mean``, ``low``, ``high``, ``n_queries``.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two values, or a parameter that is not allowed.
+
+    References
+    ----------
+    Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993 (BCa).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import bootstrap_interval
+    >>> found = bootstrap_interval([0.2, 0.9, 0.4, 0.7, 0.8], random_state=0)
+    >>> found.mean, found.low < 0.6 < found.high
+    (0.6, True)
+    """
+    settings = {
+        "confidence": confidence,
+        "n_resamples": n_resamples,
+        "random_state": random_state,
+    }
+    check_parameters("bootstrap_interval", settings, _PARAMETERS)
+    values = _values(values, "values")
+    values = values[~np.isnan(values)]
+    _check_enough(values)
+    low, high = _interval(values, confidence, n_resamples, check_random_state(random_state))
+    return BootstrapInterval(float(values.mean()), low, high, len(values))
+
+
+def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
+    """Return the BCa interval; of equal values it is their mean."""
+    if np.ptp(values) == 0:
+        return float(values.mean()), float(values.mean())
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=confidence,
+        n_resamples=n_resamples,
+        batch=max(1, BATCH_VALUES // len(values)),
+        method="BCa",
+        random_state=rng,
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def compare_rankings(
+    values_a: Any,
+    values_b: Any,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: Any = None,
+) -> RankingComparison:
+    """Compare two rankings of the same queries by their paired differences.
+
+    The interval of the mean difference is that of `bootstrap_interval`. The p-value is that
+    of the permutation test which exchanges the two values of each query: exact when all
+    exchanges are at most `n_resamples`, else over random ones.
+
+    Parameters
+    ----------
+    values_a, values_b : array-like of shape (n_queries,)
+        One value for each query, in the same order, as the metrics return with
+        ``average=None``. Queries that were skipped are NaN in both.
+    confidence : float in (0, 1), default=0.95
+        Share of such intervals that should hold the true mean difference.
+    n_resamples : int >= 1, default=9999
+        How many times queries are drawn, and exchanged.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    RankingComparison
+        ``difference`` (a minus b), ``low``, ``high``, ``p_value``, ``n_queries``.
+
+    Raises
+    ------
+    ValueError
+        When the values belong to different queries, with fewer than two queries, or with a
+        parameter that is not allowed.
+
+    References
+    ----------
+    Smucker, Allan and Carterette, *A comparison of statistical significance tests for
+    information retrieval evaluation*, CIKM 2007 (the permutation test).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import compare_rankings
+    >>> found = compare_rankings([0.5, 0.9, 0.4, 0.7], [0.4, 0.7, 0.1, 0.3], random_state=0)
+    >>> round(found.difference, 3), found.p_value
+    (0.25, 0.125)
+    """
+    settings = {
+        "confidence": confidence,
+        "n_resamples": n_resamples,
+        "random_state": random_state,
+    }
+    check_parameters("compare_rankings", settings, _PARAMETERS)
+    a, b = _values(values_a, "values_a"), _values(values_b, "values_b")
+    if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
+        raise ValueError(
+            "compare_rankings: both rankings need values of the same queries, with NaN for the "
+            f"same ones. Got {len(a)} and {len(b)} values, {int(np.isnan(a).sum())} and "
+            f"{int(np.isnan(b).sum())} of them NaN."
+        )
+    difference = (a - b)[~np.isnan(a)]
+    _check_enough(difference)
+    rng = check_random_state(random_state)
+    low, high = _interval(difference, confidence, n_resamples, rng)
+    p_value = _exchange_test(difference, n_resamples, rng)
+    return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
+
+
+def _exchange_test(difference: Floats, n_resamples: int, rng: Any) -> float:
+    """Return the two-sided p-value of the sign-flip test of the mean difference."""
+    if not difference.any():
+        return 1.0
+    found = stats.permutation_test(
+        (difference,),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=n_resamples,
+        batch=max(1, BATCH_VALUES // len(difference)),
+        random_state=rng,
+    )
+    return float(found.pvalue)

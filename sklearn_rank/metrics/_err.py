@@ -1,0 +1,137 @@
+"""A reader who goes down the list and stops at a row that satisfies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank.metrics._ranked import (
+    RankedQueries,
+    average_queries,
+    check_not_negative,
+    check_options,
+    rank_queries,
+)
+from sklearn_rank.metrics._segments import positions, segment_scan
+
+
+def err_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Mean over queries of the expected reciprocal rank at which a reader stops.
+
+    .. math:: \mathrm{ERR} = \sum_{t \le k} \frac{1}{t} \, q_{(t)}
+        \prod_{s < t} \bigl(1 - q_{(s)}\bigr), \qquad
+        q = \frac{2^y - 1}{2^{y_{\max}}}
+
+    where :math:`q_{(t)}` is the probability that the row in place t of its query satisfies
+    the reader. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance, non-negative; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Places that count. None: all.
+    max_relevance : float > 0 or None, default=None
+        The highest grade :math:`y_{\max}` there can be. None: the highest of `y_true`, in
+        all queries; give a number to compare parts of a data set.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    Notes
+    -----
+    The chance that none of the first t of n tied rows satisfies is an elementary symmetric
+    mean of their :math:`1 - q`. A group takes O(n min(n, k)) time: give a `k` where tens of
+    thousands of rows are tied.
+
+    References
+    ----------
+    Chapelle et al., *Expected reciprocal rank for graded relevance*, CIKM 2009.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import err_score
+    >>> err_score([1, 0, 1], [3, 2, 1]) == 1 / 2 + 1 / 3 / 4
+    True
+    """
+    check_options("err_score", average, empty, k=k)
+    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
+    check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
+    ranked = rank_queries(y_true, y_score, qid)
+    check_not_negative("err_score", ranked.relevance)
+    highest = float(ranked.relevance.max())
+    top = highest if max_relevance is None else float(max_relevance)
+    if highest > top:
+        raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
+    unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
+    k = int(ranked.query_size.max()) if k is None else k
+    values = expected_stop(ranked, unsatisfied, k)
+    return average_queries(values, ranked.n_relevant > 0, average, empty)
+
+
+def expected_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
+    """Return the mean of 1 / place of the stop, 0 behind place k, over all tied orders.
+
+    Inside a group the stop is in its place t with the chance ``M_(t-1) - M_t``, M_t being
+    the mean over orders of the product of the first t of `unsatisfied`.
+    """
+    start, n, before = ranked.group_start, ranked.group_size, ranked.before
+    inside = 1.0 - unsatisfied[start]
+    inside /= before + 1
+    inside[before >= k] = 0.0
+    survives = np.multiply.reduceat(unsatisfied, start)
+    for size in np.unique(n[(n > 1) & (before < k)]):
+        groups = np.flatnonzero((n == size) & (before < k))
+        rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
+        means = symmetric_means(rows, min(int(size), k))
+        place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
+        stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
+        inside[groups] = stops.sum(axis=0)
+    is_first = positions(np.bincount(ranked.group_query)) == 0
+    reached = segment_scan(np.multiply, survives, is_first)
+    reached = np.where(is_first, 1.0, np.concatenate([[1.0], reached[:-1]]))
+    return ranked.per_query(reached * inside)
+
+
+def symmetric_means(values: Floats, degree: int) -> Floats:
+    """Return, for t = 0, ..., degree, the mean product of t of the values of each column.
+
+    The next value is one of the t with the chance t / (number of values so far), so that
+    the means of more values are convex combinations: no cancellation.
+    """
+    means = np.zeros((degree + 1, values.shape[1]))
+    means[0] = 1.0
+    t = np.arange(1, degree + 1)[:, np.newaxis]
+    for count, value in enumerate(values, start=1):
+        share = np.minimum(t / count, 1.0)
+        means[1:] = (1.0 - share) * means[1:] + share * value * means[:-1]
+    return means

@@ -1,0 +1,177 @@
+"""How soon relevant rows come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_queries
+from sklearn_rank.metrics._segments import positions, segment_scan
+
+
+def average_precision(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Mean of the precisions at the relevant rows; over queries its mean is MAP.
+
+    .. math:: \mathrm{AP} = \frac{1}{R} \sum_{t: y_{(t)} > 0}
+        \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
+    relevant rows. Tied rows count as the mean over their orders: of n tied rows, r of
+    them relevant, behind N rows with :math:`R_N` relevant ones, the one in place N + t adds
+
+    .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
+
+    Without ties it is scikit-learn's ``average_precision_score``, which takes tied rows as
+    one step of the curve.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry and Najork, *Computing information retrieval performance measures efficiently
+    in the presence of tied scores*, ECIR 2008 (ties).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import average_precision
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1])
+    0.75
+    >>> average_precision([1, 0], [1, 1])
+    0.75
+    """
+    check_options("average_precision", average, empty)
+    ranked = rank_queries(y_true, y_score, qid)
+    n, r = ranked.group_size, ranked.relevant
+    relevant_rows = np.cumsum(r) - r
+    first = np.searchsorted(ranked.group_start, ranked.query_start)
+    relevant_before = relevant_rows - relevant_rows[first][ranked.group_query]
+    t = positions(n)  # 0, 1, ... in each group
+    others = np.repeat((r - 1) / np.maximum(n - 1, 1), n) * t
+    precision = np.repeat(relevant_before + 1, n) + others
+    precision /= np.repeat(ranked.before + 1, n) + t
+    precision *= np.repeat(r / n, n)
+    total = np.add.reduceat(precision, ranked.query_start)
+    values = np.minimum(divide(total, ranked.n_relevant), 1.0)
+    return average_queries(values, ranked.n_relevant > 0, average, empty)
+
+
+def reciprocal_rank(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Reciprocal rank of the first relevant row; over queries its mean is MRR.
+
+    .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
+
+    where :math:`y_{(t)}` is the relevance of the row in place t of its query. Tied rows
+    count as the mean over their orders: among n tied rows, r of them relevant, the first
+    relevant one comes in place t with probability
+    :math:`\binom{n - t}{r - 1} / \binom{n}{r}`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    k : int >= 1 or None, default=None
+        Places that count: behind them a relevant row is worth 0. None: all.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry and Najork, *Computing information retrieval performance measures efficiently
+    in the presence of tied scores*, ECIR 2008 (ties).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import reciprocal_rank
+    >>> reciprocal_rank([0, 1, 0, 1], [4, 3, 2, 1])
+    0.5
+    >>> reciprocal_rank([0, 1], [1, 1])
+    0.75
+    """
+    check_options("reciprocal_rank", average, empty, k=k)
+    ranked = rank_queries(y_true, y_score, qid)
+    has = np.flatnonzero(ranked.relevant)
+    values = np.zeros(len(ranked.query_start))
+    if len(has):
+        query, where = np.unique(ranked.group_query[has], return_index=True)
+        group = has[where]  # the first group of each query with a relevant row
+        values[query] = _expected_reciprocal(
+            ranked.before[group], ranked.group_size[group], ranked.relevant[group], k
+        )
+    return average_queries(values, ranked.n_relevant > 0, average, empty)
+
+
+def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
+    """Return the mean of 1 / place of the first of r relevant among n tied rows.
+
+    The probability that it comes in place t is a product of ratios of neighbouring
+    probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
+    """
+    length = n - r + 1
+    first = np.cumsum(length) - length
+    t = positions(length)
+    ratio = 1.0 - np.repeat(r - 1, length) / (np.repeat(n, length) - t)
+    ratio[first] = r / n
+    is_first = t == 0
+    place = np.repeat(before + 1, length) + t
+    terms = segment_scan(np.multiply, ratio, is_first) / place
+    if k is not None:
+        terms[place > k] = 0.0
+    return np.asarray(np.add.reduceat(terms, first))

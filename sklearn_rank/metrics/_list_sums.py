@@ -1,0 +1,165 @@
+"""Sums over the relevant rows of a list, as Rudin2009 reports them, and the ranking margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.metrics._pairwise import NO_PAIR, validated
+from sklearn_rank.metrics._segments import differs, positions, segment_scan
+
+
+def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
+    """Return the ranks of the relevant rows in their queries, ties against them."""
+    relevance, scores, codes, _ = validated(y_true, y_score, qid, None)
+    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
+    relevant = relevance > 0
+    if not relevant.any():
+        raise ValueError("y_true has no relevant row: none is above 0.")
+    order = np.lexsort((relevant, -scores, query))
+    first = np.flatnonzero(differs(query[order]))
+    rank = 1.0 + positions(np.diff(first, append=len(order)))
+    return np.asarray(rank[relevant[order]])
+
+
+def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
+    r"""Sum of the reciprocal ranks of the relevant rows.
+
+    .. math:: \sum_{i: y_i > 0} \frac{1}{\mathrm{rank}_i}
+
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
+    count against you: rows that are not relevant come first among equal scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list. The sum runs over all queries.
+
+    Returns
+    -------
+    float
+        Greater is better. Ranks are whole numbers, so rows have no weights.
+
+    Raises
+    ------
+    ValueError
+        When no row is relevant.
+
+    References
+    ----------
+    Rudin2009 (called AveR in its experiments).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import reciprocal_rank_sum
+    >>> reciprocal_rank_sum([1, 0, 1, 0], [4, 3, 2, 1]) == 1 / 1 + 1 / 3
+    True
+    """
+    return float(np.sum(1.0 / _relevant_ranks(y_true, y_score, qid)))
+
+
+def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
+    r"""Sum of the reciprocal log ranks of the relevant rows.
+
+    .. math:: \sum_{i: y_i > 0} \frac{1}{\ln(1 + \mathrm{rank}_i)}
+
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
+    count against you: rows that are not relevant come first among equal scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list. The sum runs over all queries.
+
+    Returns
+    -------
+    float
+        Greater is better. Ranks are whole numbers, so rows have no weights.
+
+    Raises
+    ------
+    ValueError
+        When no row is relevant.
+
+    References
+    ----------
+    Rudin2009 (called DCG in its experiments). `ndcg_score` has another logarithm, gains,
+    and the expected value over ties.
+
+    Examples
+    --------
+    >>> from math import log
+    >>> from sklearn_rank.metrics import reciprocal_log_rank_sum
+    >>> reciprocal_log_rank_sum([1, 0, 1, 0], [4, 3, 2, 1]) == 1 / log(2) + 1 / log(4)
+    True
+    """
+    return float(np.sum(1.0 / np.log1p(_relevant_ranks(y_true, y_score, qid))))
+
+
+def ranking_margin(
+    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
+) -> float:
+    r"""Smallest margin of a pair.
+
+    .. math:: \min_{i \text{ above } k} (f_i - f_k)
+
+    where i is above k when :math:`y_i > y_k` in one query. It is positive exactly when
+    every pair is in order. For the margin of a combination of weak rankers divide it by
+    the sum of their absolute coefficients.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance: numbers or booleans, greater is better. Two values or many.
+    y_score : array-like of shape (n_samples,)
+        Finite scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative: a minimum only asks whether a row is there.
+
+    Returns
+    -------
+    float
+        Greater is better.
+
+    Raises
+    ------
+    ValueError
+        When no query has rows of different relevance, or a score is infinite.
+
+    References
+    ----------
+    RudinSchapire2009 (the margin, before normalisation).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import ranking_margin
+    >>> ranking_margin([0, 1, 1, 2], [1, 3, 4, 4.5])
+    0.5
+    """
+    relevance, scores, codes, _ = validated(y_true, y_score, qid, sample_weight)
+    if not np.isfinite(scores).all():
+        raise ValueError("y_score contains infinity: ranking_margin needs finite scores.")
+    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
+    order = np.lexsort((-relevance, query))
+    new_query = differs(query[order])
+    starts = np.flatnonzero(new_query | differs(relevance[order]))
+    lowest = np.minimum.reduceat(scores[order], starts)
+    highest = np.maximum.reduceat(scores[order], starts)
+    is_first = new_query[starts]
+    if is_first.all():
+        raise ValueError(NO_PAIR)
+    lowest_above = segment_scan(np.minimum, lowest, is_first)[:-1]
+    with np.errstate(over="ignore"):
+        return float((lowest_above - highest[1:])[~is_first[1:]].min())

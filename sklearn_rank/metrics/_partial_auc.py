@@ -1,0 +1,113 @@
+"""Area under the left part of the ROC curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._validation import Number, check_parameters, check_qid
+from sklearn_rank.metrics._pairwise import validated
+from sklearn_rank.metrics._ranked import average_queries, check_options
+from sklearn_rank.metrics._segments import differs, segment_cumsum
+
+
+def partial_auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    max_fpr: float = 0.1,
+    qid: Any = None,
+    sample_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Mean height of the ROC curve up to a false positive rate, the mean over queries.
+
+    .. math:: \mathrm{pAUC} = \frac{1}{a} \int_0^a \mathrm{TPR}(x) \, dx
+
+    where a is `max_fpr` and :math:`\mathrm{TPR}(x)` the share of the relevant rows of a query
+    found at a false positive rate of x. The curve crosses tied rows in a straight line. At
+    a = 1 it is the AUC of relevant rows against the others. scikit-learn's
+    ``roc_auc_score(max_fpr=a)`` is :math:`\tfrac12 \bigl(1 + (a\,\mathrm{pAUC} - a^2/2) /
+    (a - a^2/2)\bigr)`: one half for random order.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    max_fpr : float in (0, 1], default=0.1
+        Share of the rows that are not relevant up to which the list is looked at.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without relevant rows, or with nothing else, are worth: left out (NaN
+        where each query is reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better; ``max_fpr / 2`` is expected of random order.
+        With ``average=None`` one value for each query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McClish, *Analyzing a portion of the ROC curve*, Medical Decision Making 1989.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import partial_auc_score
+    >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.5)
+    0.5
+    >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
+    0.75
+    """
+    check_options("partial_auc_score", average, empty)
+    allowed = {"max_fpr": Number(0, 1, closed="right")}
+    check_parameters("partial_auc_score", {"max_fpr": max_fpr}, allowed)
+    n_queries = 1 if qid is None else int(check_qid(qid, len(y_true)).max()) + 1
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
+    order = np.lexsort((-scores, query))
+    new_query = differs(query[order])
+    group_start = np.flatnonzero(new_query | differs(scores[order]))
+    relevant = relevance[order] > 0
+    found = np.add.reduceat(np.where(relevant, weight[order], 0.0), group_start)
+    other = np.add.reduceat(np.where(relevant, 0.0, weight[order]), group_start)
+    is_first = new_query[group_start]
+    share = _mean_height(found, other, is_first, float(max_fpr))
+    values = np.full(n_queries, np.nan)
+    # A query whose rows all weigh nothing is gone: it is not even empty.
+    values[query[order][new_query]] = average_queries(share, ~np.isnan(share), None, empty)
+    return average_queries(values, ~np.isnan(values), average, "skip")
+
+
+def _mean_height(found: Floats, other: Floats, is_first: Mask, max_fpr: float) -> Floats:
+    """Integrate from tie group to tie group; NaN in queries of one class only."""
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(found)) - 1
+    upto_found, upto_other = segment_cumsum(found, is_first), segment_cumsum(other, is_first)
+    n_found, n_other = upto_found[last], upto_other[last]
+    limit = max_fpr * n_other
+    lengths = np.diff(first, append=len(found))
+    before = np.where(is_first, 0.0, np.roll(upto_other, 1))
+    passed = np.clip(np.repeat(limit, lengths) - before, 0.0, other)
+    height = np.where(is_first, 0.0, np.roll(upto_found, 1))
+    height += found * passed / np.maximum(2 * other, np.finfo(float).tiny)
+    area = np.add.reduceat(passed * height, first)
+    has_both = (n_found > 0) & (n_other > 0)
+    share = np.full(len(first), np.nan)
+    share[has_both] = area[has_both] / (limit * n_found)[has_both]
+    return np.asarray(np.minimum(share, 1.0))

@@ -1,0 +1,210 @@
+"""How many of the first rows are relevant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank.metrics._ranked import (
+    RankedQueries,
+    average_queries,
+    check_options,
+    divide,
+    rank_queries,
+)
+
+
+def _hits(ranked: RankedQueries, k: Indices) -> Floats:
+    """Return the expected number of relevant rows among the first k of each query."""
+    share = ranked.relevant / ranked.group_size
+    return ranked.per_query(share * ranked.places_up_to(k))
+
+
+def _check_k(owner: str, k: Any) -> None:
+    check_parameters(owner, {"k": k}, {"k": Number(1, integer=True)})
+
+
+def precision_at_k(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int = 10,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Share of relevant rows among the first k, the mean over queries.
+
+    .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has n
+    rows. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    k : int >= 1, default=10
+        Places that count. With fewer than k rows the share is that of all rows.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry and Najork, *Computing information retrieval performance measures efficiently
+    in the presence of tied scores*, ECIR 2008 (ties).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import precision_at_k
+    >>> precision_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=2)
+    0.5
+    >>> precision_at_k([1, 0, 0, 0], [2, 1, 1, 2], k=1)
+    0.5
+    """
+    _check_k("precision_at_k", k)
+    check_options("precision_at_k", average, empty)
+    ranked = rank_queries(y_true, y_score, qid)
+    places = np.minimum(k, ranked.query_size)
+    values = _hits(ranked, places) / places
+    return average_queries(values, ranked.n_relevant > 0, average, empty)
+
+
+def recall_at_k(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int = 10,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Share of the relevant rows that are among the first k, the mean over queries.
+
+    .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
+    relevant rows. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    k : int >= 1, default=10
+        Places that count.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry and Najork, *Computing information retrieval performance measures efficiently
+    in the presence of tied scores*, ECIR 2008 (ties).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import recall_at_k
+    >>> recall_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=3)
+    1.0
+    """
+    _check_k("recall_at_k", k)
+    check_options("recall_at_k", average, empty)
+    ranked = rank_queries(y_true, y_score, qid)
+    places = np.minimum(k, ranked.query_size)
+    values = divide(_hits(ranked, places), ranked.n_relevant)
+    return average_queries(values, ranked.n_relevant > 0, average, empty)
+
+
+def r_precision(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Precision among the first R rows of a query with R relevant ones, the mean over queries.
+
+    .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row in place t. There precision and recall
+    are equal. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    average : {"mean"} or None, default="mean"
+        The mean over queries, each counting once, or None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        What queries without a relevant row are worth: left out (NaN where each query is
+        reported), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry and Najork, *Computing information retrieval performance measures efficiently
+    in the presence of tied scores*, ECIR 2008 (ties).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import r_precision
+    >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])
+    0.5
+    """
+    check_options("r_precision", average, empty)
+    ranked = rank_queries(y_true, y_score, qid)
+    values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
+    return average_queries(values, ranked.n_relevant > 0, average, empty)

@@ -1,0 +1,270 @@
+"""Losses of Rudin2009 that look at the rows which stand too high."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Flag,
+    Number,
+    check_parameters,
+    check_weight,
+)
+from sklearn_rank.metrics._pairwise import count_above, pairs_of, validated
+from sklearn_rank.metrics._push_sums import PUSH_SUMS
+
+_PARAMETERS: dict[str, Constraint] = {
+    "p": Number(1),
+    "loss": Choice(tuple(PUSH_SUMS)),
+    "margin": Number(-np.inf, closed="neither"),
+    "normalize": Flag(),
+}
+
+
+def p_norm_push_loss(
+    y_true: Any,
+    y_score: Any,
+    *,
+    p: float,
+    loss: str = "zero_one",
+    margin: float = 0.0,
+    normalize: bool = True,
+    qid: Any = None,
+    sample_weight: Any = None,
+) -> float:
+    r"""p-norm push loss :math:`R_{p,\ell}`, by default normalised and with the zero-one loss.
+
+    .. math:: R_{p,\ell} = \Bigl(\frac{\sum_k w_k s_k^p}{\sum_k w_k}\Bigr)^{1/p},
+        \qquad s_k = \frac{\sum_{i \text{ above } k} w_i \, \ell(f_i - f_k - \theta)}
+        {\sum_{i \text{ above } k} w_i}
+
+    where k runs over the rows that have a row above them in their query, :math:`\ell` is the
+    `loss` of a margin and :math:`\theta` the `margin` wanted. With the zero-one loss
+    :math:`s_k` is the share of the rows above k that k is not below. The larger p, the more
+    the loss is that of the worst rows, those at the top of the list.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance: numbers or booleans, greater is better. Two values or many.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite ones only with the zero-one loss.
+    p : float in [1, inf]
+        The power. At p = inf the loss is the largest share.
+    loss : {"zero_one", "exponential", "logistic", "hinge"}, default="zero_one"
+        :math:`1[m \le 0]`, :math:`e^{-m}`, :math:`\ln(1 + e^{-m})`, :math:`\max(0, 1 - m)`.
+        The logistic loss has the natural logarithm, as in the paper's Tables 1 and 2 and in
+        the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2.
+    margin : float, default=0.0
+        The margin :math:`\theta` that a pair needs. With the zero-one loss a pair is wrong
+        when :math:`f_i \le f_k + \theta`.
+    normalize : bool, default=True
+        False: the raw sum of the paper,
+        :math:`\sum_k w_k (\sum_i w_i \ell(f_i - f_k - \theta))^p`; finite p only.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+
+    Returns
+    -------
+    float
+        Smaller is better; infinite where it overflows. With the zero-one loss and
+        ``normalize=True`` it is between 0 and 1. Ties are errors; without ties it is
+        ``1 - auc_score`` at p = 1 in one bipartite list.
+
+    Raises
+    ------
+    ValueError
+        When no query has rows of different relevance, or a parameter is not allowed.
+
+    Notes
+    -----
+    The logistic loss visits every pair, a block at a time. The others sort.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the sum), Theorem 1 (the bound) and sec. 4 (margin, normalised to
+    [0, 1]).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import p_norm_push_loss
+    >>> p_norm_push_loss([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], p=1)
+    0.25
+    >>> round(p_norm_push_loss([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], p=8), 3)
+    0.459
+    >>> p_norm_push_loss([0, 0, 1, 1], [1, 3, 2, 4], p=2, loss="hinge", normalize=False)
+    4.0
+    """
+    values = {"p": p, "loss": loss, "margin": margin, "normalize": normalize}
+    check_parameters("p_norm_push_loss", values, _PARAMETERS)
+    if not normalize and np.isinf(p):
+        raise ValueError(
+            "p_norm_push_loss: the raw sum (normalize=False) has no limit at p=inf. "
+            "max_height_loss is the largest of its terms."
+        )
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    if loss != "zero_one":
+        _check_finite(loss, scores)
+    sums = PUSH_SUMS[loss](relevance, scores, codes, weight, float(margin))
+    return sums.norm(p) if normalize else sums.power_sum(p)
+
+
+def _check_finite(loss: str, scores: Floats) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        widest = scores.max() - scores.min()
+    if not np.isfinite(widest):
+        raise ValueError(
+            f"y_score contains infinity, or scores too far apart: the {loss!r} loss of "
+            "p_norm_push_loss needs finite scores and differences."
+        )
+
+
+def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None) -> Floats:
+    r"""Height of each row: how many rows that must rank above it do not.
+
+    .. math:: h_k = \sum_{i \text{ above } k} w_i 1[f_i \le f_k]
+
+    where i is above k when :math:`y_i > y_k` in one query. In one bipartite list it is the
+    number of positives at or below a negative. Ties are errors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance: numbers or booleans, greater is better. Two values or many.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The heights; NaN for rows that no row must rank above, and for rows of weight zero.
+
+    Raises
+    ------
+    ValueError
+        When an input is not allowed.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the height of a negative).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import heights
+    >>> heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    array([ 0.,  1., nan, nan])
+    """
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    counts = count_above(relevance, scores, codes, weight)
+    present = check_weight(sample_weight, len(y_true)) > 0
+    result = np.full(len(present), np.nan)
+    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
+    return result
+
+
+def reverse_heights(
+    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
+) -> Floats:
+    r"""Reverse height of each row: how many rows that must rank below it do not.
+
+    .. math:: r_i = \sum_{k \text{ below } i} w_k 1[f_k \ge f_i]
+
+    where k is below i when :math:`y_k < y_i` in one query. In one bipartite list it is the
+    number of negatives at or above a positive. Ties are errors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance: numbers or booleans, greater is better. Two values or many.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The reverse heights; NaN for rows that must rank above no row, and for rows of
+        weight zero.
+
+    Raises
+    ------
+    ValueError
+        When an input is not allowed.
+
+    References
+    ----------
+    Rudin2009 (the mirror image of the height, for positives).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import reverse_heights
+    >>> reverse_heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    array([nan, nan,  1.,  0.])
+    """
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    counts = count_above(-relevance, -scores, codes, weight)
+    present = check_weight(sample_weight, len(y_true)) > 0
+    result = np.full(len(present), np.nan)
+    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
+    return result
+
+
+def max_height_loss(
+    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
+) -> float:
+    r"""Largest height of a row, :math:`R_{\max}`.
+
+    .. math:: R_{\max} = \max_k \sum_{i \text{ above } k} w_i 1[f_i \le f_k]
+
+    where k runs over the rows that have a row above them in their query. As a share of
+    the rows above k it is ``p_norm_push_loss(p=inf)``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance: numbers or booleans, greater is better. Two values or many.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+
+    Returns
+    -------
+    float
+        Smaller is better; 0 when no row ranks too high. Ties are errors.
+
+    Raises
+    ------
+    ValueError
+        When no query has rows of different relevance.
+
+    References
+    ----------
+    Rudin2009, sec. 2.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import max_height_loss
+    >>> max_height_loss([0, 0, 1, 1], [0.1, 0.9, 0.35, 0.8])
+    2.0
+    """
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    counts = count_above(relevance, scores, codes, weight)
+    pairs_of(counts, weight)
+    return float((counts.lower + counts.tied).max())

@@ -1,0 +1,279 @@
+"""Metrics as scikit-learn scorers that know about queries."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import column_or_1d
+from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
+
+from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._validation import Number
+from sklearn_rank.metrics._err import err_score
+from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
+from sklearn_rank.metrics._ndcg import ndcg_score
+from sklearn_rank.metrics._pairwise import auc_score
+from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
+from sklearn_rank.metrics._push import p_norm_push_loss
+
+__all__ = ["ranking_scorer"]
+
+
+def _push_score(
+    y_true: Any, y_score: Any, *, p: float, qid: Any = None, sample_weight: Any = None
+) -> float:
+    return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A function, and what may stand behind the @ in its name."""
+
+    function: Callable[..., Any]
+    parameter: str | None = None
+    kind: type[int] | type[float] = int
+    required: bool = False
+
+    def parse(self, text: str | None) -> dict[str, Any]:
+        """Return the keyword that the text behind the @ means; ValueError if it means none."""
+        if text is None and not self.required:
+            return {}
+        value = self.kind(text or "")
+        if self.parameter is None or not Number(1, integer=self.kind is int).allows(value):
+            raise ValueError
+        return {self.parameter: value}
+
+    def forms_of(self, name: str) -> list[str]:
+        """Return the names that are allowed for this metric."""
+        plain = [] if self.required else [name]
+        return plain if self.parameter is None else [*plain, f"{name}@{self.parameter}"]
+
+
+# Adding a metric is one line here.
+_METRICS = {
+    "auc": _Metric(auc_score),
+    "map": _Metric(average_precision),
+    "mrr": _Metric(reciprocal_rank, "k"),
+    "err": _Metric(err_score, "k"),
+    "ndcg": _Metric(ndcg_score, "k"),
+    "precision": _Metric(precision_at_k, "k", required=True),
+    "recall": _Metric(recall_at_k, "k", required=True),
+    "r_precision": _Metric(r_precision),
+    "push": _Metric(_push_score, "p", kind=float, required=True),
+}
+
+
+def _parse(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the function and the keywords that a name means."""
+    found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
+    try:
+        if found is None:
+            raise ValueError
+        metric = _METRICS[found[1]]
+        return metric.function, metric.parse(found[2])
+    except (KeyError, ValueError):
+        forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
+        raise ValueError(
+            f"The 'name' parameter of ranking_scorer must be one of {', '.join(forms)}, with an "
+            f"int k in [1, inf) and a float p in [1, inf]. Got {name!r} instead."
+        ) from None
+
+
+class RankingScorer(BaseEstimator):
+    """What `ranking_scorer` returns: called with an estimator, rows and relevance.
+
+    scikit-learn's ``make_scorer`` is not enough, because it can hand qid to the metric
+    only. A pipeline with a step that scales inside queries needs it to predict, and a
+    ranker that was fitted with qid must be noticed when it is scored without.
+
+    Parameters
+    ----------
+    name : str
+        A name that `ranking_scorer` takes.
+    """
+
+    # Requested by default, so that with metadata routing `qid` is passed only once.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {
+        "estimator": UNUSED,
+        "y_true": UNUSED,
+        "qid": True,
+    }
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Do the same as `score`."""
+        return self.score(estimator, X, y_true, qid=qid, sample_weight=sample_weight)
+
+    def score(
+        self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the metric of an estimator's order of the rows.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted estimator, ranker or not.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y_true : array-like of shape (n_samples,)
+            Relevance; for a binary classifier its classes, of which the greater is
+            relevant.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; None means one list.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities, for metrics that have any.
+
+        Returns
+        -------
+        float
+            Greater is better.
+
+        Raises
+        ------
+        ValueError
+            When a ranker was fitted with qid and is scored without, when there is not
+            one score for each row, or when the metric refuses its input.
+        """
+        function, options = _parse(self.name)
+        if qid is None:
+            self._refuse_fitted_with_qid(estimator)
+        if sample_weight is not None:
+            if not self._accept_sample_weight():
+                raise ValueError(f"{self.name} has no sample weights: sample_weight must be None.")
+            options["sample_weight"] = sample_weight
+        y_score = self._responses(estimator, X, qid)
+        return float(function(_relevance(estimator, y_true), y_score, qid=qid, **options))
+
+    def _refuse_fitted_with_qid(self, estimator: Any) -> None:
+        ranker = _last_step(estimator)
+        if getattr(ranker, "_has_qid_", False):
+            raise ValueError(
+                f"This {type(ranker).__name__} was fitted with qid and ranking_scorer("
+                f"{self.name!r}) got none: all rows would count as one list. Switch routing on "
+                "with sklearn.set_config(enable_metadata_routing=True) and pass qid once, to "
+                "GridSearchCV.fit, cross_validate(params=...) or the scorer itself; "
+                "error_score='raise' shows this message instead of NaN."
+            )
+
+    def _responses(self, estimator: Any, X: Any, qid: Any) -> Floats:
+        """Return one score for each row, with qid for the steps that ask for it."""
+        methods = ("decision_function", "predict_proba", "predict")
+        method = next((one for one in methods if hasattr(estimator, one)), "predict")
+        metadata = {}
+        if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
+            alias = get_routing_for_object(self).score.requests["qid"]
+            known_as = alias if isinstance(alias, str) else "qid"
+            consumed = get_routing_for_object(estimator).consumes(method, [known_as])
+            metadata = dict.fromkeys(consumed, qid)
+        scores = np.asarray(getattr(estimator, method)(X, **metadata))
+        if method == "predict_proba" and scores.ndim == 2 and scores.shape[1] == 2:
+            scores = scores[:, 1]
+        if scores.ndim != 1:
+            raise ValueError(
+                f"ranking_scorer({self.name!r}) needs one score for each row. {method} of "
+                f"{type(estimator).__name__} returned an array of shape {scores.shape}."
+            )
+        return scores
+
+    # scikit-learn asks every scorer for it while metadata routing is off.
+    def _accept_sample_weight(self) -> bool:
+        return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return what a pipeline, a search or a wrapper has at its end."""
+    if hasattr(estimator, "best_estimator_"):
+        return _last_step(estimator.best_estimator_)
+    if hasattr(estimator, "steps"):
+        return _last_step(estimator.steps[-1][1])
+    if hasattr(estimator, "estimator_"):
+        return _last_step(estimator.estimator_)
+    return estimator
+
+
+def _relevance(estimator: Any, y_true: Any) -> Values:
+    """Return relevance as numbers: the two classes of a classifier become 0 and 1."""
+    if not is_classifier(estimator) or len(getattr(estimator, "classes_", ())) != 2:
+        return np.asarray(y_true)
+    labels, classes = column_or_1d(y_true), estimator.classes_
+    is_known = np.isin(labels, classes)
+    if not is_known.all():
+        raise ValueError(
+            f"y_true has labels that {type(estimator).__name__} was not fitted with: "
+            f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
+        )
+    return np.asarray(labels == classes[1])
+
+
+def ranking_scorer(name: str) -> RankingScorer:
+    """Return a scorer for ``GridSearchCV``, ``cross_validate`` and the like.
+
+    Parameters
+    ----------
+    name : str
+        The metric, greater is better in all of them:
+
+        - "auc": `auc_score`, over pairs;
+        - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
+          `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
+          queries, with the default gain and queries without a relevant row left out;
+        - "ndcg@k", "mrr@k", "err@k", "precision@k", "recall@k": of the first k rows of
+          each query, with an int k in [1, inf), such as "ndcg@10";
+        - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf].
+
+    Returns
+    -------
+    callable
+        Called as ``scorer(estimator, X, y, *, qid=None, sample_weight=None)``. It orders
+        the rows by the estimator's ``decision_function``, else by the probability of the
+        greater class, else by ``predict``. With metadata routing it asks for ``qid`` on
+        its own; for ``sample_weight`` call its ``set_score_request(sample_weight=True)``.
+
+    Raises
+    ------
+    ValueError
+        When the name is none of these. The scorer raises it when a ranker was fitted with
+        qid and is scored without.
+
+    Notes
+    -----
+    "err" takes the highest relevance of the rows that it scores as the highest there is.
+    Candidates of one search are compared on the same rows; means over folds in which the
+    highest relevance differs are no ERR of the whole.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.metrics import ranking_scorer
+    >>> from sklearn_rank.model_selection import QueryKFold
+    >>> data = make_queries(random_state=0)
+    >>> scoring = {name: ranking_scorer(name) for name in ("auc", "ndcg@10")}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     found = cross_validate(
+    ...         RankBoost(relevance="graded", n_estimators=10),
+    ...         data.data,
+    ...         data.target,
+    ...         params={"qid": data.qid},
+    ...         cv=QueryKFold(3),
+    ...         scoring=scoring,
+    ...         error_score="raise",
+    ...     )
+    >>> sorted(found)
+    ['fit_time', 'score_time', 'test_auc', 'test_ndcg@10']
+    """
+    _parse(name)
+    return RankingScorer(name)

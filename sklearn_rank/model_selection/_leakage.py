@@ -1,0 +1,136 @@
+"""Check that the two sides of a split share no query."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d
+
+from sklearn_rank._validation import check_qid
+
+__all__ = ["QueryLeakage", "check_query_leakage"]
+
+
+@dataclass(frozen=True)
+class QueryLeakage:
+    """What `check_query_leakage` found.
+
+    Attributes
+    ----------
+    n_queries : tuple of int
+        For each split, the number of queries with rows on both sides.
+    n_rows : tuple of int
+        For each split, the number of test rows that belong to these queries.
+    query_ids : tuple
+        The ids of the queries that leak in at least one split, sorted.
+
+    Examples
+    --------
+    >>> from sklearn_rank.model_selection import QueryLeakage
+    >>> print(QueryLeakage(n_queries=(0, 1), n_rows=(0, 3), query_ids=("a",)))
+    1 query has rows on both sides of a split, in 1 of 2 splits (3 test rows): 'a'.
+    >>> QueryLeakage(n_queries=(0, 0), n_rows=(0, 0), query_ids=()).is_leaking
+    False
+    """
+
+    n_queries: tuple[int, ...]
+    n_rows: tuple[int, ...]
+    query_ids: tuple[Any, ...]
+
+    @property
+    def is_leaking(self) -> bool:
+        """Whether a query has rows on both sides of a split."""
+        return bool(self.query_ids)
+
+    def raise_if_leaking(self) -> None:
+        """Raise an error for a leak.
+
+        Raises
+        ------
+        ValueError
+            When a query has rows on both sides of a split.
+        """
+        if self.is_leaking:
+            raise ValueError(
+                f"{self} Scores of such splits say too much. "
+                "sklearn_rank.model_selection.QueryKFold keeps queries in one piece."
+            )
+
+    def __str__(self) -> str:
+        n_splits = len(self.n_queries)
+        if not self.is_leaking:
+            return f"No query has rows on both sides of a split, in {n_splits} splits."
+        shown = ", ".join(map(repr, self.query_ids[:5]))
+        n_ids = len(self.query_ids)
+        rest = f" and {n_ids - 5} more" if n_ids > 5 else ""
+        return (
+            f"{n_ids} {'query has' if n_ids == 1 else 'queries have'} rows on both sides of a "
+            f"split, in {np.count_nonzero(self.n_queries)} of {n_splits} splits "
+            f"({sum(self.n_rows)} test rows): {shown}{rest}."
+        )
+
+
+def check_query_leakage(
+    cv: Any, X: Any, y: Any = None, *, qid: Any, groups: Any = None
+) -> QueryLeakage:
+    """Count the queries that a splitter puts on both sides.
+
+    Rows of one query share what is special about it. A model that has seen some of them
+    is tested on the others too kindly.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        What scikit-learn takes as `cv`; an int means ``KFold``.
+    X : array-like of shape (n_samples, n_features)
+        Features.
+    y : array-like of shape (n_samples,), default=None
+        Target, for splitters that need one.
+    qid : array-like of shape (n_samples,)
+        Query of each row: ints, strings or anything that sorts, in any order.
+    groups : array-like of shape (n_samples,), default=None
+        Passed to the splitter, when it does not take `qid`.
+
+    Returns
+    -------
+    QueryLeakage
+        Counts for each split, the ids, a sentence as ``str`` and `raise_if_leaking`.
+
+    Raises
+    ------
+    ValueError
+        When qid is not as described; and whatever the splitter raises.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import KFold
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.model_selection import QueryKFold, check_query_leakage
+    >>> data = make_queries(n_queries=20, rows_per_query=10, random_state=0)
+    >>> shuffled = KFold(4, shuffle=True, random_state=0)
+    >>> print(check_query_leakage(shuffled, data.data, qid=data.qid))
+    20 queries have rows on both sides of a split, in 4 of 4 splits (200 test rows): ...
+    >>> print(check_query_leakage(QueryKFold(4), data.data, qid=data.qid))
+    No query has rows on both sides of a split, in 4 splits.
+    """
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    codes = check_qid(qid, n_samples)
+    splitter = check_cv(cv)
+    takes_qid = "qid" in inspect.signature(splitter.split).parameters
+    splits = splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
+    ever_leaks = np.zeros(codes.max() + 1, dtype=bool)
+    n_queries, n_rows = [], []
+    for train, test in splits:
+        in_train = np.zeros(len(ever_leaks), dtype=bool)
+        in_train[codes[train]] = True
+        found = codes[test][in_train[codes[test]]]
+        ever_leaks[found] = True
+        n_queries.append(len(np.unique(found)))
+        n_rows.append(len(found))
+    first_row = np.unique(codes, return_index=True)[1]
+    ids = column_or_1d(qid)[first_row[ever_leaks]].tolist()
+    return QueryLeakage(tuple(n_queries), tuple(n_rows), tuple(ids))

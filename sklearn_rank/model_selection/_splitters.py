@@ -1,0 +1,308 @@
+"""Splitters of whole queries."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._validation import Constraint, Flag, Number, Seed, check_parameters, check_qid
+
+__all__ = ["QueryKFold", "QueryShuffleSplit"]
+
+
+class _QuerySplitter(BaseCrossValidator):
+    """Base class: rows in, queries to the subclass, rows out."""
+
+    # Requested by default, so that with metadata routing `qid` is passed only once.
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
+
+    _allowed: ClassVar[dict[str, Constraint]]
+
+    n_splits: int
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, vars(self), self._allowed)
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Return the splits, each a pair of row numbers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, of which only the number of rows is used.
+        y : array-like of shape (n_samples,), default=None
+            Relevance or class of each row.
+        groups : array-like of shape (n_samples,), default=None
+            Query of each row, for scikit-learn's tools while metadata routing is off:
+            they hand on `groups` only.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order.
+
+        Returns
+        -------
+        iterator of (train, test)
+            Sorted row numbers of both sides. No query has rows on both.
+
+        Raises
+        ------
+        ValueError
+            When neither or both of qid and groups are given, when an array is not as
+            described, or when there are too few queries.
+        """
+        codes = self._query_codes(X, groups, qid)
+        relevant = _is_relevant(y, len(codes))
+        # Not a generator itself, so that wrong input is refused here and not at the first split.
+        return _rows_of(self._test_queries(codes, relevant), codes)
+
+    def get_n_splits(
+        self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None
+    ) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups, qid : object, default=None
+            Not used; there because scikit-learn's tools pass them.
+
+        Returns
+        -------
+        int
+            The parameter `n_splits`.
+        """
+        return self.n_splits
+
+    @abstractmethod
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        """Check the number of queries; return for each split which of them are tested."""
+
+    def _query_codes(self, X: Any, groups: Any, qid: Any) -> Indices:
+        name = type(self).__name__
+        if qid is None and groups is None:
+            raise ValueError(
+                f"{name} needs qid, the query of each row, to keep queries in one piece. By "
+                "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
+                "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
+                "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
+                "params={'qid': qid}). With routing off they hand on groups=qid."
+            )
+        if qid is not None and groups is not None:
+            raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        return check_qid(groups if qid is None else qid, n_samples)
+
+
+class QueryKFold(_QuerySplitter):
+    r"""K folds of whole queries, even in rows and in relevant rows.
+
+    Every query is tested once. The queries are dealt out one by one, the largest first,
+    where a query's size is its share of all rows plus its share of all relevant rows.
+    Each goes to the fold f with the smallest
+
+    .. math:: \frac{n_f}{n} \cdot \frac{n_q}{n} + \frac{r_f}{r} \cdot \frac{r_q}{r}
+        \qquad\text{among those with}\qquad n_f + n_q \le \min_g n_g + \max_q n_q
+
+    where
+
+    - :math:`n_f` and :math:`r_f` are the rows and the relevant rows that fold f holds;
+    - :math:`n_q` and :math:`r_q` are those of the query, n and r those of all queries;
+    - a row is relevant when its y is above the lowest y. Without y only rows count.
+
+    This is half of what the query adds to the sum of the squared shares of the folds,
+    without the part that is the same for every f. The sum is least when all folds are
+    equal.
+
+    Parameters
+    ----------
+    n_splits : int in [2, inf), default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether to deal the queries out in a random order: still the larger of two first
+        when it is more than twice as large. Without it, or with an int as random_state,
+        the folds depend on the queries alone, not on the order of the rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of `shuffle`; refused without.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described, or random_state is given without shuffle.
+
+    See Also
+    --------
+    QueryShuffleSplit : Random test sets that may overlap.
+    check_query_leakage : Shows what other splitters do to queries.
+
+    Notes
+    -----
+    *The row counts of two folds never differ by more than the largest query.* At the
+    start all are zero. Let the claim hold before a query goes to fold f, and let m be the
+    smallest count. The condition leaves f with at most m + max n_q rows, as all other
+    folds have by assumption; and no fold shrinks, so that the smallest count stays at
+    least m. The fold with m rows always satisfies the condition. This holds in any order,
+    also with `shuffle`.
+
+    *No fold is empty*: an empty fold costs nothing and any other something.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.model_selection import QueryKFold
+    >>> qid = np.array(["a", "b", "a", "c", "d", "a", "d"])
+    >>> X = np.zeros((7, 1))
+    >>> for train, test in QueryKFold(n_splits=2).split(X, qid=qid):
+    ...     print(qid[test])
+    ['a' 'a' 'c' 'a']
+    ['b' 'd' 'd']
+
+    In a search, with metadata routing, ``qid`` is passed once:
+
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> data = make_queries(random_state=0)
+    >>> grid = {"alpha": [1e-4, 1e-2]}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(ListNetLinear(), grid, cv=QueryKFold(3), error_score="raise")
+    ...     search = search.fit(data.data, data.target, qid=data.qid)
+    >>> search.n_splits_
+    3
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(2, integer=True),
+        "shuffle": Flag(),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self._check_parameters()
+        if random_state is not None and not shuffle:
+            raise ValueError(
+                "The 'random_state' parameter of QueryKFold has no effect with shuffle=False. "
+                f"Use shuffle=True. Got random_state={random_state!r}."
+            )
+
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        rows = np.bincount(codes)
+        if len(rows) < self.n_splits:
+            raise ValueError(
+                f"QueryKFold needs at least n_splits={self.n_splits} queries, one for each "
+                f"fold. Got {len(rows)}."
+            )
+        counts: Floats = np.array([rows, np.bincount(codes, weights=relevant)]).T
+        size = (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
+        if self.shuffle:
+            size *= 1 - check_random_state(self.random_state).random_sample(len(size)) / 2
+        fold = _deal_out(counts, np.argsort(-size, kind="stable"), self.n_splits)
+        return (fold == number for number in range(self.n_splits))
+
+
+class QueryShuffleSplit(_QuerySplitter):
+    """Random splits of whole queries; the test sets of different splits may overlap.
+
+    Parameters
+    ----------
+    n_splits : int in [1, inf), default=10
+        Number of splits.
+    test_size : float in (0, 1), default=0.2
+        Share of the queries to test, rounded up; at least one query is left to train.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws. An int gives the same splits in every call of `split`.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described.
+
+    See Also
+    --------
+    QueryKFold : Every query is tested once, and the folds are even.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.model_selection import QueryShuffleSplit
+    >>> qid = np.array([1, 1, 2, 2, 3, 3, 3, 4, 5])
+    >>> splitter = QueryShuffleSplit(n_splits=2, test_size=0.4, random_state=0)
+    >>> for train, test in splitter.split(np.zeros((9, 1)), qid=qid):
+    ...     print(qid[train], qid[test])
+    [1 1 4 5] [2 2 3 3 3]
+    [2 2 4 5] [1 1 3 3 3]
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(1, integer=True),
+        "test_size": Number(0, 1, closed="neither"),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.random_state = random_state
+        self._check_parameters()
+
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        n_queries = int(codes.max()) + 1
+        if n_queries < 2:
+            raise ValueError(
+                "QueryShuffleSplit needs at least 2 queries, one to train and one to test. "
+                f"Got {n_queries}."
+            )
+        # A product such as 0.07 * 100 lies a little above the integer that is meant.
+        n_test = min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1)
+        random = check_random_state(self.random_state)
+        is_first = np.arange(n_queries) < max(n_test, 1)
+        return (random.permutation(is_first) for _ in range(self.n_splits))
+
+
+def _is_relevant(y: Any, n_samples: int) -> Mask:
+    """Mark the rows whose y is above the lowest; none without y."""
+    if y is None:
+        return np.zeros(n_samples, dtype=bool)
+    labels = column_or_1d(y)
+    check_consistent_length(labels, range(n_samples))
+    try:
+        return np.asarray(labels != np.unique(labels)[0])
+    except TypeError as error:
+        raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
+
+
+def _deal_out(counts: Floats, order: Indices, n_folds: int) -> Indices:
+    """Return the fold of each query, given its rows and relevant rows, in this order."""
+    fold = np.empty(len(counts), dtype=np.intp)
+    held = np.zeros((n_folds, 2))
+    largest = counts[:, 0].max()
+    # Counts are added, not shares: sums of integers are exact, so that equal folds tie.
+    scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
+    for query in order:
+        cost = held @ scaled[query]
+        n_rows = held[:, 0]
+        cost[n_rows + counts[query, 0] > n_rows.min() + largest] = np.inf
+        chosen = np.argmin(cost)
+        fold[query] = chosen
+        held[chosen] += counts[query]
+    return fold
+
+
+def _rows_of(test_queries: Iterator[Mask], codes: Indices) -> Iterator[tuple[Indices, Indices]]:
+    for is_tested in test_queries:
+        in_test = is_tested[codes]
+        yield np.flatnonzero(~in_test), np.flatnonzero(in_test)

@@ -1,0 +1,104 @@
+"""Axes, colours and number formats that the displays share."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's colours in an order of falling contrast with white. They can be told apart with
+# any colour vision; the dashes and hatches tell them apart in grey.
+COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("-", (0, (6, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
+LIGHT, DARK = "#f2f2f2", "#0072b2"
+REFERENCE = "reference"
+
+
+def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
+    """Import a module of matplotlib, or say what needs it and how to install it."""
+    try:
+        return importlib.import_module(f"matplotlib.{module}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "matplotlib":
+            raise
+        raise ImportError(
+            f'{owner} needs matplotlib to draw. pip install "sklearn-rank[plot]" brings it.'
+        ) from error
+
+
+def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return the axes to draw on, by default those of a new figure."""
+    pyplot = import_matplotlib(owner)
+    return pyplot.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
+
+
+def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[float, float]) -> Any:
+    """Return an array of axes: new ones, the ones given, or ones in the place of a single one."""
+    pyplot = import_matplotlib(owner)
+    if ax is not None and not hasattr(ax, "get_subplotspec"):
+        given = np.asarray(ax, dtype=object).ravel()
+        if len(given) != n_panels:
+            raise ValueError(
+                f"{owner} draws {n_panels} panels and needs as many axes, or a single one "
+                f"that it divides. Got {len(given)}."
+            )
+        return given
+    n_columns = min(n_columns, n_panels)
+    n_rows = -(-n_panels // n_columns)
+    if ax is None:
+        figure = pyplot.figure(figsize=(size[0] * n_columns, size[1] * n_rows))
+        figure.set_layout_engine("constrained")
+        grid = figure.add_gridspec(n_rows, n_columns)
+    else:
+        if ax.get_subplotspec() is None:
+            raise ValueError(
+                f"{owner} divides an axes only where it belongs to a grid, as those of "
+                f"plt.subplots do. Pass {n_panels} axes instead."
+            )
+        figure = ax.figure
+        grid = ax.get_subplotspec().subgridspec(n_rows, n_columns, wspace=0.3, hspace=0.5)
+        ax.set_axis_off()
+    made: list[Any] = []
+    for number in range(n_panels):
+        place = grid[number // n_columns, number % n_columns]
+        made.append(figure.add_subplot(place, sharey=made[0] if made else None))
+        made[-1].tick_params(labelleft=number % n_columns == 0)
+    return np.array(made, dtype=object)
+
+
+def style_of(number: int) -> dict[str, Any]:
+    """Return colour and dashes of the line with some number."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
+
+
+def n_named_lines(ax: Any) -> int:
+    """Return how many lines of axes are in the legend: later ones take other styles.
+
+    Lines for reference (`REFERENCE` as gid) do not count.
+    """
+    return sum(
+        not str(line.get_label()).startswith("_") and line.get_gid() != REFERENCE
+        for line in ax.lines
+    )
+
+
+def tidy(ax: Any) -> None:
+    """Leave only what helps to read values."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def legend_above(ax: Any, n_columns: int = 1, **options: Any) -> None:
+    """Put the legend above the axes, where it covers no curve."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
+    ax.legend(**{**place, "frameon": False, "handlelength": 3.5, **options})
+
+
+def in_percent(axis: Any, owner: str) -> None:
+    """Label the ticks of an axis as percentages."""
+    ticker = import_matplotlib(owner, "ticker")
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:.6g} %"))
+    axis.set_minor_formatter(ticker.NullFormatter())

@@ -1,0 +1,66 @@
+"""From a fitted estimator to a display of its predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from sklearn_rank.plotting._drawing import import_matplotlib
+from sklearn_rank.plotting._rows import predictions
+
+
+class PredictionsDisplay(ABC):
+    """A display of labels and scores, which an estimator may give."""
+
+    @classmethod
+    @abstractmethod
+    def from_predictions(cls, *args: Any, **options: Any) -> Self:
+        """Draw labels and scores."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Score rows with a fitted estimator and draw.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted ranker or any other scikit-learn estimator, pipelines and searches included.
+            Its score is ``decision_function`` where it has one, else the probability of
+            ``classes_[1]``, else what ``predict`` returns.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes, of which ``classes_[1]`` belongs at the top, or relevance.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; None means one list.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
+        name : str, default=None
+            Name in the legend. None: the class of the estimator.
+        **options : Any
+            For `from_predictions`.
+
+        Returns
+        -------
+        self : object
+            The display, drawn.
+        """
+        import_matplotlib(cls.__name__)
+        label, score = predictions(estimator, X, y, sample_weight)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            label, score, qid=qid, sample_weight=sample_weight, ax=ax, name=name, **options
+        )

@@ -1,0 +1,168 @@
+"""Margin and smooth margin over the rounds of boosting."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.plotting._drawing import (
+    COLOURS,
+    DASHES,
+    import_matplotlib,
+    legend_above,
+    n_named_lines,
+    one_axes,
+    tidy,
+)
+from sklearn_rank.plotting._rows import ranker_within
+
+
+class MarginDisplay:
+    r"""Margin and smooth margin after each round of `RankBoost` or `SmoothMarginRanker`.
+
+    .. math:: \mu = \min_{i \text{ above } k} \frac{f_i - f_k}{\|\lambda\|_1}, \qquad
+        G = \frac{-\ln \sum_{i \text{ above } k} w_i w_k e^{-(f_i - f_k)}}{\|\lambda\|_1}
+
+    where f are the scores of the training rows, :math:`\lambda` the net coefficients and w the
+    weights. A margin above zero: every training pair is in order. G is always below it.
+
+    Parameters
+    ----------
+    margin, smooth_margin : ndarray of shape (n_rounds,)
+        After each round.
+    name : str or None, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    margin_line_, smooth_margin_line_ : matplotlib Line2D
+        The curves.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they were drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_rank import SmoothMarginRanker
+    >>> from sklearn_rank.plotting import MarginDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ranker = SmoothMarginRanker(n_estimators=20).fit(X, y > 0)
+    >>> _ = MarginDisplay.from_estimator(ranker)
+    """
+
+    def __init__(self, *, margin: Floats, smooth_margin: Floats, name: str | None = None) -> None:
+        self.margin = margin
+        self.smooth_margin = smooth_margin
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, name: str | None = None, **options: Any
+    ) -> Self:
+        """Draw the curves of a fitted ranker.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted `RankBoost` or `SmoothMarginRanker`, or a pipeline or search that ends in one.
+        ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
+        name : str, default=None
+            Name in the legend. None: the class of the ranker.
+        **options : Any
+            For `plot`.
+
+        Returns
+        -------
+        self : MarginDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            When the ranker has no margins.
+        """
+        import_matplotlib(cls.__name__)
+        ranker = ranker_within(estimator)
+        if not hasattr(ranker, "margin_curve_"):
+            raise ValueError(
+                f"{cls.__name__} needs margin_curve_ and smooth_margin_curve_, which RankBoost and "
+                f"SmoothMarginRanker have. {type(ranker).__name__} has none."
+            )
+        if len(ranker.margin_curve_) == 0:
+            raise ValueError(f"{cls.__name__}: the ranker has no rounds to draw.")
+        display = cls(
+            margin=ranker.margin_curve_,
+            smooth_margin=ranker.smooth_margin_curve_,
+            name=type(ranker).__name__ if name is None else name,
+        )
+        return display.plot(ax, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        xscale: str = "linear",
+        **line_options: Any,
+    ) -> Self:
+        """Draw both curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; several displays may share axes. None: a new figure.
+        name : str, default=None
+            Name in the legend, instead of the display's own.
+        xscale : {"linear", "log"}, default="linear"
+            Scale of the rounds.
+        **line_options : Any
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        self : MarginDisplay
+            With `ax_`, `figure_`, `margin_line_` and `smooth_margin_line_` set.
+        """
+        owner = type(self).__name__
+        if xscale not in ("linear", "log"):
+            raise ValueError(f"{owner}: xscale must be 'linear' or 'log'. Got {xscale!r}.")
+        ax = one_axes(owner, ax, (6.4, 4.8))
+        name = self.name if name is None else name
+        prefix = "" if name is None else f"{name}: "
+        rounds = np.arange(1, len(self.margin) + 1)
+        number = n_named_lines(ax)
+        if number == 0:
+            ax.axhline(0.0, color="0.5", linewidth=1.0, zorder=1)
+        lines = []
+        for offset, (label, curve) in enumerate(
+            [("margin", self.margin), ("smooth margin", self.smooth_margin)]
+        ):
+            style = {
+                "color": COLOURS[number // 2 % len(COLOURS)],
+                "linestyle": DASHES[(number + offset) % len(DASHES)],
+                "linewidth": 2.0,
+                "label": prefix + label,
+                "marker": "o" if len(rounds) == 1 else None,
+            }
+            lines += ax.plot(rounds, curve, **{**style, **line_options})
+        self.margin_line_, self.smooth_margin_line_ = lines
+        ax.set_xscale(xscale)
+        _show_where_margins_are(ax)
+        ax.set_xlabel("round")
+        ax.set_ylabel("margin (score over $\\|\\lambda\\|_1$)")
+        tidy(ax)
+        legend_above(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _show_where_margins_are(ax: Any) -> None:
+    """Cut off the first rounds' smooth margins: few and far below, they would flatten the rest."""
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    high = max(0.0, *(float(np.max(line.get_ydata())) for line in lines))
+    low = min(0.0, *(float(np.quantile(line.get_ydata(), 0.1)) for line in lines))
+    room = 0.06 * max(high - low, 1e-12)
+    ax.set_ylim(low - room, high + room)

@@ -1,0 +1,237 @@
+"""How much each negative of a list contributes to the p-norm push risk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank.plotting._drawing import (
+    COLOURS,
+    HATCHES,
+    import_matplotlib,
+    in_percent,
+    panels,
+    tidy,
+)
+from sklearn_rank.plotting._rows import Rows, predictions
+from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
+
+
+class PairContributionDisplay:
+    r"""Shares of the rows in the p-norm push risk: what each p and loss looks at.
+
+    .. math:: R_{p,\ell} = \sum_k w_k \Bigl( \sum_i w_i \, \ell(f_i - f_k) \Bigr)^p
+
+    where f are the scores, i runs over the positives, k over the negatives and w are the
+    weights. The share of row k is its term over the sum. With p = inf the rows with the largest
+    inner sum have it all.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_rows,)
+        Scores from the top of the list.
+    is_positive : ndarray of shape (n_rows,)
+        The class of each row.
+    share : ndarray of shape (n_losses, n_powers, n_rows)
+        Share of each row, summing to one over the rows; zero for positives.
+    risk : ndarray of shape (n_losses, n_powers)
+        R, inf where it overflows; at p = inf the largest inner sum.
+    losses : sequence of str
+        Names of the losses.
+    powers : sequence of float
+        The values of p.
+
+    Attributes
+    ----------
+    bars_ : list of list of matplotlib BarContainer
+        For each loss and each p.
+    axes_ : ndarray of matplotlib Axes
+        One for each loss.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first of them, and their figure.
+
+    References
+    ----------
+    Rudin2009, sec. 2 and Figures 1 and 4: C. Rudin, "The P-Norm Push", JMLR 10 (2009) 2233-2271.
+    Its tables hold with the scores halved.
+
+    Examples
+    --------
+    >>> from sklearn_rank.plotting import PairContributionDisplay
+    >>> y, scores = [-1, 1, -1, 1, -1, -1, 1, 1], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]
+    >>> display = PairContributionDisplay.from_predictions(
+    ...     y, scores, p=4, losses=("zero_one", "exponential", "logistic")
+    ... )
+    >>> display.risk.round(2).ravel()
+    array([   33.  , 17160.17,   430.79])
+    """
+
+    def __init__(
+        self,
+        *,
+        score: Floats,
+        is_positive: Mask,
+        share: Floats,
+        risk: Floats,
+        losses: Sequence[str],
+        powers: Sequence[float],
+    ) -> None:
+        self.score = score
+        self.is_positive = is_positive
+        self.share = share
+        self.risk = risk
+        self.losses = losses
+        self.powers = powers
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
+    ) -> Self:
+        """Score the rows of one list with a fitted estimator and draw.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted ranker or any other scikit-learn estimator.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features of the rows of one list: of one query, where there are several.
+        y : array-like of shape (n_samples,)
+            Two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        **options : Any
+            For `from_predictions`.
+
+        Returns
+        -------
+        self : PairContributionDisplay
+            Drawn.
+        """
+        import_matplotlib(cls.__name__)
+        label, score = predictions(estimator, X, y, sample_weight)
+        return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        p: float | Sequence[float] = (1.0, 4.0),
+        losses: str | Sequence[str] = ("exponential", "logistic"),
+        sample_weight: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw labels, two classes, and scores of one list.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Two classes.
+        y_score : array-like of shape (n_samples,)
+            Finite scores, greater is better.
+        p : float or sequence of float in [1, inf], default=(1.0, 4.0)
+            The powers.
+        losses : str or sequence of str, default=("exponential", "logistic")
+            "zero_one", which counts ties as errors, or a loss of `PNormPushRanker`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        ax : matplotlib Axes or array of them, default=None
+            One for each loss, or one that is divided. None: a new figure.
+        **options : Any
+            For `plot`.
+
+        Returns
+        -------
+        self : PairContributionDisplay
+            Drawn.
+        """
+        owner = cls.__name__
+        powers = [float(one) for one in np.atleast_1d(np.asarray(p, dtype=np.float64))]
+        names = [losses] if isinstance(losses, str) else list(losses)
+        if not powers or not all(one >= 1 for one in powers):
+            raise ValueError(f"{owner}: p must be floats in [1, inf]. Got {p!r}.")
+        if not names or not set(names) <= set(LOSSES):
+            raise ValueError(f"{owner}: losses must be among {LOSSES}. Got {losses!r}.")
+        rows = Rows.check(y_true, y_score, None, sample_weight)
+        if not np.isfinite(rows.score).all():
+            raise ValueError(f"{owner}: y_score must be finite, for losses of differences.")
+        order = np.argsort(-rows.score, kind="stable")
+        positive = rows.two_classes(owner)[order]
+        score, weight = rows.score[order], rows.weight[order]
+        terms = [shares_and_risks(score, weight, positive, name, powers) for name in names]
+        display = cls(
+            score=score,
+            is_positive=positive,
+            share=np.array([share for share, _ in terms]),
+            risk=np.array([risk for _, risk in terms]),
+            losses=names,
+            powers=powers,
+        )
+        return display.plot(ax, **options)
+
+    def plot(self, ax: Any = None, *, max_rows: int = 25, **bar_options: Any) -> Self:
+        """Draw a panel for each loss, with a bar for each row and p.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array of them, default=None
+            One for each loss, or one that is divided. None: a new figure.
+        max_rows : int, default=25
+            Rows shown, from the top of the list. Shares are always those in the whole list.
+        **bar_options : Any
+            For matplotlib's ``barh``.
+
+        Returns
+        -------
+        self : PairContributionDisplay
+            With `axes_`, `ax_`, `figure_` and `bars_` set.
+        """
+        owner, n_losses = type(self).__name__, len(self.losses)
+        n_rows = min(max_rows, len(self.score))
+        size = (3.2, 1.4 + 0.3 * n_rows)
+        self.axes_ = panels(owner, ax, n_losses, n_columns=n_losses, size=size)
+        self.bars_ = [
+            self._draw_loss(panel, number, n_rows, bar_options)
+            for number, panel in enumerate(self.axes_)
+        ]
+        first = self.axes_[0]
+        first.set_ylabel("place in the list (+ positive, − negative)")
+        signs = np.where(self.is_positive[:n_rows], "+", "−")
+        places = np.arange(1, n_rows + 1)
+        first.set_yticks(places, [f"{k}  {sign}" for k, sign in zip(places, signs, strict=True)])
+        self.axes_[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        self.ax_, self.figure_ = first, first.figure
+        return self
+
+    def _draw_loss(
+        self, panel: Any, number: int, n_rows: int, bar_options: dict[str, Any]
+    ) -> list[Any]:
+        places, height = np.arange(1, n_rows + 1), 0.8 / len(self.powers)
+        for place in places[self.is_positive[:n_rows]]:
+            panel.axhspan(place - 0.5, place + 0.5, color="0.94", zorder=0)
+        bars = []
+        for index, p in enumerate(self.powers):
+            style = {
+                "height": height,
+                "facecolor": COLOURS[index % len(COLOURS)],
+                "hatch": HATCHES[index % len(HATCHES)],
+                "edgecolor": "white",
+                "linewidth": 0.5,
+                "label": f"p = {p:g}",
+            }
+            at = places - 0.4 + (index + 0.5) * height
+            share = self.share[number, index, :n_rows]
+            bars.append(panel.barh(at, share, **{**style, **bar_options}))
+        panel.set_ylim(n_rows + 0.5, 0.5)
+        panel.set_xlim(0.0, 1.05 * max(float(self.share[..., :n_rows].max()), 0.01))
+        panel.set_xlabel("share of the risk")
+        panel.set_title(f"{self.losses[number].replace('_', '-')} loss", fontsize="medium")
+        in_percent(panel.xaxis, type(self).__name__)
+        tidy(panel)
+        panel.grid(visible=False, axis="y")
+        return bars

@@ -1,0 +1,220 @@
+"""A ranked list as a strip of its labels, with precision and recall at each cut-off."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import check_relevance
+from sklearn_rank.plotting._curves import average_cells, mean_over_queries
+from sklearn_rank.plotting._drawing import (
+    COLOURS,
+    DARK,
+    DASHES,
+    LIGHT,
+    import_matplotlib,
+    in_percent,
+    legend_above,
+    one_axes,
+    tidy,
+)
+from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting._rows import Rows
+
+_CELLS = 800
+"""Most cells that the strip is drawn with; a longer list is averaged."""
+
+
+class RankedListDisplay(PredictionsDisplay):
+    r"""Labels down the list, and precision and recall at each cut-off.
+
+    .. math:: \mathrm{precision}(k) = \frac{R(k)}{k}, \qquad
+        \mathrm{recall}(k) = \frac{R(k)}{R(\infty)}
+
+    where R(k) is the weight of the relevant rows among the first k, weights being multiplicities.
+    Rows of equal score are drawn as their mean and count by their share, which is what a random
+    order among them gives on average. With queries everything is a mean over the queries that
+    have a relevant row; one shorter than k has no more relevant rows after its end.
+
+    Parameters
+    ----------
+    k : ndarray of shape (n_cuts,)
+        Cut-offs, increasing: 1, 2, ... or, with weights, the weight up to each row.
+    precision, recall : ndarray of shape (n_cuts,)
+        At each cut-off.
+    grade : ndarray of shape (n_cuts,)
+        Mean relevance of what lies between a cut-off and the one before.
+    levels : tuple of two floats, default=(0.0, 1.0)
+        Smallest and largest relevance: the lightest and the darkest shade.
+    name : str or None, default=None
+        Title of the legend.
+
+    Attributes
+    ----------
+    precision_line_, recall_line_ : matplotlib Line2D
+        The curves.
+    strip_ : matplotlib QuadMesh
+        The strip.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they were drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.plotting import RankedListDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=5).fit(X[::2], y[::2])
+    >>> _ = RankedListDisplay.from_estimator(ranker, X[1::2], y[1::2])
+
+    Grades, of which 2 and more are relevant:
+
+    >>> display = RankedListDisplay.from_predictions(
+    ...     [0, 3, 1, 2], [0.1, 0.9, 0.5, 0.5], relevant_above=1
+    ... )
+    >>> display.precision
+    array([1.        , 0.75      , 0.66666667, 0.5       ])
+    """
+
+    def __init__(
+        self,
+        *,
+        k: Floats,
+        precision: Floats,
+        recall: Floats,
+        grade: Floats,
+        levels: tuple[float, float] = (0.0, 1.0),
+        name: str | None = None,
+    ) -> None:
+        self.k = k
+        self.precision = precision
+        self.recall = recall
+        self.grade = grade
+        self.levels = levels
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        relevant_above: float | None = None,
+        qid: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        max_k: float | None = None,
+    ) -> Self:
+        """Draw labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes or relevance.
+        y_score : array-like of shape (n_samples,)
+            Scores, greater is better.
+        relevant_above : float, default=None
+            Rows with a greater label are relevant. None: those of the greater of two classes; 0
+            where there are more.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        ax, name, max_k : object
+            As in `plot`.
+
+        Returns
+        -------
+        self : RankedListDisplay
+            Drawn.
+        """
+        rows = Rows.check(y_true, y_score, qid, sample_weight)
+        if relevant_above is None and len(np.unique(rows.label)) <= 2:
+            relevant = rows.two_classes(cls.__name__)
+            grade = check_relevance(relevant)
+        else:
+            grade = check_relevance(rows.label, name="y_true")
+            relevant = grade > (relevant_above or 0.0)
+        if not relevant.any():
+            raise ValueError(
+                f"{cls.__name__} needs a relevant row: no label is above {relevant_above or 0.0:g}."
+            )
+        levels = float(grade.min()), float(grade.max())
+        curves = mean_over_queries(rows, grade, relevant)
+        return cls(**curves, levels=levels, name=name).plot(ax, max_k=max_k)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, max_k: float | None = None) -> Self:
+        """Draw the strip and the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
+        name : str, default=None
+            Title of the legend, instead of the display's own.
+        max_k : float, default=None
+            Last cut-off shown. None: the whole list.
+
+        Returns
+        -------
+        self : RankedListDisplay
+            With `ax_`, `figure_`, `precision_line_`, `recall_line_` and `strip_` set.
+        """
+        if max_k is not None and not max_k > 0:
+            raise ValueError(f"{type(self).__name__}: max_k must be above 0. Got {max_k!r}.")
+        ax = one_axes(type(self).__name__, ax, (7.0, 4.0))
+        last = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
+        style = {"linewidth": 2.0, "clip_on": True}
+        (self.precision_line_,) = ax.plot(
+            self.k,
+            self.precision,
+            color=COLOURS[1],
+            linestyle=DASHES[0],
+            label="precision",
+            **style,
+        )
+        (self.recall_line_,) = ax.plot(
+            self.k, self.recall, color=COLOURS[2], linestyle=DASHES[1], label="recall", **style
+        )
+        self._draw_strip(ax, last)
+        ax.set_xlim(0, last)
+        ax.set_ylim(-0.17, 1.03)
+        ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        in_percent(ax.yaxis, type(self).__name__)
+        ax.set_xlabel("cut-off k: rows from the top of the list")
+        ax.set_ylabel("precision and recall at k")
+        tidy(ax)
+        self._draw_legend(ax, self.name if name is None else name)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_strip(self, ax: Any, last: float) -> None:
+        colours = import_matplotlib(type(self).__name__, "colors")
+        edges, grade = np.append(0.0, self.k), self.grade
+        n_visible = int(np.searchsorted(self.k, last)) + 1
+        edges, grade = edges[: n_visible + 1], grade[:n_visible]
+        if len(grade) > _CELLS:
+            edges, grade = average_cells(edges, grade, _CELLS)
+        shades = colours.LinearSegmentedColormap.from_list("relevance", [LIGHT, DARK])
+        self.strip_ = ax.pcolormesh(
+            edges,
+            [-0.13, -0.04],
+            grade[None, :],
+            cmap=shades,
+            vmin=self.levels[0],
+            vmax=max(self.levels[1], np.nextafter(self.levels[0], np.inf)),
+            rasterized=True,
+        )
+
+    def _draw_legend(self, ax: Any, name: str | None) -> None:
+        patches = import_matplotlib(type(self).__name__, "patches")
+        low, high = (f"{level:g}" for level in self.levels)
+        shades = [
+            patches.Patch(facecolor=DARK, edgecolor="0.6", label=f"relevance {high}"),
+            patches.Patch(facecolor=LIGHT, edgecolor="0.6", label=f"relevance {low}"),
+        ]
+        handles = [self.precision_line_, self.recall_line_, *shades]
+        legend_above(ax, 4, handles=handles, title=name, alignment="left", handlelength=2.6)

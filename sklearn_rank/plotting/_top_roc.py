@@ -1,0 +1,203 @@
+"""The left end of the ROC curve."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import auc
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.plotting._curves import mean_roc_curve
+from sklearn_rank.plotting._drawing import (
+    REFERENCE,
+    in_percent,
+    legend_above,
+    n_named_lines,
+    one_axes,
+    style_of,
+    tidy,
+)
+from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting._rows import Rows
+
+
+class TopROCDisplay(PredictionsDisplay):
+    r"""ROC curve, with a zoom on its left end: the top of the list.
+
+    A point of the curve is a cut through the list: the share of the negatives above it, and the
+    share of the positives. With queries it is the mean of the queries' curves,
+
+    .. math:: \mathrm{TPR}(x) = \frac{\sum_q m_q \mathrm{TPR}_q(x)}{\sum_q m_q}
+
+    where x is the share of the negatives and :math:`m_q` the weight of the pairs of query q, so
+    that the area below it is `sklearn_rank.metrics.auc_score`. Queries of one class have no
+    curve and do not count.
+
+    Parameters
+    ----------
+    fpr, tpr : ndarray of shape (n_points,)
+        Share of the negatives and of the positives above each cut, not decreasing.
+    roc_auc : float or None, default=None
+        Area below the whole curve, for the legend.
+    name : str or None, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The curve.
+    chance_level_ : matplotlib Line2D or None
+        The curve of a random order.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker, RankBoost
+    >>> from sklearn_rank.plotting import TopROCDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=5).fit(X[::2], y[::2])
+    >>> display = TopROCDisplay.from_estimator(ranker, X[1::2], y[1::2], max_fpr=0.2)
+
+    A second curve on the same axes:
+
+    >>> push = PNormPushRanker(n_estimators=5).fit(X[::2], y[::2])
+    >>> scores = push.decision_function(X[1::2])
+    >>> _ = TopROCDisplay.from_predictions(
+    ...     y[1::2], scores, name="p = 4", max_fpr=0.2, ax=display.ax_
+    ... )
+    """
+
+    def __init__(
+        self, *, fpr: Floats, tpr: Floats, roc_auc: float | None = None, name: str | None = None
+    ) -> None:
+        self.fpr = fpr
+        self.tpr = tpr
+        self.roc_auc = roc_auc
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the curve of labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Two classes, of which the greater belongs at the top.
+        y_score : array-like of shape (n_samples,)
+            Scores, greater is better. Infinite scores are allowed, NaN is not.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; None means one list.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
+        name : str, default=None
+            Name in the legend.
+        **options : Any
+            For `plot`.
+
+        Returns
+        -------
+        self : TopROCDisplay
+            Drawn.
+        """
+        rows = Rows.check(y_true, y_score, qid, sample_weight)
+        positive = rows.two_classes(cls.__name__)
+        fpr, tpr = mean_roc_curve(cls.__name__, rows, positive)
+        display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)
+        return display.plot(ax, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        max_fpr: float = 0.1,
+        xscale: str = "linear",
+        plot_chance_level: bool = False,
+        **line_options: Any,
+    ) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; several displays may share axes. None: a new figure.
+        name : str, default=None
+            Name in the legend, instead of the display's own.
+        max_fpr : float in (0, 1], default=0.1
+            Right end of the axis, as a share of the negatives.
+        xscale : {"linear", "log"}, default="linear"
+            "log" begins at the first negative: there every decade of the list gets the same room.
+        plot_chance_level : bool, default=False
+            Whether to draw what a random order would give.
+        **line_options : Any
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        self : TopROCDisplay
+            With `ax_`, `figure_`, `line_` and `chance_level_` set.
+        """
+        owner = type(self).__name__
+        if not 0 < max_fpr <= 1:
+            raise ValueError(f"{owner}: max_fpr must be a float in (0, 1]. Got {max_fpr!r}.")
+        if xscale not in ("linear", "log"):
+            raise ValueError(f"{owner}: xscale must be 'linear' or 'log'. Got {xscale!r}.")
+        low = 0.0 if xscale == "linear" else float(np.min(self.fpr[self.fpr > 0]))
+        if low >= max_fpr:
+            raise ValueError(
+                f"{owner}: on a log axis the first negative is at {low:g}, which max_fpr="
+                f"{max_fpr:g} leaves out. Use xscale='linear' or a larger max_fpr."
+            )
+        ax = one_axes(owner, ax)
+        name = self.name if name is None else name
+        area = None if self.roc_auc is None else f"AUC {self.roc_auc:.3f}"
+        label = f"{name} ({area})" if name and area else name or area or "_curve"
+        style = {**style_of(n_named_lines(ax)), "linewidth": 2.0, "label": label}
+        shown = _visible(self.fpr, self.tpr, low, max_fpr)
+        (self.line_,) = ax.plot(*shown, **{**style, **line_options})
+        self.chance_level_ = None
+        if plot_chance_level:
+            chance = _visible(np.array([0.0, 1.0]), np.array([0.0, 1.0]), low, max_fpr)
+            grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": REFERENCE}
+            (self.chance_level_,) = ax.plot(*chance, label="random order", **grey)
+        self._dress(ax, low, max_fpr, xscale)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _dress(self, ax: Any, low: float, max_fpr: float, xscale: str) -> None:
+        ax.set_xscale(xscale)
+        ax.set_xlim(low, max_fpr)
+        ax.autoscale(axis="y")
+        ax.set_ylim(bottom=0.0)
+        ax.set_xlabel("share of negatives above the cut")
+        ax.set_ylabel("share of positives above the cut")
+        for axis in (ax.xaxis, ax.yaxis):
+            in_percent(axis, type(self).__name__)
+        tidy(ax)
+        if any(not str(line.get_label()).startswith("_") for line in ax.lines):
+            legend_above(ax)
+
+
+def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """Return the part of a curve between two shares, bent as a log axis bends straight lines."""
+    extra = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
+    extra = extra[~np.isin(extra, fpr)]
+    x, y = np.append(fpr, extra), np.append(tpr, np.interp(extra, fpr, tpr))
+    order = np.argsort(x, kind="stable")
+    order = order[(x[order] >= low) & (x[order] <= high)]
+    return x[order], y[order]

@@ -1,0 +1,634 @@
+"""Displays: what they draw is what loops over the definition give, and they change nothing."""
+
+import copy
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sklearn_rank
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.metrics import auc_score
+from sklearn_rank.plotting import (
+    MarginDisplay,
+    PairContributionDisplay,
+    RankedListDisplay,
+    ShapeFunctionDisplay,
+    TopROCDisplay,
+)
+
+RUDIN = np.array([-1, 1, -1, 1, -1, -1, 1, 1]), np.arange(1, 9) / 2
+FROM_PREDICTIONS = [TopROCDisplay, RankedListDisplay, PairContributionDisplay]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    assert matplotlib.get_backend().lower() == "agg"
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:, :6], y
+
+
+@pytest.fixture(scope="module")
+def ranker(cancer):
+    return RankBoost(n_estimators=30).fit(*cancer)
+
+
+def random_rows(seed, n=40, n_scores=6):
+    """Labels, scores with many ties, queries and weights (some zero)."""
+    rng = np.random.default_rng(seed)
+    y, score = rng.integers(0, 2, n), rng.integers(0, n_scores, n).astype(float)
+    return y, score, rng.integers(0, 4, n), rng.integers(0, 4, n).astype(float)
+
+
+# TopROCDisplay -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_top_roc_is_the_roc_curve(weighted):
+    y, score, _, weight = random_rows(0)
+    weight = weight if weighted else None
+    display = TopROCDisplay.from_predictions(y, score, sample_weight=weight, max_fpr=1.0)
+    fpr, tpr, _ = roc_curve(y, score, sample_weight=weight)
+    assert_allclose(display.fpr, fpr)
+    assert_allclose(display.tpr, tpr)
+    assert display.roc_auc == pytest.approx(roc_auc_score(y, score, sample_weight=weight))
+    assert_allclose(display.line_.get_xydata(), np.column_stack([fpr, tpr]))
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_top_roc_of_queries_has_the_pooled_auc(seed):
+    y, score, qid, weight = random_rows(seed)
+    y[:2], weight[:2], qid[:2] = [0, 1], 1, 0
+    display = TopROCDisplay.from_predictions(y, score, qid=qid, sample_weight=weight)
+    plt.close("all")
+    expected = auc_score(y, score, qid=qid, sample_weight=weight)
+    assert display.roc_auc == pytest.approx(expected, abs=1e-12)
+    assert (np.diff(display.fpr) >= 0).all()
+    assert (np.diff(display.tpr) >= 0).all()
+    assert (display.fpr[0], display.tpr[0]) == (0, 0)
+    assert (display.fpr[-1], display.tpr[-1]) == pytest.approx((1, 1))
+
+
+def test_top_roc_mean_of_two_queries_by_hand():
+    """One query in perfect order, one reversed: the first jumps at 0, the second at 1."""
+    display = TopROCDisplay.from_predictions([0, 1, 0, 1], [1, 2, 2, 1], qid=[0, 0, 1, 1])
+    points = np.unique(np.column_stack([display.fpr, display.tpr]), axis=0)
+    assert_allclose(points, [[0, 0], [0, 0.5], [1, 0.5], [1, 1]])
+
+
+def test_top_roc_infinite_scores_and_strings():
+    display = TopROCDisplay.from_predictions(list("nynyn"), [-np.inf, np.inf, 0, 1, 2])
+    assert display.roc_auc == pytest.approx(5 / 6)
+
+
+def test_top_roc_zoom_ends_at_max_fpr_on_the_curve():
+    y, score, *_ = random_rows(3, n_scores=1000)
+    display = TopROCDisplay.from_predictions(y, score, max_fpr=0.33)
+    x, height = display.line_.get_xydata()[-1]
+    assert x == 0.33
+    assert height == pytest.approx(np.interp(0.33, display.fpr, display.tpr))
+    assert display.ax_.get_xlim() == (0, 0.33)
+    bottom, top = display.ax_.get_ylim()
+    assert bottom == 0
+    assert height <= top < 1.1
+
+
+def test_top_roc_log_axis_starts_at_the_first_negative():
+    y, score, *_ = random_rows(3, n_scores=1000)
+    display = TopROCDisplay.from_predictions(
+        y, score, max_fpr=0.5, xscale="log", plot_chance_level=True
+    )
+    first = np.min(display.fpr[display.fpr > 0])
+    assert display.ax_.get_xscale() == "log"
+    assert display.ax_.get_xlim() == pytest.approx((first, 0.5))
+    chance = display.chance_level_.get_xydata()
+    assert_allclose(chance[:, 0], chance[:, 1])
+    with pytest.raises(ValueError, match="the first negative is at"):
+        display.plot(max_fpr=first / 2, xscale="log")
+
+
+def test_top_roc_displays_share_axes_and_differ_in_grey(ranker, cancer):
+    first = TopROCDisplay.from_estimator(ranker, *cancer, plot_chance_level=True)
+    second = TopROCDisplay.from_estimator(ranker, *cancer, ax=first.ax_, name="again")
+    assert second.ax_ is first.ax_
+    assert second.figure_ is first.figure_
+    assert first.line_.get_color() != second.line_.get_color()
+    assert first.line_.get_linestyle() != second.line_.get_linestyle()
+    texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
+    auc = f"(AUC {ranker.score(*cancer):.3f})"
+    assert texts == [f"RankBoost {auc}", "random order", f"again {auc}"]
+
+
+def test_top_roc_options_reach_the_line():
+    display = TopROCDisplay.from_predictions(*RUDIN, color="red", linewidth=5)
+    assert display.line_.get_color() == "red"
+    assert display.line_.get_linewidth() == 5
+    bare = TopROCDisplay(fpr=display.fpr, tpr=display.tpr).plot()
+    assert bare.ax_.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_fpr": 0}, "max_fpr must be a float"),
+        ({"max_fpr": 1.5}, "max_fpr must be a float"),
+        ({"xscale": "symlog"}, "xscale must be 'linear' or 'log'"),
+    ],
+)
+def test_top_roc_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        TopROCDisplay.from_predictions(*RUDIN, **options)
+
+
+def test_top_roc_needs_a_query_of_both_classes():
+    with pytest.raises(ValueError, match="a query with rows of both classes"):
+        TopROCDisplay.from_predictions([0, 1], [1, 2], qid=[0, 1])
+
+
+# RankedListDisplay -------------------------------------------------------------------------
+
+
+def expected_list(y, score, rng, n_draws=4000):
+    """Return precision, recall and label at each place, averaged over random orders of ties."""
+    sums = np.zeros((3, len(y)))
+    for _ in range(n_draws):
+        order = np.lexsort([rng.random(len(y)), -score])
+        found = np.cumsum(y[order])
+        sums += [found / np.arange(1, len(y) + 1), found / found[-1], y[order]]
+    return sums / n_draws
+
+
+def test_ranked_list_is_the_mean_over_orders_of_ties():
+    y, score, *_ = random_rows(1, n=12, n_scores=4)
+    display = RankedListDisplay.from_predictions(y, score)
+    precision, recall, label = expected_list(y, score, np.random.default_rng(0))
+    assert_array_equal(display.k, np.arange(1, 13))
+    assert_allclose(display.precision, precision, atol=0.04)
+    assert_allclose(display.recall, recall, atol=0.04)
+    assert_allclose(display.grade, label, atol=0.04)
+
+
+def test_ranked_list_without_ties_exactly():
+    y, score = RUDIN
+    display = RankedListDisplay.from_predictions(y, score)
+    assert_allclose(display.precision, [1, 1, 2 / 3, 2 / 4, 3 / 5, 3 / 6, 4 / 7, 4 / 8])
+    assert_allclose(display.recall, [0.25, 0.5, 0.5, 0.5, 0.75, 0.75, 1, 1])
+    assert_allclose(display.grade, [1, 1, 0, 0, 1, 0, 1, 0])
+    assert_array_equal(display.strip_.get_array().ravel(), display.grade)
+    assert_array_equal(display.precision_line_.get_ydata(), display.precision)
+    assert_array_equal(display.recall_line_.get_ydata(), display.recall)
+
+
+def test_ranked_list_weights_are_multiplicities():
+    y, score, _, weight = random_rows(2, n=15)
+    copies = weight.astype(int)
+    weighted = RankedListDisplay.from_predictions(y, score, sample_weight=weight)
+    repeated = RankedListDisplay.from_predictions(np.repeat(y, copies), np.repeat(score, copies))
+    at = np.searchsorted(repeated.k, weighted.k)
+    assert_allclose(repeated.k[at], weighted.k)
+    assert_allclose(repeated.precision[at], weighted.precision)
+    assert_allclose(repeated.recall[at], weighted.recall)
+
+
+def test_ranked_list_of_queries_is_the_mean_of_their_lists():
+    y, score, qid, _ = random_rows(5)
+    y[qid == 3] = 0  # a query without a relevant row does not count
+    lists = [RankedListDisplay.from_predictions(y[qid == q], score[qid == q]) for q in range(3)]
+    display = RankedListDisplay.from_predictions(y, score, qid=qid)
+    for k, precision, recall, grade in zip(
+        display.k, display.precision, display.recall, display.grade, strict=True
+    ):
+        at = [min(int(k), len(one.k)) - 1 for one in lists]
+        found = [one.precision[j] * (j + 1) / k for one, j in zip(lists, at, strict=True)]
+        assert precision == pytest.approx(np.mean(found))
+        recalls = [one.recall[j] for one, j in zip(lists, at, strict=True)]
+        assert recall == pytest.approx(np.mean(recalls))
+        present = [one.grade[int(k) - 1] for one in lists if k <= len(one.k)]
+        assert grade == pytest.approx(np.mean(present))
+
+
+def test_ranked_list_cut_offs_that_differ_by_rounding_are_one():
+    weight = np.array([0.1, 0.2, 0.3, 0.3, 0.3])
+    display = RankedListDisplay.from_predictions(
+        [1, 0, 1, 1, 0], [5, 4, 3, 5, 4], qid=[0, 0, 0, 1, 1], sample_weight=weight
+    )
+    assert_allclose(display.k, [0.1, 0.3, 0.6])
+    assert_allclose(display.grade, [1, 0.5, 0.5])
+    assert_allclose(display.precision, [1, (1 / 3 + 1) / 2, (4 / 6 + 1 / 2) / 2])
+
+
+def test_ranked_list_grades():
+    y, score = [0, 3, 1, 2], [0.1, 0.9, 0.5, 0.5]
+    display = RankedListDisplay.from_predictions(y, score)
+    assert display.levels == (0, 3)
+    assert_allclose(display.grade, [3, 1.5, 1.5, 0])
+    assert_allclose(display.precision, [1, 1, 1, 0.75])
+    stricter = RankedListDisplay.from_predictions(y, score, relevant_above=2)
+    assert_allclose(stricter.recall, [1, 1, 1, 1])
+    with pytest.raises(ValueError, match="needs a relevant row: no label is above 3"):
+        RankedListDisplay.from_predictions(y, score, relevant_above=3)
+
+
+def test_ranked_list_long_strip_is_averaged_and_max_k_cuts():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 5000)
+    display = RankedListDisplay.from_predictions(y, -np.arange(5000.0), max_k=4000)
+    drawn = display.strip_.get_array().ravel()
+    assert_allclose(drawn, y[: len(drawn) * 5].reshape(-1, 5).mean(axis=1), atol=0.21)
+    assert drawn.mean() == pytest.approx(y[:4001].mean(), abs=0.01)
+    assert display.ax_.get_xlim() == (0, 4000)
+    assert len(display.k) == 5000
+    with pytest.raises(ValueError, match="max_k must be above 0"):
+        display.plot(max_k=0)
+
+
+# MarginDisplay -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda one: one, lambda one: make_pipeline(StandardScaler(), one)]
+)
+def test_margin_curves(cancer, wrap):
+    estimator = wrap(RankBoost(n_estimators=10)).fit(*cancer)
+    fitted = estimator if isinstance(estimator, RankBoost) else estimator[-1]
+    display = MarginDisplay.from_estimator(estimator, xscale="log")
+    assert_array_equal(display.margin_line_.get_ydata(), fitted.margin_curve_)
+    assert_array_equal(display.smooth_margin_line_.get_ydata(), fitted.smooth_margin_curve_)
+    assert_array_equal(display.margin_line_.get_xdata(), np.arange(1, 11))
+    assert (display.smooth_margin <= display.margin).all()
+
+
+def test_margin_of_the_best_of_a_search(cancer):
+    search = GridSearchCV(RankBoost(n_estimators=3), {"learning_rate": [0.5, 1.0]}, cv=2)
+    display = MarginDisplay.from_estimator(search.fit(*cancer))
+    assert_array_equal(display.margin, search.best_estimator_.margin_curve_)
+    assert display.name == "RankBoost"
+
+
+def test_margin_displays_share_axes():
+    X, y = np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]
+    first = MarginDisplay.from_estimator(SmoothMarginRanker(n_estimators=5, tol=0).fit(X, y))
+    second = MarginDisplay.from_estimator(RankBoost(n_estimators=1).fit(X, y), ax=first.ax_)
+    assert second.ax_ is first.ax_
+    styles = [line.get_linestyle() for display in (first, second) for line in lines_of(display)]
+    colours = [display.margin_line_.get_color() for display in (first, second)]
+    assert len({*colours}) == 2
+    assert len(styles) == 4
+    assert len(first.ax_.get_legend().get_texts()) == 4
+
+
+def lines_of(display):
+    return display.margin_line_, display.smooth_margin_line_
+
+
+def test_margin_refuses(cancer):
+    without = PNormPushRanker(n_estimators=3).fit(*cancer)
+    with pytest.raises(ValueError, match=r"needs margin_curve_.*PNormPushRanker has none"):
+        MarginDisplay.from_estimator(without)
+    with pytest.raises(NotFittedError):
+        MarginDisplay.from_estimator(RankBoost())
+    with pytest.raises(ValueError, match="xscale must be"):
+        MarginDisplay(margin=np.ones(2), smooth_margin=np.zeros(2)).plot(xscale="other")
+    with pytest.raises(ValueError, match="no rounds"):
+        empty = RankBoost(n_estimators=1).fit(*cancer)
+        empty.margin_curve_ = np.array([])
+        MarginDisplay.from_estimator(empty)
+
+
+# ShapeFunctionDisplay -------------------------------------------------------------------------
+
+
+def with_missing(X, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(X.shape) < 0.2, np.nan, X)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        RankBoost(n_estimators=60),
+        SmoothMarginRanker(n_estimators=20),
+        PNormPushRanker(n_estimators=60),
+        PNormPushRanker(n_estimators=30, solver="lbfgs", alpha=0.1),
+        RankBoost(n_estimators=60, relevance="graded"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_shape_functions_add_up_to_the_score(cancer, kind):
+    X, y = with_missing(cancer[0]), cancer[1]
+    fitted = kind.fit(X, y)
+    display = ShapeFunctionDisplay.from_estimator(fitted, max_features=None)
+    rows = with_missing(cancer[0] * np.random.default_rng(1).uniform(0.5, 1.5, X.shape), 2)
+    rows[0] = np.nan
+    is_graded = fitted.relevance == "graded"
+    score = fitted.predict(rows) if is_graded else fitted.decision_function(rows)
+    total = display.contributions(rows).sum(axis=1) + display.intercept
+    assert_allclose(total, score, rtol=0, atol=1e-10)
+
+
+def test_shape_function_at_its_thresholds_and_in_the_picture(cancer, ranker):
+    """h is 1 above a threshold, not at it; the drawn steps are rule sums, rule by rule."""
+    display = ShapeFunctionDisplay.from_estimator(ranker, cancer[0], max_features=None)
+    rules, alpha = ranker.weak_rankers_, ranker.estimator_weights_
+    for number, feature in enumerate(display.features):
+        steps = display.steps_[number].get_data()
+        assert_allclose(
+            steps.edges[[0, -1]], np.array([f(cancer[0][:, feature]) for f in (min, max)])
+        )
+        for left, right, value in zip(steps.edges, steps.edges[1:], steps.values, strict=False):
+            middle = (left + right) / 2
+            terms = zip(rules.feature, rules.threshold, alpha, strict=True)
+            expected = sum(a * (middle > t) for j, t, a in terms if j == feature)
+            assert value == pytest.approx(expected, abs=1e-12)
+        at = np.full((1, 6), display.thresholds[number][0])
+        assert display.contributions(at)[0, number] == display.values[number][0]
+
+
+def test_shape_functions_by_importance_with_names():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    fitted = RankBoost(n_estimators=30).fit(X, y)
+    display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=4)
+    best = np.argsort(-fitted.feature_importances_, kind="stable")[:4]
+    assert_array_equal(display.features, best)
+    assert display.names == list(X.columns[best])
+    assert [panel.get_xlabel() for panel in display.axes_] == display.names
+    assert (np.diff(display.importances) <= 0).all()
+    chosen = ShapeFunctionDisplay.from_estimator(fitted, features=["mean radius", 7])
+    assert sorted(chosen.features) == [0, 7]
+    with pytest.raises(ValueError, match=r"not known to the ranker: \['girth', 99\]"):
+        ShapeFunctionDisplay.from_estimator(fitted, features=["girth", 99, 1])
+
+
+def test_shape_function_of_a_constant_in_the_score_and_no_feature(ranker):
+    with pytest.raises(ValueError, match="no feature to draw"):
+        ShapeFunctionDisplay.from_estimator(ranker, max_features=0)
+
+
+def test_shape_function_marks_missing_values(cancer, ranker):
+    X = cancer[0].copy()
+    X[cancer[1] == 0, 2] = np.nan
+    fitted = RankBoost(n_estimators=10).fit(X, cancer[1])
+    display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
+    number = list(display.features).index(2)
+    assert display.missing_marks_[number].get_ydata() == display.missing[number]
+    nan_row = np.full((1, 6), np.nan)
+    assert display.contributions(nan_row)[0, number] == display.missing[number]
+    complete = ShapeFunctionDisplay.from_estimator(ranker, cancer[0])
+    assert complete.missing_marks_ == [None] * len(complete.features)
+
+
+def test_shape_function_axes(cancer, ranker):
+    _, grid = plt.subplots(1, 2)
+    inside = ShapeFunctionDisplay.from_estimator(ranker, max_features=3, ax=grid[0])
+    assert len(inside.axes_) == 3
+    assert inside.figure_ is grid[0].figure
+    given = ShapeFunctionDisplay.from_estimator(ranker, max_features=2, ax=plt.subplots(2)[1])
+    assert len(given.axes_) == 2
+    with pytest.raises(ValueError, match="draws 3 panels and needs as many axes"):
+        inside.plot(grid)
+    with pytest.raises(ValueError, match="belongs to a grid"):
+        inside.plot(plt.figure().add_axes((0, 0, 1, 1)))
+
+
+def test_shape_function_refuses(cancer):
+    linear = RankBoost(weak_ranker="feature", n_estimators=3).fit(*cancer)
+    for other in (linear, RandomForestClassifier(n_estimators=2).fit(*cancer)):
+        with pytest.raises(ValueError, match="needs a boosting ranker fitted with weak_ranker='st"):
+            ShapeFunctionDisplay.from_estimator(other)
+    with pytest.raises(NotFittedError):
+        ShapeFunctionDisplay.from_estimator(RankBoost())
+    stumps = RankBoost(n_estimators=3).fit(*cancer)
+    with pytest.raises(ValueError, match="X has 2 features, but the ranker was fitted with 6"):
+        ShapeFunctionDisplay.from_estimator(stumps, cancer[0][:, :2])
+
+
+# PairContributionDisplay -------------------------------------------------------------------------
+
+LOSS_OF = {
+    "zero_one": lambda m: float(m <= 0),
+    "exponential": lambda m: np.exp(-m),
+    "logistic": lambda m: np.log(1 + np.exp(-m)),
+    "hinge": lambda m: max(1 - m, 0.0),
+    "squared_hinge": lambda m: max(1 - m, 0.0) ** 2,
+    "least_squares": lambda m: (1 - m) ** 2,
+}
+
+
+def test_pair_contributions_of_the_paper():
+    """Rudin2009, Tables 1 and 2."""
+    y, score = RUDIN
+    lists = {
+        (33, 17160.17, 430.79): y,
+        (34, 72289.39, 670.20): y[[1, 0, *range(2, 8)]],
+        (98, 130515.09, 1212.23): y[[*range(5), 6, 5, 7]],
+    }
+    for expected, labels in lists.items():
+        display = PairContributionDisplay.from_predictions(
+            labels, score, p=4, losses=("zero_one", "exponential", "logistic")
+        )
+        assert_allclose(display.risk.ravel().round(2), expected)
+
+
+@pytest.mark.parametrize("loss", LOSS_OF)
+def test_pair_contributions_by_loops(loss):
+    y, score, _, weight = random_rows(4, n=15)
+    powers = (1, 2.5, 6)
+    display = PairContributionDisplay.from_predictions(
+        y, score, p=powers, losses=loss, sample_weight=weight
+    )
+    keep = np.flatnonzero(weight > 0)
+    order = keep[np.argsort(-score[keep], kind="stable")]
+    assert_array_equal(display.score, score[order])
+    for index, p in enumerate(powers):
+        terms = np.zeros(len(order))
+        for place, k in enumerate(order):
+            pairs = [weight[i] * LOSS_OF[loss](score[i] - score[k]) for i in order if y[i] == 1]
+            terms[place] = weight[k] * sum(pairs) ** p if y[k] == 0 else 0.0
+        assert display.risk[0, index] == pytest.approx(terms.sum())
+        assert_allclose(display.share[0, index], terms / terms.sum(), atol=1e-14)
+        widths = [bar.get_width() for bar in display.bars_[0][index]]
+        assert_allclose(widths, display.share[0, index])
+
+
+def test_pair_contributions_at_the_extremes():
+    y, score = [1, 0, 0, 1], [-800.0, 800.0, 799.0, 0.0]
+    display = PairContributionDisplay.from_predictions(y, score, p=(1, 64, np.inf))
+    assert_allclose(display.share[0].sum(axis=1), 1)
+    assert display.share[0, 0, 0] == pytest.approx(1 / (1 + np.exp(-1)))
+    assert_array_equal(display.share[0, 2], [1, 0, 0, 0])
+    assert display.risk[0, 0] == np.inf
+    assert display.risk[1, 2] == pytest.approx(1600 + 800)
+    perfect = PairContributionDisplay.from_predictions([1, 0], [2, 1], losses="zero_one")
+    assert_array_equal(perfect.share, np.zeros((1, 2, 2)))
+    assert_array_equal(perfect.risk, np.zeros((1, 2)))
+
+
+def test_pair_contributions_show_the_top_of_a_long_list():
+    y, score, *_ = random_rows(8, n=200)
+    display = PairContributionDisplay.from_predictions(y, score, max_rows=10, losses="logistic")
+    assert len(display.bars_[0][0]) == 10
+    assert display.share.shape == (1, 2, 200)
+    hatches = {bars[0].get_hatch() for bars in display.bars_[0]}
+    assert len(hatches) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"p": 0.5}, r"p must be floats in \[1, inf\]"),
+        ({"p": ()}, r"p must be floats in \[1, inf\]"),
+        ({"p": np.nan}, r"p must be floats in \[1, inf\]"),
+        ({"losses": "cross_entropy"}, "losses must be among"),
+    ],
+)
+def test_pair_contributions_refuse(options, message):
+    with pytest.raises(ValueError, match=message):
+        PairContributionDisplay.from_predictions(*RUDIN, **options)
+    with pytest.raises(ValueError, match="must be finite"):
+        PairContributionDisplay.from_predictions([0, 1], [0, np.inf])
+
+
+# All -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [TopROCDisplay, PairContributionDisplay])
+def test_two_classes_are_needed(kind):
+    with pytest.raises(ValueError, match=f"{kind.__name__} needs two classes. The labels have 3"):
+        kind.from_predictions([0, 1, 2], [0, 1, 2])
+    with pytest.raises(ValueError, match="rows of both classes"):
+        kind.from_predictions([1, 1], [0, 1])
+
+
+@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
+def test_bad_arrays(kind):
+    with pytest.raises(ValueError, match="y_score contains NaN"):
+        kind.from_predictions([0, 1], [0, np.nan])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        kind.from_predictions([0, 1], [0, 1, 2])
+    with pytest.raises(ValueError, match="must not be negative"):
+        kind.from_predictions([0, 1], [0, 1], sample_weight=[1, -1])
+
+
+@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
+def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
+    X, y = cancer
+    forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    graded = RankBoost(n_estimators=5, relevance="graded").fit(X, y)
+    named = np.array(["benign", "malignant"])[y]
+    by_name = RankBoost(n_estimators=30).fit(X, named)
+    cases = [
+        (ranker, y, ranker.decision_function(X)),
+        (forest, y, forest.predict_proba(X)[:, 1]),
+        (graded, y, graded.predict(X)),
+        (by_name, named, ranker.decision_function(X)),
+    ]
+    for estimator, labels, score in cases:
+        first = kind.from_estimator(estimator, X, labels)
+        second = kind.from_predictions(y, score)
+        for name, value in data_of(second).items():
+            if name != "name":
+                assert_array_equal(vars(first)[name], value)
+        plt.close("all")
+
+
+@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
+def test_from_estimator_refuses(kind, cancer, ranker):
+    X, y = cancer
+    with pytest.raises(NotFittedError):
+        kind.from_estimator(RankBoost(), X, y)
+    with pytest.raises(ValueError, match="labels that RankBoost was not fitted with"):
+        kind.from_estimator(ranker, X, y + 1)
+    three = RandomForestClassifier(n_estimators=2).fit(X, y + (X[:, 0] > 15))
+    with pytest.raises(ValueError, match="fitted with 3 classes"):
+        kind.from_estimator(three, X, y)
+
+
+def data_of(display):
+    return {name: value for name, value in vars(display).items() if not name.endswith("_")}
+
+
+def displays(cancer, ranker):
+    return [
+        TopROCDisplay.from_estimator(ranker, *cancer),
+        RankedListDisplay.from_estimator(ranker, *cancer),
+        MarginDisplay.from_estimator(ranker),
+        ShapeFunctionDisplay.from_estimator(ranker, cancer[0], max_features=2),
+        PairContributionDisplay.from_predictions(*RUDIN),
+    ]
+
+
+def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):
+    for display in displays(cancer, ranker):
+        before = copy.deepcopy(data_of(display))
+        assert display.plot() is display
+        for name, value in data_of(display).items():
+            np.testing.assert_equal(value, before[name])
+        display.figure_.canvas.draw()
+        assert display.ax_.figure is display.figure_
+        assert display.ax_.get_xlabel()
+        assert display.ax_.get_ylabel()
+
+
+def test_legends_cover_no_data(cancer, ranker):
+    """Legends of curves lie above the axes."""
+    for display in displays(cancer, ranker)[:3]:
+        display.figure_.canvas.draw()
+        legend = display.ax_.get_legend().get_window_extent()
+        assert legend.y0 >= display.ax_.get_window_extent().y1 - 1
+        assert legend.x1 <= display.figure_.bbox.x1
+        assert legend.y1 <= display.figure_.bbox.y1
+
+
+def run_python(script):
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_plotting_loads_no_matplotlib():
+    script = "import sys, sklearn_rank.plotting; print('matplotlib' in sys.modules)"
+    assert run_python(script) == "False"
+
+
+def test_a_missing_matplotlib_names_the_extra():
+    script = """
+import sys
+class Absent:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+from sklearn_rank.plotting import TopROCDisplay
+try:
+    TopROCDisplay.from_predictions([0, 1], [0, 1])
+except ImportError as error:
+    print(error)
+"""
+    expected = 'TopROCDisplay needs matplotlib to draw. pip install "sklearn-rank[plot]" brings it.'
+    assert run_python(script) == expected
+
+
+def test_plotting_is_found_from_the_package():
+    assert sklearn_rank.plotting.TopROCDisplay is TopROCDisplay

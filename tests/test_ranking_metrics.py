@@ -1,0 +1,591 @@
+"""The metrics of a ranking against definitions that visit every pair and every tied order."""
+
+from functools import partial
+from itertools import product
+from math import inf, log
+
+import numpy as np
+import oracles
+import oracles_metrics as naive
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import ndcg_score as sklearn_ndcg_score
+from strategies import bipartite, one_list, problems
+
+from sklearn_rank import metrics
+from sklearn_rank.metrics._segments import sort_values
+
+LOSSES = list(naive.LOSSES)
+
+
+def approx(expected):
+    return pytest.approx(expected, rel=1e-10, abs=1e-12, nan_ok=True)
+
+
+CUT_OFF = {
+    "ndcg": (metrics.ndcg_score, naive.ndcg),
+    "ndcg@2, linear": (
+        partial(metrics.ndcg_score, k=2, gain="linear"),
+        partial(naive.ndcg, k=2, gain="linear"),
+    ),
+    "ndcg@3": (partial(metrics.ndcg_score, k=3), partial(naive.ndcg, k=3)),
+    "precision@1": (partial(metrics.precision_at_k, k=1), partial(naive.precision, k=1)),
+    "precision@3": (partial(metrics.precision_at_k, k=3), partial(naive.precision, k=3)),
+    "recall@2": (partial(metrics.recall_at_k, k=2), partial(naive.recall, k=2)),
+    "recall": (partial(metrics.recall_at_k, k=99), partial(naive.recall, k=99)),
+    "r_precision": (metrics.r_precision, naive.r_precision),
+    "average_precision": (metrics.average_precision, naive.average_precision),
+    "reciprocal_rank": (metrics.reciprocal_rank, naive.reciprocal_rank),
+    "reciprocal_rank@2": (
+        partial(metrics.reciprocal_rank, k=2),
+        partial(naive.reciprocal_rank, k=2),
+    ),
+    "err": (partial(metrics.err_score, max_relevance=4), partial(naive.err, top=4)),
+    "err@2": (partial(metrics.err_score, max_relevance=4, k=2), partial(naive.err, top=4, k=2)),
+}
+every_cut_off = pytest.mark.parametrize(("metric", "definition"), CUT_OFF.values(), ids=CUT_OFF)
+PER_QUERY = {name: metric for name, (metric, _) in CUT_OFF.items()} | {
+    "partial_auc": metrics.partial_auc_score
+}
+every_per_query = pytest.mark.parametrize("metric", PER_QUERY.values(), ids=PER_QUERY)
+PAIR = {
+    "auc_score": metrics.auc_score,
+    "p_norm_push_loss": partial(metrics.p_norm_push_loss, p=2),
+    "hinge": partial(metrics.p_norm_push_loss, p=2, loss="hinge"),
+    "logistic": partial(metrics.p_norm_push_loss, p=2, loss="logistic"),
+    "exponential": partial(metrics.p_norm_push_loss, p=2, loss="exponential"),
+    "max_height_loss": metrics.max_height_loss,
+    "ranking_margin": metrics.ranking_margin,
+}
+every_pair_metric = pytest.mark.parametrize("metric", PAIR.values(), ids=PAIR)
+LISTS = {
+    "reciprocal_rank_sum": metrics.reciprocal_rank_sum,
+    "reciprocal_log_rank_sum": metrics.reciprocal_log_rank_sum,
+}
+EVERY = PER_QUERY | PAIR | LISTS | {"heights": metrics.heights, "reverse": metrics.reverse_heights}
+every_metric = pytest.mark.parametrize("metric", EVERY.values(), ids=EVERY)
+
+
+@st.composite
+def lists(draw, max_rows=6):
+    """Return grades, tied scores and unsorted ids, singletons among them."""
+    n = draw(st.integers(1, max_rows))
+    y = draw(st.lists(st.sampled_from([0, 0, 1, 2, 4]), min_size=n, max_size=n))
+    f = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    ids = draw(st.sampled_from([None, "ba", "xyz"]))
+    if ids is None:
+        return np.array(y), np.array(f, dtype=float), None
+    qid = draw(st.lists(st.sampled_from(ids), min_size=n, max_size=n))
+    return np.array(y), np.array(f, dtype=float), np.array(qid)
+
+
+# --------------------------------------------------------------------------------------
+# Cut-off metrics: the mean over all tied orders
+# --------------------------------------------------------------------------------------
+
+
+@every_cut_off
+def test_every_list_of_four_rows(metric, definition):
+    for y, f in product(product([0, 1, 2], repeat=4), product([0, 1], repeat=4)):
+        expected = naive.per_query(definition, y, f, None)
+        assert metric(y, f, average=None) == approx(expected)
+
+
+@every_cut_off
+@given(lists(max_rows=6))
+@settings(max_examples=60)
+def test_queries_and_ties(metric, definition, problem):
+    y, f, qid = problem
+    for empty, value in (("skip", np.nan), (0, 0.0), (1, 1.0)):
+        expected = naive.per_query(definition, y, f, qid, value)
+        assert metric(y, f, qid=qid, average=None, empty=empty) == approx(expected)
+        if np.isnan(expected).all():
+            with pytest.raises(ValueError, match="no query to average over"):
+                metric(y, f, qid=qid, empty=empty)
+        else:
+            mean = metric(y, f, qid=qid, empty=empty)
+            assert mean == approx(np.nanmean(expected))
+            assert isinstance(mean, float)
+
+
+@every_cut_off
+def test_long_lists_of_ties_have_the_mean_of_sampled_orders(metric, definition):
+    rng = np.random.default_rng(0)
+    y, f = rng.choice([0, 0, 0, 1, 2, 4], 60), rng.integers(0, 4, 60)
+    values = []
+    for _ in range(500):
+        order = np.lexsort((rng.random(60), -f))
+        values.append(definition(list(y[order])))
+    error = np.std(values) / np.sqrt(len(values))
+    assert metric(y, f) == pytest.approx(np.mean(values), abs=5 * error + 1e-12)
+
+
+@every_per_query
+def test_row_order_and_query_names_do_not_matter(metric):
+    rng = np.random.default_rng(1)
+    n = 300
+    y, f, qid = rng.integers(0, 5, n), rng.integers(0, 6, n) / 2, rng.integers(0, 40, n)
+    values = metric(y, f, qid=qid, average=None)
+    order = rng.permutation(n)
+    names = np.array([f"q{one:03}" for one in qid])
+    shuffled = metric(y[order], 2 * f[order], qid=names[order], average=None)
+    assert shuffled == approx(values)
+    alone = [metric(y[qid == q], f[qid == q], average=None)[0] for q in np.unique(qid)]
+    if metric.__class__ is partial or metric is not metrics.err_score:
+        assert values == approx(np.array(alone))
+    assert np.nanmin(values) >= 0
+    assert np.nanmax(values) <= 1
+
+
+def test_many_queries_are_no_special_case():
+    n = 70_000
+    y, f, qid = np.tile([0, 1], n), np.zeros(2 * n), np.repeat(np.arange(n), 2)
+    assert metrics.reciprocal_rank(y, f, qid=qid) == approx(0.75)
+
+
+def test_a_million_tied_rows():
+    n = 10**6
+    y = np.zeros(n)
+    y[:3] = 1
+    f = np.ones(n)
+    assert metrics.precision_at_k(y, f, k=10) == approx(3 / n)
+    harmonic = np.sum(1 / np.arange(1, n + 1))
+    assert metrics.reciprocal_rank(y[2:], f[2:]) == approx(
+        np.sum(1 / np.arange(1, n - 1)) / (n - 2)
+    )
+    # One of 3 is in place t with chance 3 / n, behind 2 (t - 1) / (n - 1) others.
+    expected = (harmonic + 2 / (n - 1) * (n - harmonic)) / n
+    assert metrics.average_precision(y, f) == approx(expected)
+    assert metrics.err_score(y[:2000], f[:2000], k=3) > 0
+
+
+def test_default_of_err_is_the_highest_grade_of_all_queries():
+    y, f, qid = [1, 0, 3, 0], [2, 1, 2, 1], [1, 1, 2, 2]
+    expected = [naive.err([1, 0], 3), naive.err([3, 0], 3)]
+    assert metrics.err_score(y, f, qid=qid, average=None) == approx(np.array(expected))
+
+
+@given(lists(max_rows=8), st.integers(1, 9))
+def test_ndcg_with_linear_gain_is_scikit_learns(problem, k):
+    y, f, _ = problem
+    if len(y) > 1 and y.any():
+        expected = sklearn_ndcg_score([y], [f], k=k)
+        assert metrics.ndcg_score(y, f, k=k, gain="linear") == approx(expected)
+
+
+@given(lists(max_rows=8), st.randoms(use_true_random=False))
+def test_average_precision_without_ties_is_scikit_learns(problem, random):
+    y, f, _ = problem
+    f = np.array(random.sample(range(len(y)), len(y)))
+    if y.any():
+        assert metrics.average_precision(y, f) == approx(average_precision_score(y > 0, f))
+
+
+@pytest.mark.parametrize("y", [[1e-3, 0, 5e-324], [1000, 0, 1023], [0.5, 0, 2.5]])
+def test_small_and_large_grades(y):
+    assert metrics.ndcg_score(y, y) == 1
+    assert 0 <= metrics.ndcg_score(y, [0, 1, 0]) < 1
+    assert 0 < metrics.err_score(y, y) <= 1
+
+
+def test_infinite_scores_are_scores():
+    assert metrics.average_precision([1, 0, 0], [inf, 1, -inf]) == 1
+    assert metrics.reciprocal_rank([1, 0, 0], [-inf, 1, -inf]) == approx((1 / 2 + 1 / 3) / 2)
+
+
+# --------------------------------------------------------------------------------------
+# Partial AUC
+# --------------------------------------------------------------------------------------
+
+
+@given(one_list(max_rows=12), st.sampled_from([0.05, 0.1, 0.25, 0.5, 0.8, 1.0]))
+def test_partial_auc(problem, max_fpr):
+    y = problem.y == problem.y.max()
+    found = metrics.partial_auc_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
+    assert found == approx(naive.partial_auc(y, problem.f, problem.w, max_fpr))
+    if max_fpr == 1:
+        assert found == approx(oracles.auc(problem.f, y, None, problem.w))
+    else:
+        chance = max_fpr / 2
+        standard = (1 + (found - chance) / (1 - chance)) / 2
+        theirs = roc_auc_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
+        assert standard == approx(theirs)
+
+
+def test_partial_auc_of_queries():
+    y, f = [1, 0, 1, 0, 1, 1], [2, 1, 1, 2, 1, 0]
+    found = metrics.partial_auc_score(y, f, qid=list("aabbcc"), average=None, max_fpr=0.5)
+    assert found == approx(np.array([1, 0, np.nan]))
+    # The first query has no rows left: it is not empty but gone.
+    gone = metrics.partial_auc_score(
+        y, f, qid=list("aabbcc"), average=None, max_fpr=0.5, sample_weight=[0, 0, 1, 1, 1, 1]
+    )
+    assert gone == approx(np.array([np.nan, 0, np.nan]))
+    weight = [0, 0, 1, 1, 1, 1]
+    mean = metrics.partial_auc_score(y, f, qid=list("aabbcc"), sample_weight=weight, empty=1)
+    assert mean == approx((0 + 1) / 2)
+
+
+# --------------------------------------------------------------------------------------
+# Push losses
+# --------------------------------------------------------------------------------------
+
+
+def test_rudin_tables_1_and_2():
+    f = np.arange(1, 9) / 2
+    rows = {
+        (-1, 1, -1, 1, -1, -1, 1, 1): (33, 17160.17, 430.79),
+        (1, -1, -1, 1, -1, -1, 1, 1): (34, 72289.39, 670.20),
+        (-1, 1, -1, 1, -1, 1, -1, 1): (98, 130515.09, 1212.23),
+    }
+    for labels, expected in rows.items():
+        for loss, value in zip(("zero_one", "exponential", "logistic"), expected, strict=True):
+            found = metrics.p_norm_push_loss(labels, f, p=4, loss=loss, normalize=False)
+            assert round(found, 2) == value
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(problem=problems(max_rows=10), margin=st.sampled_from([0.0, 0.5, -1.0, 2.0]))
+def test_general_losses(loss, problem, margin):
+    y, f, options = problem.y, problem.f, {"qid": problem.qid, "w": problem.w}
+    for p, normalize in product([1, 2, 3.5, inf], [True, False]):
+        if normalize or p < inf:
+            expected = naive.push_loss(
+                y, f, p, **options, loss=loss, margin=margin, normalize=normalize
+            )
+            found = metrics.p_norm_push_loss(
+                y,
+                f,
+                p=p,
+                loss=loss,
+                margin=margin,
+                normalize=normalize,
+                qid=problem.qid,
+                sample_weight=problem.w,
+            )
+            assert found == approx(expected)
+
+
+@given(bipartite(queries=("none",), weights=("none",), max_rows=12), st.booleans())
+def test_one_unweighted_list_is_counted_from_the_smaller_class(problem, flip):
+    y, f = (-problem.y, -problem.f) if flip else (problem.y, problem.f)
+    for p, margin in product([1, 4, inf], [0.0, 0.25]):
+        found = metrics.p_norm_push_loss(y, f, p=p, margin=margin)
+        assert found == approx(naive.push_loss(y, f, p, margin=margin))
+        weighted = metrics.p_norm_push_loss(y, f, p=p, margin=margin, sample_weight=[2] * len(y))
+        assert found == approx(weighted)
+
+
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "infinite", "ties", "equal", "huge", "tiny"])
+def test_sorting_of_many_values(kind):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=60_000)
+    if kind == "cauchy":
+        values = rng.standard_cauchy(60_000) ** 5
+    elif kind == "infinite":
+        values[:20_000], values[20_000:30_000] = inf, -inf
+    elif kind == "ties":
+        values = rng.integers(0, 40, 60_000) / 7
+    elif kind == "equal":
+        values[:] = 3
+    elif kind in ("huge", "tiny"):
+        values *= {"huge": 1e307, "tiny": 1e-310}[kind]
+        values[:3] = inf, -inf, 1.7e308
+    assert np.array_equal(sort_values(values), np.sort(values))
+    y = np.arange(60_000) % 3 == 0
+    found = metrics.p_norm_push_loss(y, values, p=3)
+    weighted = metrics.p_norm_push_loss(y, values, p=3, sample_weight=np.full(60_000, 2.0))
+    assert found == approx(weighted)
+
+
+def test_queries_of_very_different_length():
+    rng = np.random.default_rng(0)
+    qid = np.concatenate([np.zeros(9000, int), np.arange(1000)])
+    y, f = rng.integers(0, 2, 10_000), rng.integers(0, 50, 10_000)
+    values = metrics.average_precision(y, f, qid=qid, average=None)
+    for q in (0, 1, 999):
+        alone = metrics.average_precision(y[qid == q], f[qid == q], average=None)
+        assert values[q] == approx(alone[0])
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
+@given(problem=problems(), p=st.sampled_from([1, 2, 4.5, 16]))
+def test_theorem_1(loss, problem, p):
+    """A loss that is nowhere below the zero-one loss has no smaller push."""
+    options = {"p": p, "qid": problem.qid, "sample_weight": problem.w}
+    base = log(2) if loss == "logistic" else 1.0  # the bound needs base 2
+    bound = metrics.p_norm_push_loss(problem.y, problem.f, loss=loss, **options) / base
+    assert metrics.p_norm_push_loss(problem.y, problem.f, **options) <= bound * (1 + 1e-12)
+    raw = metrics.p_norm_push_loss(problem.y, problem.f, normalize=False, **options)
+    bound = metrics.p_norm_push_loss(problem.y, problem.f, loss=loss, normalize=False, **options)
+    assert raw <= bound / base**p * (1 + 1e-12)
+
+
+@given(one_list(), st.sampled_from([0.5, 1.0, 2.0]))
+def test_a_margin_that_every_pair_needs(problem, margin):
+    """Theorem 1 for a margin: the hinge loss bounds the loss of a pair that lacks it."""
+    options = {"p": 2, "margin": margin, "sample_weight": problem.w}
+    loss = metrics.p_norm_push_loss(problem.y, problem.f, **options)
+    assert loss <= metrics.p_norm_push_loss(problem.y, problem.f, loss="hinge", **options) + 1e-12
+    assert loss >= metrics.p_norm_push_loss(problem.y, problem.f, p=2, sample_weight=problem.w) * (
+        1 - 1e-12
+    )
+
+
+@given(bipartite(queries=("none",)))
+def test_p_1_is_one_minus_auc_without_ties(problem):
+    f = np.argsort(np.argsort(problem.f, kind="stable"))
+    auc = metrics.auc_score(problem.y, f, sample_weight=problem.w)
+    loss = metrics.p_norm_push_loss(problem.y, f, p=1, sample_weight=problem.w)
+    assert loss == approx(1 - auc)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
+def test_scores_far_apart(loss):
+    options = {"p": 2, "loss": loss}
+    # The worst pair of one level must not hide behind another level's large scores.
+    y, f = [2, 1, 1, 0], [1000.0, 0.0, 1000.0, 0.0]
+    at_zero = {"exponential": 1.0, "logistic": log(2), "hinge": 1.0}[loss]
+    # Row 2 ties with row 0; row 3 with one of its three rows above.
+    terms = [0.0, at_zero, at_zero / 3]
+    expected = (np.sum(np.square(terms)) / 3) ** 0.5
+    assert metrics.p_norm_push_loss(y, f, **options) == approx(expected)
+    high = metrics.p_norm_push_loss([1, 0], [-1e4, 1e4], **options)
+    assert high == {"exponential": inf, "logistic": 2e4, "hinge": 20001.0}[loss]
+    low = metrics.p_norm_push_loss([1, 0], [1e4, -1e4], **options)
+    assert low == 0
+
+
+def test_blocks_of_pairs_do_not_change_the_sum(monkeypatch):
+    rng = np.random.default_rng(0)
+    y, f, qid = rng.integers(0, 3, 200), rng.normal(size=200), rng.integers(0, 4, 200)
+    whole = metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid)
+    monkeypatch.setattr("sklearn_rank.metrics._push_sums.BLOCK_PAIRS", 7)
+    assert metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid) == approx(whole)
+
+
+@given(problems())
+def test_heights_and_margins(problem):
+    y, f, qid, w = problem.y, problem.f, problem.qid, problem.w
+    options = {"qid": qid, "sample_weight": w}
+    expected = naive.heights(y, f, qid, w)
+    assert metrics.heights(y, f, **options) == approx(expected)
+    assert metrics.max_height_loss(y, f, **options) == approx(np.nanmax(expected))
+    reverse = naive.reverse_heights(y, f, qid, w)
+    assert metrics.reverse_heights(y, f, **options) == approx(reverse)
+    margin = naive.ranking_margin(y, f, qid, w)
+    assert metrics.ranking_margin(y, f, **options) == approx(margin)
+    assert (margin > 0) == (np.nanmax(expected) == 0)
+
+
+@given(problems(weights=("none",)))
+def test_reciprocal_sums(problem):
+    ranks = naive.relevant_ranks(problem.y, problem.f, problem.qid)
+    found = metrics.reciprocal_rank_sum(problem.y, problem.f, qid=problem.qid)
+    assert found == approx(sum(1 / rank for rank in ranks))
+    found = metrics.reciprocal_log_rank_sum(problem.y, problem.f, qid=problem.qid)
+    assert found == approx(sum(1 / log(1 + rank) for rank in ranks))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(problem=problems(weights=("integers", "zeros")))
+def test_weights_are_multiplicities(loss, problem):
+    if problem.w is None:
+        return
+    times = problem.w.astype(int)
+    y, f = np.repeat(problem.y, times), np.repeat(problem.f, times)
+    qid = None if problem.qid is None else np.repeat(problem.qid, times)
+    weighted = {"qid": problem.qid, "sample_weight": problem.w}
+    for metric in (
+        partial(metrics.p_norm_push_loss, p=3, loss=loss),
+        partial(metrics.p_norm_push_loss, p=3, loss=loss, normalize=False),
+        metrics.max_height_loss,
+        metrics.ranking_margin,
+        partial(metrics.auc_score, average="queries"),
+        partial(metrics.partial_auc_score, max_fpr=0.3, empty=0),
+    ):
+        assert metric(problem.y, problem.f, **weighted) == approx(metric(y, f, qid=qid))
+
+
+@given(problems())
+def test_auc_of_queries(problem):
+    y, f, w = problem.y, problem.f, problem.w
+    ids = [None] if problem.qid is None else sorted(set(problem.qid.tolist()))
+    expected = []
+    for q in ids:
+        own = np.ones(len(y), dtype=bool) if q is None else problem.qid == q
+        own_w = None if w is None else w[own]
+        has_pair = oracles.above(y[own], None, own_w).any()
+        expected.append(oracles.auc(f[own], y[own], None, own_w) if has_pair else np.nan)
+    options = {"qid": problem.qid, "sample_weight": w}
+    assert metrics.auc_score(y, f, average=None, **options) == approx(np.array(expected))
+    assert metrics.auc_score(y, f, average="queries", **options) == approx(np.nanmean(expected))
+
+
+# --------------------------------------------------------------------------------------
+# Confidence
+# --------------------------------------------------------------------------------------
+
+
+def test_bootstrap_interval_of_many_values_is_that_of_the_normal_distribution():
+    values = np.random.default_rng(0).normal(3, 2, 400)
+    found = metrics.bootstrap_interval([*values, np.nan], confidence=0.9, random_state=0)
+    error = 1.645 * values.std() / 20
+    assert found.mean == approx(values.mean())
+    assert found.n_queries == 400
+    assert found.high - found.mean == pytest.approx(error, rel=0.1)
+    assert found.mean - found.low == pytest.approx(error, rel=0.1)
+    again = metrics.bootstrap_interval(values, confidence=0.9, random_state=0)
+    assert found == again
+
+
+def test_equal_values_have_an_interval_of_no_width():
+    found = metrics.bootstrap_interval([0.3, 0.3, 0.3])
+    assert (found.low, found.high) == (0.3, 0.3)
+    same = metrics.compare_rankings([0.1, 0.5], [0.1, 0.5])
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+
+
+def test_exact_permutation_test():
+    a, b = np.array([0.9, 0.4, 0.8, np.nan, 0.6]), np.array([0.5, 0.5, 0.2, np.nan, 0.3])
+    found = metrics.compare_rankings(a, b, random_state=0)
+    difference = (a - b)[~np.isnan(a)]
+    flips = [np.mean(difference * signs) for signs in product([-1, 1], repeat=4)]
+    expected = np.mean(np.abs(flips) >= abs(difference.mean()) - 1e-12)
+    assert found.p_value == approx(expected)
+    assert found.difference == approx(difference.mean())
+    assert found.low < found.difference < found.high
+    assert found.n_queries == 4
+    mirrored = metrics.compare_rankings(b, a, random_state=0)
+    assert (mirrored.difference, mirrored.p_value) == approx((-found.difference, found.p_value))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.bootstrap_interval([0.5, np.nan]), "At least two queries"),
+        (lambda: metrics.bootstrap_interval([0.5, inf]), "values contains infinity"),
+        (lambda: metrics.bootstrap_interval([1, 2], confidence=1), "'confidence' parameter of"),
+        (lambda: metrics.compare_rankings([1, 2], [1, 2, 3]), "2 and 3 values"),
+        (lambda: metrics.compare_rankings([1, 2], [1, np.nan]), "0 and 1 of them NaN"),
+        (lambda: metrics.compare_rankings([1, 2], [1, 2], n_resamples=0), "'n_resamples'"),
+    ],
+)
+def test_confidence_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --------------------------------------------------------------------------------------
+# Errors
+# --------------------------------------------------------------------------------------
+
+
+@every_metric
+@pytest.mark.parametrize(
+    ("y", "f", "options", "message"),
+    [
+        ([0, 1], [1, np.nan], {}, "y_score contains NaN"),
+        ([0, 1], [1, 2, 3], {}, "inconsistent numbers of samples"),
+        ([0, np.nan], [1, 2], {}, "y_true contains NaN"),
+        (["a", "b"], [1, 2], {}, "y_true must hold numbers"),
+        ([0, 1], [1, 2], {"qid": [1]}, "one query id for each"),
+    ],
+)
+def test_bad_rows(metric, y, f, options, message):
+    with pytest.raises(ValueError, match=message):
+        metric(y, f, **options)
+
+
+@every_pair_metric
+def test_no_pair(metric):
+    for y, qid in (([1, 1], None), ([0, 1], ["a", "b"]), ([3], None)):
+        with pytest.raises(ValueError, match="no comparable pair"):
+            metric(y, np.arange(len(y)), qid=qid)
+
+
+def test_no_pair_of_queries():
+    with pytest.raises(ValueError, match="no comparable pair"):
+        metrics.auc_score([1, 1], [1, 2], average="queries")
+    assert np.isnan(metrics.auc_score([1, 1], [1, 2], average=None)).all()
+    assert np.isnan(metrics.heights([1, 1], [1, 2])).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("auc_score", {"average": "mean"}, "'average' parameter of auc_score must be one of"),
+        ("p_norm_push_loss", {"p": 2, "loss": "l2"}, "'loss' parameter .* 'zero_one', 'exp"),
+        ("p_norm_push_loss", {"p": 2, "margin": inf}, "'margin' parameter"),
+        ("p_norm_push_loss", {"p": 2, "normalize": 1}, "'normalize' .* True or False. Got 1"),
+        ("p_norm_push_loss", {"p": inf, "normalize": False}, "no limit at p=inf"),
+        ("ndcg_score", {"gain": "log"}, "'gain' parameter of ndcg_score must be one of"),
+        ("ndcg_score", {"k": 0}, r"'k' parameter of ndcg_score must be an int in \[1, inf\)"),
+        ("ndcg_score", {"k": 2.0}, "'k' parameter"),
+        ("precision_at_k", {"k": 0}, "'k' parameter of precision_at_k"),
+        ("precision_at_k", {"k": None}, "'k' parameter of precision_at_k"),
+        ("recall_at_k", {"k": -1}, "'k' parameter of recall_at_k"),
+        ("reciprocal_rank", {"k": 0}, "'k' parameter of reciprocal_rank"),
+        ("err_score", {"max_relevance": 0}, "'max_relevance' parameter of err_score"),
+        ("err_score", {"max_relevance": 0.5}, "exceeds max_relevance=0.5. Got 1"),
+        ("partial_auc_score", {"max_fpr": 0}, r"'max_fpr' .* a float in \(0, 1\]. Got 0"),
+        ("average_precision", {"empty": 2}, "'empty' parameter of average_precision .* 'skip'"),
+        ("r_precision", {"average": "pooled"}, "'average' parameter of r_precision"),
+    ],
+)
+def test_unknown_options(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(metrics, name)([0, 1], [1, 2], **options)
+
+
+def test_relevance_that_is_no_gain():
+    for metric in (metrics.ndcg_score, partial(metrics.ndcg_score, gain="linear")):
+        with pytest.raises(ValueError, match=r"y_true of ndcg_score must not be negative.*Got -1"):
+            metric([-1, 1], [1, 2])
+    with pytest.raises(ValueError, match="err_score must not be negative"):
+        metrics.err_score([-1, 1], [1, 2])
+    with pytest.raises(ValueError, match="too large for gain='exponential'"):
+        metrics.ndcg_score([0, 1100], [1, 2])
+    assert metrics.ndcg_score([0, 1100], [1, 2], gain="linear") == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("size", [800, 1e20, 1e300])
+def test_extreme_scores(loss, size):
+    y, f = [0, 1, 0, 1, 1], np.array([-1, 1, 1, -1, 0]) * size
+    for qid, p in product([None, list("aabba")], [1, 4, inf]):
+        assert metrics.p_norm_push_loss(y, f, p=p, loss=loss, qid=qid) > 0
+    assert metrics.p_norm_push_loss(y, f, p=64, loss=loss, normalize=False) > 0
+    assert metrics.ranking_margin(y, f) == -2 * size
+
+
+def test_raw_sums_overflow_to_infinity():
+    y, f = np.arange(4000) % 2, np.arange(4000)
+    assert metrics.p_norm_push_loss(y, f, p=400, normalize=False) == inf
+    assert metrics.ranking_margin([0, 1], [1.7e308, -1.7e308]) == -inf
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
+def test_losses_of_margins_need_finite_scores(loss):
+    with pytest.raises(ValueError, match="needs finite scores"):
+        metrics.p_norm_push_loss([0, 1], [1, inf], p=2, loss=loss)
+    with pytest.raises(ValueError, match="too far apart"):
+        metrics.p_norm_push_loss([0, 1], [1.7e308, -1.7e308], p=2, loss=loss)
+    with pytest.raises(ValueError, match="needs finite scores"):
+        metrics.ranking_margin([0, 1], [1, inf])
+
+
+def test_no_relevant_row():
+    for metric in LISTS.values():
+        with pytest.raises(ValueError, match="no relevant row"):
+            metric([0, -1], [1, 2])
+
+
+@every_metric
+def test_inputs_are_left_alone(metric):
+    y, f, qid = np.array([0, 1, 2, 1.0]), np.array([3.0, 1, 2, 1]), np.array(list("abab"))
+    for array in (y, f, qid):
+        array.setflags(write=False)
+    assert np.isfinite(np.nanmax(metric(y, f, qid=qid)))

@@ -1,0 +1,319 @@
+"""Scorers: names and their metrics, qid on its way to predict, and qid that is missing."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from rankers import RANKERS, cheap
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost, metrics
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.preprocessing import QueryMinMaxScaler
+
+DATA = make_queries(n_queries=15, rows_per_query=8, n_features=4, random_state=0)
+X, Y, QID = DATA.data, DATA.target, DATA.qid
+LABELS = {"binary": np.where(Y > 0, "good", "bad"), "graded": Y}
+GRADES = {"binary": (Y > 0).astype(int), "graded": Y}
+SWITCH = r"sklearn\.set_config\(enable_metadata_routing=True\)"
+
+# The metric that a name stands for, written out.
+BY_NAME = {
+    "auc": metrics.auc_score,
+    "map": metrics.average_precision,
+    "mrr": metrics.reciprocal_rank,
+    "err": metrics.err_score,
+    "mrr@2": partial(metrics.reciprocal_rank, k=2),
+    "err@5": partial(metrics.err_score, k=5),
+    "ndcg": metrics.ndcg_score,
+    "ndcg@10": partial(metrics.ndcg_score, k=10),
+    "ndcg@3": partial(metrics.ndcg_score, k=3),
+    "precision@5": partial(metrics.precision_at_k, k=5),
+    "recall@5": partial(metrics.recall_at_k, k=5),
+    "r_precision": metrics.r_precision,
+    "push@4": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=4, **more),
+    "push@2.5": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=2.5, **more),
+    "push@inf": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=np.inf, **more),
+}
+
+every_name = pytest.mark.parametrize("name", BY_NAME)
+every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
+
+
+def make(kind=ListNetLinear, relevance="graded", **parameters):
+    return kind(relevance=relevance, **{**cheap(kind, 5), **parameters})
+
+
+def routed():
+    return config_context(enable_metadata_routing=True)
+
+
+# --------------------------------------------------------------------------------------
+# Names and values
+# --------------------------------------------------------------------------------------
+
+
+@every_name
+@every_relevance
+@pytest.mark.parametrize("with_qid", [False, True])
+def test_a_name_is_a_metric(name, relevance, with_qid):
+    qid = QID if with_qid else None
+    model = make(relevance=relevance).fit(X, LABELS[relevance], qid=qid)
+    order = model.predict(X) if relevance == "graded" else model.decision_function(X)
+    expected = BY_NAME[name](GRADES[relevance], order, qid=qid)
+    found = ranking_scorer(name)(model, X, LABELS[relevance], qid=qid)
+    assert found == expected
+    assert 0 <= found <= 1
+    assert type(found) is float
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "AUC", " auc", "auc@3", "map@5", "r_precision@5", "precision", "recall", "recall@0"),
+        *("ndcg@", "ndcg@0", "ndcg@1.5", "ndcg@-1", "ndcg@x", "ndcg@1_0", "ndcg@inf", "ndcg@10\n"),
+        *("push", "push@0.5", "push@nan", "push@1.2.3", "push@1@2", None, 3, ["auc"]),
+    ],
+)
+def test_other_names_are_refused(name):
+    with pytest.raises(ValueError, match=r"ranking_scorer must be one of auc, .*push@p, .* Got "):
+        ranking_scorer(name)
+
+
+@every_name
+def test_scorers_are_stored_and_cloned(name):
+    scorer = ranking_scorer(name)
+    model = make().fit(X, Y, qid=QID)
+    expected = scorer(model, X, Y, qid=QID)
+    for one in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
+        assert repr(one) == repr(scorer) == f"RankingScorer(name={name!r})"
+        assert one(model, X, Y, qid=QID) == expected
+
+
+def test_any_estimator_can_be_scored():
+    y = LABELS["binary"]
+    linear = LinearRegression().fit(X, Y)
+    logistic = LogisticRegression().fit(X, y)
+    forest = RandomForestClassifier(5, random_state=0).fit(X[::2], y[::2])
+    auc = ranking_scorer("auc")
+    for model, labels, truth, order in [
+        (linear, Y, Y, linear.predict(X)),
+        (logistic, y, y == "good", logistic.decision_function(X)),
+        (forest, y, y == "good", forest.predict_proba(X)[:, 1]),
+    ]:
+        assert auc(model, X, labels, qid=QID) == metrics.auc_score(truth, order, qid=QID)
+    with routed():
+        assert auc(linear, X, Y, qid=QID) == metrics.auc_score(Y, linear.predict(X), qid=QID)
+
+
+def test_the_greater_class_is_relevant_whatever_the_numbers():
+    y = np.where(Y > 0, 7, -7)
+    model = make(relevance="binary").fit(X, y, qid=QID)
+    expected = metrics.ndcg_score(Y > 0, model.decision_function(X), qid=QID)
+    assert ranking_scorer("ndcg")(model, X, y, qid=QID) == expected
+    with pytest.raises(ValueError, match=r"labels that ListNetLinear was not fitted with: \[9\]"):
+        ranking_scorer("ndcg")(model, X, np.where(y == 7, 9, y), qid=QID)
+
+
+def test_more_than_one_score_for_a_row_is_refused():
+    model = LogisticRegression().fit(X, np.arange(120) % 3)
+    with pytest.raises(ValueError, match=r"one score for each row.*LogisticRegression.*\(120, 3\)"):
+        ranking_scorer("auc")(model, X, Y)
+
+
+# --------------------------------------------------------------------------------------
+# Routing
+# --------------------------------------------------------------------------------------
+
+PIPE = make_pipeline(QueryMinMaxScaler(), make())
+GRID = {"listnetlinear__alpha": [1e-6, 1e-2, 1.0, 100.0]}
+
+
+@every_name
+def test_a_search_is_a_loop(name):
+    """Exactly: qid goes to the splitter, to fit of both steps, to transform and to the metric."""
+    search = GridSearchCV(
+        PIPE, GRID, cv=QueryKFold(5), scoring=ranking_scorer(name), error_score="raise"
+    )
+    with routed():
+        search.fit(X, Y, qid=QID)
+        assert search.score(X, Y, qid=QID) == BY_NAME[name](
+            Y, search.best_estimator_.predict(X, qid=QID), qid=QID
+        )
+    for number, candidate in enumerate(search.cv_results_["params"]):
+        alpha = candidate["listnetlinear__alpha"]
+        for fold, (train, test) in enumerate(QueryKFold(5).split(X, Y, qid=QID)):
+            scaled = QueryMinMaxScaler().fit_transform(X, qid=QID)
+            model = make(alpha=alpha).fit(scaled[train], Y[train], qid=QID[train])
+            expected = BY_NAME[name](Y[test], model.predict(scaled[test]), qid=QID[test])
+            assert search.cv_results_[f"split{fold}_test_score"][number] == expected
+
+
+def test_the_search_compares_something():
+    with routed():
+        scoring = ranking_scorer("ndcg@10")
+        search = GridSearchCV(PIPE, GRID, cv=QueryKFold(5), scoring=scoring, error_score="raise")
+        search.fit(X, Y, qid=QID)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+@every_relevance
+@pytest.mark.parametrize("kind", RANKERS)
+@pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
+def test_several_scorers_at_once(kind, relevance):
+    y = LABELS[relevance]
+    scoring = {name: ranking_scorer(name) for name in BY_NAME}
+    with routed():
+        found = cross_validate(
+            make(kind, relevance),
+            X,
+            y,
+            params={"qid": QID},
+            cv=QueryKFold(3),
+            scoring=scoring,
+            error_score="raise",
+        )
+    for fold, (train, test) in enumerate(QueryKFold(3).split(X, y, qid=QID)):
+        model = make(kind, relevance).fit(X[train], y[train], qid=QID[train])
+        method = model.predict if relevance == "graded" else model.decision_function
+        for name, metric in BY_NAME.items():
+            expected = metric(GRADES[relevance][test], method(X[test]), qid=QID[test])
+            assert found[f"test_{name}"][fold] == expected
+
+
+def test_own_and_scikit_learn_scorers_together():
+    scoring = {"ndcg": ranking_scorer("ndcg"), "auc": "roc_auc"}
+    with routed():
+        found = cross_validate(
+            make(relevance="binary"),
+            X,
+            LABELS["binary"],
+            params={"qid": QID},
+            cv=QueryKFold(3),
+            scoring=scoring,
+            error_score="raise",
+        )
+    assert np.isfinite(found["test_ndcg"]).all()
+    assert np.isfinite(found["test_auc"]).all()
+
+
+def test_a_scorer_may_be_made_before_routing_is_switched_on():
+    scorer = ranking_scorer("auc")
+    with routed():
+        assert scorer.get_metadata_routing().score.requests == {"qid": True, "sample_weight": None}
+
+
+def test_qid_can_have_another_name():
+    with routed():
+        scaler = QueryMinMaxScaler().set_fit_request(qid="query").set_transform_request(qid="query")
+        pipe = make_pipeline(scaler, make().set_fit_request(qid="query"))
+        folds = QueryKFold(5).set_split_request(qid="query")
+        scorer = ranking_scorer("ndcg").set_score_request(qid="query")
+        search = GridSearchCV(pipe, GRID, cv=folds, scoring=scorer, error_score="raise")
+        search.fit(X, Y, query=QID)
+        plain = GridSearchCV(PIPE, GRID, cv=QueryKFold(5), scoring=ranking_scorer("ndcg"))
+        plain.fit(X, Y, qid=QID)
+    expected = plain.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
+
+
+def test_weights_on_request():
+    weight = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
+    with routed():
+        scorer = ranking_scorer("auc").set_score_request(sample_weight=True)
+        assert scorer.get_metadata_routing().score.requests["qid"] is True
+        found = cross_validate(
+            make().set_fit_request(sample_weight=True),
+            X,
+            Y,
+            params={"qid": QID, "sample_weight": weight},
+            cv=QueryKFold(3),
+            scoring=clone(scorer),
+            error_score="raise",
+        )
+    for fold, (train, test) in enumerate(QueryKFold(3).split(X, Y, qid=QID)):
+        model = make().fit(X[train], Y[train], qid=QID[train], sample_weight=weight[train])
+        order = model.predict(X[test])
+        expected = metrics.auc_score(Y[test], order, qid=QID[test], sample_weight=weight[test])
+        assert found["test_score"][fold] == expected
+
+
+# --------------------------------------------------------------------------------------
+# Without routing
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+@every_relevance
+@pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
+def test_qid_in_fit_only_names_the_switch(kind, relevance):
+    y = LABELS[relevance]
+    message = rf"This {kind.__name__} was fitted with qid and ranking_scorer\('auc'\).*{SWITCH}"
+    model = make(kind, relevance).fit(X, y, qid=QID)
+    pipe = make_pipeline(StandardScaler(), make(kind, relevance))
+    pipe.fit(X, y, **{f"{kind.__name__.lower()}__qid": QID})
+    for one in (model, pipe, make_pipeline(pipe)):
+        with pytest.raises(ValueError, match=message):
+            ranking_scorer("auc")(one, X, y)
+
+
+def test_a_search_without_routing_names_the_switch():
+    scoring = {"auc": ranking_scorer("auc"), "ndcg": ranking_scorer("ndcg")}
+    qid = {"queryminmaxscaler__qid": QID, "listnetlinear__qid": QID}
+    for one in (ranking_scorer("ndcg@10"), scoring):
+        search = GridSearchCV(
+            PIPE, GRID, cv=QueryKFold(5), scoring=one, refit=False, error_score="raise"
+        )
+        with pytest.raises(ValueError, match=rf"ListNetLinear was fitted with qid.*{SWITCH}"):
+            search.fit(X, Y, groups=QID, **qid)
+
+
+def test_by_default_scikit_learn_warns_with_the_message():
+    search = GridSearchCV(
+        make(), {"alpha": [1.0]}, cv=QueryKFold(2), scoring=ranking_scorer("auc"), refit=False
+    )
+    with pytest.warns(UserWarning) as caught:
+        search.fit(X, Y, groups=QID)
+        search.fit(X, Y, groups=QID, qid=QID)
+    assert any("enable_metadata_routing=True" in str(one.message) for one in caught)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+
+
+def test_wrappers_and_searches_are_looked_into():
+    search = GridSearchCV(make(), {"alpha": [1.0]}, cv=2).fit(X, Y)
+    assert 0 < ranking_scorer("auc")(search, X, Y) <= 1  # fitted without qid
+    search = GridSearchCV(make(), {"alpha": [1.0]}, cv=2, scoring="r2")
+    search.fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match=SWITCH):
+        ranking_scorer("auc")(search, X, Y)
+    selected = RFE(make()).fit(X, Y, qid=QID)
+    with pytest.raises(ValueError, match=SWITCH):
+        ranking_scorer("auc")(selected, X, Y)
+
+
+def test_one_list_needs_no_routing():
+    model = make(RankBoost, "binary")
+    y = LABELS["binary"]
+    found = cross_validate(model, X, y, cv=3, scoring=ranking_scorer("push@inf"))
+    assert np.isfinite(found["test_score"]).all()
+
+
+def test_weights_without_routing():
+    """scikit-learn hands sample_weight of a search to every scorer that takes it."""
+    weight = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
+    scoring = {"auc": ranking_scorer("auc"), "push": ranking_scorer("push@4")}
+    search = GridSearchCV(
+        make(PNormPushRanker), {"p": [2]}, cv=3, scoring=scoring, refit=False, error_score="raise"
+    )
+    search.fit(X, Y, sample_weight=weight)
+    assert np.isfinite(search.cv_results_["mean_test_auc"]).all()

@@ -23,10 +23,17 @@ from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.cli import _rankers, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._metrics import FIGURES, compute_figures, precision_at
+from sklearn_rank.cli._metrics import (
+    FIGURES,
+    MIN_INTERVAL_QUERIES,
+    compute_figures,
+    compute_intervals,
+    skipped_queries,
+)
 from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.metrics import bootstrap_interval
 
 KEYS = [figure.key for figure in FIGURES]
 FAST = ["--param", "n_estimators=5"]
@@ -103,17 +110,22 @@ def write_letor(name, queries, n_features=None):
 # ---------------------------------------------------------------------------- the figures
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
-def test_precision_is_the_mean_over_all_orders_of_tied_rows(k):
-    relevant = np.array([True, False, False, True, False, True])
-    scores = np.array([1.0, 1.0, 2.0, 1.0, 0.0, 0.0])
-    orders = [
-        order
-        for order in itertools.permutations(range(6))
-        if (np.diff(scores[list(order)]) <= 0).all()
+def test_tied_rows_count_as_the_mean_over_their_orders():
+    y = np.array([0.0, 1, 0, 2, 1, 0, 0, 1, 0, 2, 0, 1])
+    groups = [[0, 1, 2], [3], [4], [5], [6], [7], [8, 9, 10, 11]]
+    scores = np.repeat(-np.arange(7.0), [len(group) for group in groups])
+    figures = [
+        compute_figures(y[np.concatenate(order)], -np.arange(12.0), None)
+        for order in itertools.product(*map(itertools.permutations, groups))
     ]
-    expected = np.mean([relevant[list(order[:k])].mean() for order in orders])
-    assert precision_at(relevant, scores, k) == pytest.approx(expected, abs=1e-12)
+    tied = compute_figures(y, scores, None)
+    for key in KEYS[2:]:
+        expected = np.mean([one[key] for one in figures])
+        assert tied[key] == pytest.approx(expected, abs=1e-12)
+
+
+def precision_at(y, scores, k):
+    return np.mean(y[np.argsort(-scores)][:k] > 0)
 
 
 def test_figures_are_means_over_the_queries_that_count():
@@ -122,23 +134,70 @@ def test_figures_are_means_over_the_queries_that_count():
     y = rng.integers(0, 3, len(qid)).astype(float)
     y[qid == "c"] = 0.0  # no relevant row
     y[qid == "alone"] = 2.0
-    scores = rng.integers(0, 9, len(qid)).astype(float)
+    scores = rng.permutation(len(qid)).astype(float)
     shuffled = rng.permutation(len(qid))
     codes = pd.factorize(qid[shuffled])[0]
     figures = compute_figures(y[shuffled], scores[shuffled], codes)
     assert list(figures) == KEYS
+    assert skipped_queries(y[shuffled], codes) == 2
     parts = [(y[qid == q], scores[qid == q]) for q in "ab"]
     expected = {
         "ndcg_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
         "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
-        "precision_at_10": [precision_at(y > 0, s, 10) for y, s in parts],
+        "precision_at_10": [precision_at(y, s, 10) for y, s in parts],
         # one percent of 150 rows is two rows, rounded up; of 12 rows it is one
         "precision_at_1_percent": [
-            precision_at(y > 0, s, k) for (y, s), k in zip(parts, [2, 1], strict=True)
+            precision_at(y, s, k) for (y, s), k in zip(parts, [2, 1], strict=True)
         ],
     }
     for key, values in expected.items():
         assert figures[key] == pytest.approx(np.mean(values), abs=1e-12)
+
+
+def test_queries_that_do_not_count_may_be_all_there_are_or_negative():
+    codes = np.array([0, 0, 1, 1, 2])
+    y = np.array([0.0, 1, -1, -2, 3])
+    assert compute_figures(y, np.arange(5.0), codes)["ndcg_at_10"] == 1.0
+    assert skipped_queries(y, codes) == 2
+    alone = compute_figures(y[2:], np.arange(3.0), codes[2:])
+    assert np.isnan(alone["average_precision"])
+    assert skipped_queries(y[2:], codes[2:] - 1) == 2
+
+
+def test_intervals_are_those_of_the_values_of_the_queries_that_count():
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat(np.arange(14), 15))
+    y = rng.integers(0, 3, len(codes)).astype(float)
+    y[np.isin(codes, [3, 12])] = 0.0
+    scores = y + rng.normal(scale=2, size=len(codes))
+    counted = [q for q in range(14) if q not in (3, 12)]
+    parts = [(y[codes == q], scores[codes == q]) for q in counted]
+    values = {
+        "ndcg_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
+        "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
+        "precision_at_10": [precision_at(y, s, 10) for y, s in parts],
+    }
+    intervals = compute_intervals(y, scores, codes)
+    assert list(intervals) == list(values)
+    figures = compute_figures(y, scores, codes)
+    for key, one in values.items():
+        found = bootstrap_interval(one, random_state=0)
+        assert intervals[key] == pytest.approx((found.low, found.high), abs=1e-9)
+        assert intervals[key][0] < figures[key] < intervals[key][1]
+    assert compute_intervals(y, scores, None) == {}
+    y[np.isin(codes, [0, 1])] = 0.0
+    assert len(compute_intervals(y, scores, codes)) == 3  # ten queries count
+    y[codes == 2] = 0.0
+    assert compute_intervals(y, scores, codes) == {}
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_interval_of_perfect_orders_is_one_point():
+    rng = np.random.default_rng(0)
+    for n in range(5, 60):  # some sizes round NDCG of tied grades to a little less than 1
+        codes = np.repeat(np.arange(12), n)
+        y = rng.integers(0, 4, len(codes)).astype(float)
+        assert compute_intervals(y, y, codes)["ndcg_at_10"] == (1.0, 1.0)
 
 
 def test_figures_of_one_list():
@@ -437,8 +496,10 @@ def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid)
     assert all(line.startswith(f"note: {ranker}: ") for line in captured.err.splitlines())
     assert (captured.err != "") == (ranker == "SmoothMarginRanker") or "batch_size" in parameters
     assert "m.skops: " in captured.out
-    figures = json.loads(Path("e.json").read_text())["results"]
-    assert list(figures) == KEYS
+    results = json.loads(Path("e.json").read_text())["results"]
+    figures = {key: results.pop(key) for key in KEYS}
+    intervals = ["ndcg_at_10_interval", "average_precision_interval", "precision_at_10_interval"]
+    assert list(results) == (intervals if qid else [])
 
     ranked = pd.read_csv("ranked.csv")
     groups = ranked.groupby(qid) if qid else [(None, ranked)]
@@ -462,6 +523,43 @@ def test_evaluate_prints_every_figure(model, capsys):
     for figure in FIGURES:
         assert f"{figure.heading} " in output
     assert max(map(len, output.splitlines())) <= 80
+
+
+def test_help_of_evaluate_tells_of_intervals(capsys):
+    assert main(["evaluate", "--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"From {MIN_INTERVAL_QUERIES} queries on, NDCG@10, AP and P@10 have" in words
+
+
+def test_evaluate_prints_intervals_over_queries(folder, capsys):
+    queries = make_queries(n_queries=10, rows_per_query=15, n_features=5, random_state=0)
+    write_letor("t.svm", queries)
+    run(["train", "t.svm", "--relevance", "graded", "-o", "m.skops", *FAST])
+    capsys.readouterr()
+    run(["evaluate", "m.skops", "t.svm", "--json", "e.json"])
+    output = capsys.readouterr().out
+    results = json.loads(Path("e.json").read_text())["results"]
+    words = " ".join(output.split())
+    for key in ["ndcg_at_10", "average_precision", "precision_at_10"]:
+        low, high = results[f"{key}_interval"]
+        assert low <= results[key] <= high
+        assert f"{results[key]:.4f} [{low:.4f}, {high:.4f}] " in words
+    for figure in FIGURES:
+        assert figure.meaning in output  # in one line
+    assert words.endswith("[low, high]: 95 % bootstrap interval over queries.")
+    assert max(map(len, output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("qid", [True, False])
+def test_no_interval_of_few_queries_or_one_list(folder, capsys, qid):
+    queries = make_queries(n_queries=9, rows_per_query=15, n_features=5, random_state=0)
+    frame = pd.DataFrame(queries.data).add_prefix("x").assign(y=queries.target, q=queries.qid)
+    frame.to_csv("t.csv", index=False)
+    argv = ["train", "t.csv", "--target", "y", "--relevance", "graded", "-o", "m.skops", *FAST]
+    run([*argv, *(["--qid", "q"] if qid else ["--drop", "q"])])
+    run(["evaluate", "m.skops", "t.csv", "--json", "e.json"])
+    assert list(json.loads(Path("e.json").read_text())["results"]) == KEYS
+    assert "[" not in capsys.readouterr().out
 
 
 def test_params_reach_the_ranker(folder, capsys):
@@ -741,15 +839,19 @@ def test_bad_options(folder, capsys, argv, parts):
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
         ("t.csv", "a,y\ninf,1\n2,0\n", ["column 'a' holds infinite values", "--drop"]),
         ("t.csv", "a,b,y\n1,2,0\n2,2,1\n", ["--cv 5", "the rarer has 1"]),
-        ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99)[:-9], ["t.csv.gz: ", "truncated"]),
+        ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99, mtime=0)[:-9], ["t.csv.gz: ", "truncated"]),
         ("t.csv.gz", b"a,y\n1,0\n2,1\n", ["t.csv.gz: ", "is not gzip-compressed"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
         ("t.xlsx", "x", ["t.xlsx: unknown kind of file", ".csv", ".parquet", ".letor"]),
-        ("t.gz", gzip.compress(b"a,b\n1,2\n"), ["t.gz: unknown kind of file"]),
+        ("t.gz", gzip.compress(b"a,b\n1,2\n", mtime=0), ["t.gz: unknown kind of file"]),
         ("t.txt", "a,y\n1,0\n", ["t.txt: line 1 is not svmlight/LETOR"]),
         ("t.txt", "1 qid:1 1:5\n0 qid:1 1:\n", ["t.txt, line 2: ", "got '1:'"]),
         ("t.letor", "1 qid:1 1:5 2:1\n0 qid:1 1:3 2:1\n1 qi", ["t.letor, line 3: ", "'qi'"]),
-        ("t.txt.gz", gzip.compress(b"1 1:1\n0 1:2\n" * 99)[:-9], ["t.txt.gz, line ", "trunc"]),
+        (
+            "t.txt.gz",
+            gzip.compress(b"1 1:1\n0 1:2\n" * 99, mtime=0)[:-9],
+            ["t.txt.gz, line ", "trunc"],
+        ),
         ("t.svm", "", ["t.svm: holds no rows"]),
         ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 classes (0, 1, 2)"]),
     ],

@@ -15,7 +15,7 @@ import sklearn_rank
 from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, make_folds
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
 from sklearn_rank.cli._errors import InputError, count
-from sklearn_rank.cli._metrics import compute_figures, skipped_queries
+from sklearn_rank.cli._metrics import compute_figures, compute_intervals, skipped_queries
 from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._output import check_output, complete_or_not_at_all
 from sklearn_rank.cli._progress import progress
@@ -39,6 +39,7 @@ from sklearn_rank.cli._report import (
     Summary,
     as_json,
     conventions,
+    evaluation_as_json,
     print_comparison,
     print_evaluation,
     write_json,
@@ -142,11 +143,14 @@ def evaluate(options: argparse.Namespace) -> None:
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
         figures = compute_figures(data.y.astype(float), scores, data.qid)
+        intervals = compute_intervals(data.y.astype(float), scores, data.qid)
     _show_notes(notes)
-    print_evaluation(figures, f"{model.ranker} on {data.describe()}", _conventions(data))
+    title = f"{model.ranker} on {data.describe()}"
+    print_evaluation(figures, intervals, title, _conventions(data))
     if json_path is not None:
         content = {**_describe(data), "model": options.model, "ranker": model.ranker}
-        write_json(json_path, {**content, "results": figures}, force=options.force)
+        content["results"] = evaluation_as_json(figures, intervals)
+        write_json(json_path, content, force=options.force)
 
 
 def _optional_output(

@@ -1,26 +1,35 @@
 """The figures that compare and evaluate print.
 
-One convention for all of them: a row is *relevant* when its relevance is above 0. NDCG,
-average precision and precision are computed in each query and averaged; queries without
-a relevant row, or with a single row, say nothing about an order and are skipped. The
-order of the file never matters: tied rows count as if shuffled (the expected value) in
-NDCG and precision, and as one step of the precision-recall curve in average precision.
+All are functions of `sklearn_rank.metrics`, with its conventions: a row is *relevant* when
+its relevance is above 0, and tied rows count as if shuffled (the expected value) in NDCG,
+average precision and precision. These are computed in each query and averaged, NDCG with
+the linear gain. Queries without a relevant row, or with a single row, say nothing about an
+order and are skipped. The order of the file never matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, ndcg_score
 
-from sklearn_rank.metrics import auc_score, p_norm_push_loss
+from sklearn_rank.metrics import (
+    auc_score,
+    average_precision,
+    bootstrap_interval,
+    ndcg_score,
+    p_norm_push_loss,
+    precision_at_k,
+)
 
 Floats = NDArray[np.float64]
+
+MIN_INTERVAL_QUERIES = 10
+"""With fewer queries than this an interval over queries says too little."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,8 @@ class Figure:
 
 FIGURES = (
     Figure("auc", "AUC", "share of pairs in the right order"),
-    Figure("r_4", "R_4", "p-norm push loss, p=4: errors near the top weigh most", False),
-    Figure("ndcg_at_10", "NDCG@10", "gain of the first ten, the first places most"),
+    Figure("r_4", "R_4", "errors, those near the top the most", False),
+    Figure("ndcg_at_10", "NDCG@10", "gain of the first ten, the first most"),
     Figure("average_precision", "AP", "average precision"),
     Figure("precision_at_10", "P@10", "relevant share of the first ten"),
     Figure("precision_at_1_percent", "P@1%", "relevant share of the first 1%"),
@@ -49,56 +58,81 @@ def compute_figures(y: Floats, scores: Floats, qid: NDArray[Any] | None) -> dict
         "auc": _or_nan(lambda: auc_score(y, scores, qid=qid)),
         "r_4": _or_nan(lambda: p_norm_push_loss(y, scores, p=4, qid=qid)),
     }
-    per_query: dict[str, Callable[[Floats, Floats], float]] = {
-        "ndcg_at_10": _ndcg_at_10,
-        "average_precision": lambda y, s: float(average_precision_score(y > 0, s)),
-        "precision_at_10": lambda y, s: precision_at(y > 0, s, 10),
-        "precision_at_1_percent": lambda y, s: precision_at(y > 0, s, -(-len(y) // 100)),
-    }
-    queries = list(_queries_that_count(y, scores, qid))
-    # Checked once above: validation would be most of the time on many small queries.
-    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-        for key, figure in per_query.items():
-            values = [figure(*query) for query in queries]
-            figures[key] = float(np.mean(values)) if values else float("nan")
+    rows = _rows_that_count(y, scores, qid)
+    for key in _PER_QUERY:
+        values = _query_values(key, *rows)
+        figures[key] = float(values.mean()) if len(values) else float("nan")
     return figures
 
 
-def precision_at(relevant: NDArray[np.bool_], scores: Floats, k: int) -> float:
-    """Return the expected share of relevant rows among the first `k`, ties being shuffled.
+def compute_intervals(
+    y: Floats, scores: Floats, qid: NDArray[Any] | None
+) -> dict[str, tuple[float, float]]:
+    """Return 95 % bootstrap intervals over queries, of the figures that have them.
 
-    With fewer than `k` rows the share is that of all rows.
+    There are none without queries, or with fewer than `MIN_INTERVAL_QUERIES` that count.
     """
-    k = min(k, len(scores))
-    border = np.partition(scores, -k)[-k]
-    surely_in = scores > border
-    tied = scores == border
-    places_left = k - np.count_nonzero(surely_in)
-    hits = np.count_nonzero(relevant[surely_in]) + places_left * relevant[tied].mean()
-    return float(hits / k)
-
-
-def _ndcg_at_10(y: Floats, scores: Floats) -> float:
-    if y.min() < 0:
-        return float("nan")  # not defined for negative gains
-    return float(ndcg_score(y[None, :], scores[None, :], k=10))
+    if qid is None:
+        return {}
+    rows = _rows_that_count(y, scores, qid)
+    intervals = {}
+    for key in ("ndcg_at_10", "average_precision", "precision_at_10"):
+        values = _query_values(key, *rows)
+        if len(values) >= MIN_INTERVAL_QUERIES:
+            found = bootstrap_interval(values, random_state=0)
+            intervals[key] = (found.low, found.high)
+    return intervals
 
 
 def skipped_queries(y: Floats, qid: NDArray[Any] | None) -> int:
     """Return how many queries NDCG, AP and P@ leave out."""
-    n_queries = 1 if qid is None else int(qid.max()) + 1
-    return n_queries - sum(1 for _ in _queries_that_count(y, y, qid))
+    return int(np.count_nonzero(~_queries_that_count(y, _codes(y, qid))))
 
 
-def _queries_that_count(
+def _precision_at_1_percent(y: Floats, scores: Floats, qid: NDArray[Any]) -> Floats:
+    """Return the precision of each query, those with the same number of places together."""
+    places = -(-np.bincount(qid)[qid] // 100)
+    parts = []
+    for k in np.unique(places):
+        rows = places == k
+        part = precision_at_k(y[rows], scores[rows], k=int(k), qid=qid[rows], average=None)
+        parts.append(np.asarray(part))
+    return np.concatenate(parts)
+
+
+_PER_QUERY: dict[str, Callable[..., Any]] = {
+    "ndcg_at_10": partial(ndcg_score, k=10, gain="linear", average=None),
+    "average_precision": partial(average_precision, average=None),
+    "precision_at_10": partial(precision_at_k, k=10, average=None),
+    "precision_at_1_percent": _precision_at_1_percent,
+}
+
+
+def _query_values(key: str, y: Floats, scores: Floats, codes: NDArray[Any]) -> Floats:
+    """Return a figure of each query; no values where it is not defined."""
+    if len(y) == 0:
+        return np.empty(0)
+    try:
+        return np.asarray(_PER_QUERY[key](y, scores, qid=codes))
+    except ValueError:  # NDCG of a negative relevance, or scores that are NaN
+        return np.empty(0)
+
+
+def _rows_that_count(
     y: Floats, scores: Floats, qid: NDArray[Any] | None
-) -> Iterator[tuple[Floats, Floats]]:
-    codes = np.zeros(len(y), dtype=np.intp) if qid is None else qid
-    order = np.argsort(codes, kind="stable")
-    borders = np.flatnonzero(np.diff(codes[order])) + 1
-    for rows in np.split(order, borders):
-        if len(rows) > 1 and (y[rows] > 0).any():
-            yield y[rows], scores[rows]
+) -> tuple[Floats, Floats, NDArray[Any]]:
+    codes = _codes(y, qid)
+    rows = _queries_that_count(y, codes)[codes]
+    return y[rows], scores[rows], codes[rows]
+
+
+def _codes(y: Floats, qid: NDArray[Any] | None) -> NDArray[Any]:
+    return np.zeros(len(y), dtype=np.intp) if qid is None else qid
+
+
+def _queries_that_count(y: Floats, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    n_relevant = np.bincount(codes, weights=y > 0)
+    return (np.bincount(codes) > 1) & (n_relevant > 0)
 
 
 def _or_nan(figure: Callable[[], float]) -> float:

@@ -201,9 +201,13 @@ def _add_evaluate(commands: Any) -> _Parser:
         "measure a model on rows whose target is known",
         "sklearn-rank evaluate loans.skops test.csv",
     )
+    parser.description = (
+        f"{parser.description} From 10 queries on, NDCG@10, AP and P@10 have a 95 % bootstrap "
+        "interval over queries."
+    )
     parser.add_argument("model", metavar="MODEL", help="file written by train")
     parser.add_argument("data", metavar="DATA", help=_DATA_HELP)
-    parser.add_argument("--json", metavar="FILE", help="also write the figures (.json)")
+    parser.add_argument("--json", metavar="FILE", help="also write figures and intervals (.json)")
     _add_force(parser)
     return parser
 

@@ -40,13 +40,16 @@ class Summary:
 Comparison = dict[str, dict[str, Summary]]
 """Summaries by candidate and by key of the figure."""
 
+Intervals = dict[str, tuple[float, float]]
+"""Low and high by key of the figure."""
+
 
 def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
     """Say how the figures are defined where more than one definition is in use."""
     sentences = [
         "R_4: p-norm push loss (p=4), smaller is better. NDCG: linear gain. AP: average "
         "precision. P@: precision in the first 10, or 1%. Ties: one half in AUC, errors in "
-        "R_4, one step in AP, elsewhere as if shuffled.",
+        "R_4, elsewhere as if shuffled.",
     ]
     if graded:
         sentences.append("Relevant, in AP and P@: above 0.")
@@ -83,15 +86,28 @@ def print_comparison(results: Comparison, title: str, footnote: str) -> None:
     console.print(footnote, style="dim", markup=False)
 
 
-def print_evaluation(figures: dict[str, float], title: str, footnote: str) -> None:
-    """Print the figures of one model below each other."""
+def print_evaluation(
+    figures: dict[str, float], intervals: Intervals, title: str, footnote: str
+) -> None:
+    """Print the figures of one model below each other, with the intervals there are."""
     console = import_extra("rich.console").Console(highlight=False)
     table = import_extra("rich.table").Table(box=import_extra("rich.box").SIMPLE, show_header=False)
     for figure in FIGURES:
-        table.add_row(figure.heading, _number(figures[figure.key], figure), figure.meaning)
+        cells = [figure.heading, _number(figures[figure.key], figure)]
+        if intervals:
+            ends = [_number(end, figure) for end in intervals.get(figure.key, ())]
+            cells.append(f"[{', '.join(ends)}]" if ends else "")
+        table.add_row(*cells, figure.meaning)
+    if intervals:
+        footnote += " [low, high]: 95 % bootstrap interval over queries."
     console.print(title, style="bold", markup=False)
     console.print(table)
     console.print(footnote, style="dim", markup=False)
+
+
+def evaluation_as_json(figures: dict[str, float], intervals: Intervals) -> dict[str, Any]:
+    """Put the intervals behind the figures, with keys of their own."""
+    return {**figures, **{f"{key}_interval": list(ends) for key, ends in intervals.items()}}
 
 
 def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:

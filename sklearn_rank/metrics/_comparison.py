@@ -12,6 +12,9 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Number, Seed, check_parameters
 
+_ROUNDING = 1e-14
+"""Differences, relative to the largest value, that say nothing."""
+
 BATCH_VALUES = 1 << 22
 _PARAMETERS: dict[str, Constraint] = {
     "confidence": Number(0, 1, closed="neither"),
@@ -148,8 +151,8 @@ def bootstrap_interval(
 
 
 def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
-    """Return the BCa interval; of equal values it is their mean."""
-    if np.ptp(values) == 0:
+    """Return the BCa interval; of values equal but for rounding it is their mean."""
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     found = stats.bootstrap(
         (values,),

@@ -185,7 +185,7 @@ TARGETS = [
 # --- in the child: one fit -----------------------------------------------------------------------
 
 
-def _peak_bytes() -> int | None:
+def peak_bytes() -> int | None:
     """Return the largest resident size this process ever had."""
     try:
         import resource
@@ -195,7 +195,7 @@ def _peak_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _resident_bytes() -> int | None:
+def resident_bytes() -> int | None:
     """Return the resident size of this process now, where the system tells."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -218,11 +218,11 @@ def run_child(name: str, folder: Path) -> dict[str, Any]:
 
     # Counted from what is resident now, not from the mark: had an import needed more for a moment,
     # the mark would hide the first part of what the fit takes.
-    before = _resident_bytes() or _peak_bytes()
+    before = resident_bytes() or peak_bytes()
     started = time.perf_counter()
     model.fit(X, y, **extra)
     fit_s = time.perf_counter() - started
-    peak = _peak_bytes()
+    peak = peak_bytes()
     extra_mb = None if peak is None else (peak - before) / 1e6
 
     n_rows = len(y)

@@ -39,9 +39,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench_boosting import _peak_bytes as peak_bytes  # noqa: PLC2701
-from bench_boosting import _resident_bytes as resident_bytes  # noqa: PLC2701
-from bench_boosting import describe_machine
+from bench_boosting import describe_machine, peak_bytes, resident_bytes
 
 FULL_ROWS, FULL_KERNEL_ROWS = 1_000_000, 20_000
 LOSSES = ("logistic", "hinge", "squared_hinge", "least_squares", "exponential")

@@ -584,9 +584,20 @@ def test_a_tolerance_that_is_not_reached_is_warned_of(solver):
     assert model.n_iter_ == 3
 
 
+def test_averages_of_a_warm_start_count_gradient_steps_only():
+    """Iterations of lbfgs in between are no part of the mean."""
+    model = make(max_iter=3, warm_start=True, relevance="binary").fit(X, Y)
+    model.set_params(solver="lbfgs", max_iter=2).fit(X, Y)
+    model.set_params(solver="gd", max_iter=1, average=True).fit(X, Y)
+    mean = model.dual_coef_
+    model.set_params(average=False)  # the mean of a single step is that step
+    np.testing.assert_allclose(mean, model._progress_.coefficients, rtol=1e-12)
+
+
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])
 def test_a_tolerance_that_is_reached_ends_the_steps(solver):
-    model = make(solver=solver, loss="least_squares", alpha=1.0, theta=0, tol=1e-3)
+    steps = {"theta": 0} if solver == "gd" else {}
+    model = make(solver=solver, loss="least_squares", alpha=1.0, tol=1e-3, **steps)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, Y)
@@ -600,6 +611,7 @@ def test_a_tolerance_that_is_reached_ends_the_steps(solver):
         ({"batch_size": 3}, ["batch_size=3"]),
         ({"average": True}, ["average=True"]),
         ({"eta0": 0.01}, ["eta0=0.01"]),
+        ({"theta": 0}, ["theta=0"]),
     ],
 )
 def test_parameters_of_the_steps_need_the_solver_that_takes_them(parameters, words):

@@ -35,7 +35,9 @@ class Progress:
     coefficients : ndarray
         Of the last function, in the order of the training data; empty before a fit.
     mean : ndarray
-        Mean of the functions after each step, in preference order.
+        Mean of the functions after each gradient step, in preference order.
+    n_averaged : int
+        Number of these functions.
     values : list of float
         The objective after each step.
     """
@@ -43,6 +45,7 @@ class Progress:
     settings: dict[str, Any]
     coefficients: Floats = field(default_factory=lambda: np.zeros(0))
     mean: Floats | None = None
+    n_averaged: int = 0
     values: list[float] = field(default_factory=list)
 
     def continued(self) -> Progress:
@@ -138,9 +141,10 @@ def _outcome(
 ) -> Outcome:
     """Join this fit's steps with those before a warm start."""
     if progress.mean is not None:
-        share = len(done.values) / (len(done.values) + len(progress.values))
+        share = len(done.values) / (len(done.values) + progress.n_averaged)
         mean = share * mean + (1 - share) * progress.mean
     progress.mean = mean
+    progress.n_averaged += len(done.values)
     progress.values += done.values
     result = mean if problem.parameters.average else f
     return Outcome(result, f[0], done.reason)
@@ -151,9 +155,8 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
     options, space = problem.parameters, problem.space
     f = space.element(start)
     loss = problem.mean_loss(options.loss)
-    at_zero = space.representer(loss(space.scores(0.0 * f))[1])
-    threshold = options.tol * max(float(at_zero[0] @ at_zero[1]), 0.0) ** 0.5
     left = options.max_iter
+    progress.mean, progress.n_averaged = None, 0
 
     def objective(f: Floats) -> float:
         return loss(space.scores(f))[0] + options.alpha / 2 * float(f[0] @ f[1])
@@ -162,7 +165,9 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
         progress.values.append(value if problem.loss.is_smooth else objective(f))
         problem.report(progress.values)
 
-    def solve(rounded: Callable[[Floats], tuple[float, Floats]], threshold: float) -> str:
+    def solve(
+        rounded: Callable[[Floats], tuple[float, Floats]], threshold: float, relative: bool = False
+    ) -> str:
         nonlocal f, left
         found = functional_lbfgs(
             space,
@@ -171,13 +176,14 @@ def settle(problem: KernelProblem, start: Floats, progress: Progress) -> Outcome
             alpha=options.alpha,
             max_iter=left,
             threshold=threshold,
+            relative=relative,
             on_iterate=note,
         )
         f, left = found.f, left - found.n_iter
         return found.reason
 
     if problem.loss.is_smooth:
-        reason = solve(loss, threshold)
+        reason = solve(loss, options.tol, relative=True)
     else:
         reason = _sharpen(problem, solve, lambda: objective(f))
     if not progress.values:

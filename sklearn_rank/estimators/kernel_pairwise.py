@@ -33,7 +33,7 @@ _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
 
 
-_LARGEST_FEATURE = 1e152
+_LARGEST_FEATURE, _THETA = 1e152, 0.5
 
 
 class KernelPairwiseSGDRanker(BaseRanker):
@@ -159,8 +159,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
     Warns
     -----
     ConvergenceWarning
-        When `max_iter` comes before `tol`, or the steps diverge: then the last function
-        with finite values is kept.
+        When `max_iter` comes before `tol`, the steps diverge, or the kernel turns out not
+        to be positive semi-definite: then the last function with finite values is kept.
     UserWarning
         When `eta0` is above the length that "auto" takes (not for the exponential loss).
 
@@ -223,7 +223,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         kernel_params: Any = None,
         alpha: float = 1e-3,
         eta0: Any = "auto",
-        theta: float = 0.5,
+        theta: float = _THETA,
         max_iter: int = 1000,
         tol: float = 1e-4,
         solver: str = "gd",
@@ -267,6 +267,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             f"batch_size={self.batch_size}": self.batch_size is not None,
             "average=True": self.average,
             f"eta0={self.eta0}": self.eta0 != "auto",
+            f"theta={self.theta:g}": self.theta != _THETA,
         }
         for setting, is_set in refused.items():
             if is_set and self.solver == "lbfgs":

@@ -75,10 +75,11 @@ def gradient_descent(
     values: list[float] = []
     with np.errstate(over="ignore", invalid="ignore"):
         value, gradient = loss(space.scores(f))
-        first = space.representer(loss(space.scores(0.0 * f))[1])
-        at_zero = float(first[0] @ first[1])
+        ascent = space.representer(gradient)
+        at_zero = square_at_zero(space, loss, f, ascent)
         for number in range(max_iter):
-            ascent = space.representer(gradient)
+            if number > 0:
+                ascent = space.representer(gradient)
             ascent += alpha * f
             square = float(ascent[0] @ ascent[1])
             is_sound = square >= -ROUNDING * abs(at_zero)
@@ -95,6 +96,13 @@ def gradient_descent(
             mean += (f - mean) / len(values)
             report(values)
     return Descended(f, mean, values, OUT_OF_ITERATIONS if tol > 0 else "")
+
+
+def square_at_zero(space: FunctionSpace, loss: Loss, f: Floats, gradient: Floats) -> float:
+    """Return the squared norm of the gradient of the loss at zero; `gradient` is that at f."""
+    if f.any():
+        gradient = space.representer(loss(space.scores(0.0 * f))[1])
+    return float(gradient[0] @ gradient[1])
 
 
 def stochastic_descent(

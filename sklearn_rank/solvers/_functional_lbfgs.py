@@ -11,7 +11,13 @@ import numpy as np
 from scipy.optimize import line_search
 
 from sklearn_rank._protocols import Floats, FunctionSpace
-from sklearn_rank.solvers._functional_gd import INDEFINITE, OUT_OF_ITERATIONS, ROUNDING, Loss
+from sklearn_rank.solvers._functional_gd import (
+    INDEFINITE,
+    OUT_OF_ITERATIONS,
+    ROUNDING,
+    Loss,
+    square_at_zero,
+)
 
 _MEMORY = 20
 
@@ -43,6 +49,7 @@ def functional_lbfgs(
     alpha: float,
     max_iter: int,
     threshold: float,
+    relative: bool = False,
     on_iterate: Callable[[Floats, float], None],
 ) -> Found:
     """Minimise ``loss(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
@@ -51,13 +58,15 @@ def functional_lbfgs(
     the kernel matrix; in the inner product of the function space it is not. An
     iteration costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none. Ends when the norm of the gradient is at most
-    `threshold`, or after `max_iter` iterations. `on_iterate` sees the function and the
-    objective after each.
+    `threshold`, if `relative` times what it is at zero, or after `max_iter` iterations.
+    `on_iterate` sees the function and the objective after each.
     """
     f = start.copy()
     scores = space.scores(f)
     value, slopes = loss(scores)
     gradient = space.representer(slopes)
+    if relative:
+        threshold *= max(square_at_zero(space, loss, f, gradient), 0.0) ** 0.5
     gradient += alpha * f
     at_start = float(gradient[0] @ gradient[1])
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)

@@ -45,7 +45,7 @@ def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, with_heights: bool) ->
     axis = shorten_gaps(f, a, g, b)
     way = cheapest(axis)
     if isinstance(way, Grid):
-        sums = by_grid(axis, a, b, way, with_heights)
+        sums = _by_grid(axis, a, b, way, with_heights)
     elif isinstance(way, Split):
         sums = _by_density(axis, a, b, way, with_heights)
     else:
@@ -56,7 +56,7 @@ def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, with_heights: bool) ->
     return sums._replace(value=sums.value + float(b @ axis.ramp), heights=heights)
 
 
-def by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, with_heights: bool) -> Sums:
+def _by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, with_heights: bool) -> Sums:
     above, below = grid.arrange(axis.f, a), grid.arrange(axis.g, b)
     upper, none = grid.spread(above), np.empty(0)
     if with_heights:

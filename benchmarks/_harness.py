@@ -1,0 +1,141 @@
+"""What every benchmark needs: clocks, memory, processes of their own, and the machine described.
+
+Nothing large is imported here. On Linux a child's high-water mark of memory starts at its parent's,
+so a parent that imports little does not hide what a child's fit takes.
+"""
+
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+
+Record = dict[str, Any]
+"""What one run of one case measured."""
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """Return the seconds a call takes."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def take_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """Time the calls in turns, after one of each that does not count.
+
+    A slow minute of the machine then hits them all.
+    """
+    for call in calls.values():
+        call()
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            seconds[name].append(timed(call))
+    return seconds
+
+
+def growth(rows: Sequence[float], seconds: Sequence[float]) -> float:
+    """Return the slope of log time over log rows by least squares; 1 means proportional."""
+    x, y = [math.log(n) for n in rows], [math.log(s) for s in seconds]
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    products = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return products / sum((a - mean_x) ** 2 for a in x)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def peak_bytes() -> int | None:
+    """Return the largest resident size this process ever had, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int | None:
+    """Return the resident size of this process now, where the system tells."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def watch(call: Callable[[], Any]) -> Record:
+    """Return a call's seconds and the megabytes it needed beyond what was resident before.
+
+    Counted from what is resident now, not from the mark: had an import needed more for a moment,
+    the mark would hide the first part of what the call takes.
+    """
+    before = resident_bytes() or peak_bytes()
+    seconds = timed(call)
+    peak = peak_bytes()
+    return {"s": seconds, "extra_mb": None if peak is None else (peak - before) / 1e6}
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+
+def run_in_process(
+    script: str | Path, arguments: Iterable[Any], *, threads: int, timeout: float | None = None
+) -> Record:
+    """Run a script that prints one line of JSON; return it, or {"error": why there is none}.
+
+    `threads` is what OpenMP and the BLAS libraries may use in the new process; `timeout` ends it
+    after so many seconds.
+    """
+    command = [sys.executable, str(script), *(str(argument) for argument in arguments)]
+    limits = {f"{library}_NUM_THREADS": str(threads) for library in LIBRARIES}
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **limits},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {timeout:.0f} s"}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"error": lines[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+# --- the machine ---------------------------------------------------------------------------------
+
+
+def describe_machine(*packages: str) -> Record:
+    """Return what the figures depend on: processor, load, and versions (these packages' too)."""
+    versions = {"python": platform.python_version()}
+    for package in ("sklearn-rank", "scikit-learn", "numpy", "scipy", "joblib", *packages):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    processor = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": processor,
+        "cpu_count": os.cpu_count(),
+        "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "versions": versions,
+    }

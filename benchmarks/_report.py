@@ -1,0 +1,166 @@
+"""What every benchmark leaves behind: tables, targets with their verdicts, and the machine.
+
+A report prints itself for a terminal and as Markdown, and goes to a JSON file from which
+`make_page.py` makes the page of the documentation.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+Cell = str | float | int | None
+
+
+@dataclass
+class Table:
+    """Rows of cells below a title; a note says what is not in the column heads."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[Cell]]
+    note: str = ""
+
+
+@dataclass
+class Verdict:
+    """A figure to reach, and what was measured; None where it could not be.
+
+    `measured` is to be at most `limit` or, with ``at_least=True``, no less.
+    """
+
+    label: str
+    limit: float
+    measured: float | None
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def words(self) -> str:
+        """Say whether the figure was reached."""
+        if self.measured is None:
+            return "not measured"
+        sign = -1 if self.at_least else 1
+        return "reached" if sign * self.measured <= sign * self.limit else "falls short"
+
+
+@dataclass
+class Report:
+    """All that one run of one benchmark found.
+
+    `settings` is a line of what was run; `runs` keeps every single measurement.
+    """
+
+    name: str
+    settings: str
+    machine: dict[str, Any]
+    tables: list[Table]
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    runs: Any = None
+
+    def save(self, path: Path) -> None:
+        """Write the report to a JSON file."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Report":
+        """Read a report that `save` has written."""
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["tables"] = [Table(**table) for table in found["tables"]]
+        found["verdicts"] = [Verdict(**verdict) for verdict in found["verdicts"]]
+        return cls(**found)
+
+    def text(self) -> str:
+        """Return the report for a terminal."""
+        parts = [self.settings, *(_plain(table) for table in self._all_tables())]
+        return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
+
+    def markdown(self, heading: str = "###") -> str:
+        """Return the report as Markdown, each table below a heading of its own."""
+        parts = [self.settings]
+        for table in self._all_tables():
+            parts.append(f"{heading} {table.title}\n\n{_pipes(table)}")
+            if table.note:
+                parts.append(table.note)
+        return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
+
+    def _all_tables(self) -> list[Table]:
+        return [*self.tables, targets_table(self.verdicts)] if self.verdicts else self.tables
+
+
+def judged(
+    label: str,
+    limit: float,
+    measure: Callable[[], float | None],
+    *,
+    unit: str = "",
+    at_least: bool = False,
+) -> Verdict:
+    """Return a verdict; what `measure` needs and does not find (KeyError) was not measured."""
+    try:
+        measured = measure()
+    except KeyError:
+        measured = None
+    return Verdict(label, limit, measured, unit, at_least)
+
+
+def targets_table(verdicts: Iterable[Verdict]) -> Table:
+    """Return targets beside what was measured."""
+    rows: list[list[Cell]] = []
+    for one in verdicts:
+        limit = f"{'≥' if one.at_least else '≤'} {one.limit:g} {one.unit}".strip()
+        rows.append([one.label, limit, one.measured, one.words])
+    return Table("Targets", ["target", "limit", "measured", "verdict"], rows)
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """Return processor, load and versions in one line."""
+    parts = [f"{machine['processor']}, {machine['cpu_count']} CPUs, {machine['system']}"]
+    if machine["load_before"] is not None:
+        parts.append(f"load average before the run {machine['load_before']:.2f}")
+    parts.append(", ".join(f"{name} {of}" for name, of in machine["versions"].items()))
+    return "; ".join(parts) + "."
+
+
+def shown(cell: Cell) -> str:
+    """Return a cell as text: three significant digits for a float, thousands apart for an int."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:.0f}" if 1000 <= abs(cell) < 1e6 else f"{cell:.3g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _cells(table: Table) -> list[list[str]]:
+    return [table.columns, *([shown(cell) for cell in row] for row in table.rows)]
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+
+def _is_number(cells: Sequence[Sequence[str]], column: int) -> bool:
+    return all(row[column][:1] in "0123456789-–" for row in cells[1:])
+
+
+def _plain(table: Table) -> str:
+    cells = _cells(table)
+    lines = [table.title]
+    for row in cells:
+        padded = [
+            cell.rjust(width) if number and _is_number(cells, number) else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, _widths(cells), strict=True))
+        ]
+        lines.append("  " + "  ".join(padded).rstrip())
+    return "\n".join([*lines, f"  {table.note}"] if table.note else lines)
+
+
+def _pipes(table: Table) -> str:
+    cells = _cells(table)
+    head, *body = cells
+    rule = [
+        "---:" if number and _is_number(cells, number) else "---" for number in range(len(head))
+    ]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *body])

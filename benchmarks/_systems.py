@@ -1,0 +1,90 @@
+"""What the benchmarks compare: our rankers and what a user would pick instead, behind one interface.
+
+A system knows how to build its estimator for given parameters and threads, how to hand it queries,
+and which of its methods gives scores. Its packages are imported only when it is built.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Build = Callable[..., Any]
+"""Maps ``n_threads`` and keyword parameters to an estimator that is not fitted."""
+
+
+def by_qid(qid: Any) -> dict[str, Any]:
+    """Hand over query ids."""
+    return {"qid": qid}
+
+
+def by_group_sizes(qid: Any) -> dict[str, Any]:
+    """Hand over the number of rows of each query, one after the other."""
+    import numpy as np
+
+    starts = np.flatnonzero(np.concatenate([[True], qid[1:] != qid[:-1]]))
+    return {"group": np.diff(starts, append=len(qid))}
+
+
+def by_group_id(qid: Any) -> dict[str, Any]:
+    """Hand over query ids under CatBoost's name."""
+    return {"group_id": qid}
+
+
+def no_queries(qid: Any) -> dict[str, Any]:
+    """Hand over nothing: a model that scores each row for itself."""
+    del qid
+    return {}
+
+
+def decision(model: Any, X: Any) -> Any:
+    """Return the scores of scikit-learn's classifiers and of ours."""
+    return model.decision_function(X)
+
+
+def prediction(model: Any, X: Any) -> Any:
+    """Return the scores of rankers that predict them."""
+    return model.predict(X)
+
+
+def xgboost_margin(model: Any, X: Any) -> Any:
+    """Return XGBoost's scores before any link."""
+    return model.predict(X, output_margin=True)
+
+
+def lightgbm_raw(model: Any, X: Any) -> Any:
+    """Return LightGBM's scores before any link."""
+    return model.predict(X, raw_score=True)
+
+
+@dataclass(frozen=True)
+class System:
+    """One estimator to compare.
+
+    Attributes
+    ----------
+    label : str
+        What tables call it.
+    module : str
+        The package it needs.
+    build : callable
+        Maps ``n_threads`` and keyword parameters to an estimator.
+    scores : callable
+        Maps the fitted estimator and features to scores.
+    queries : callable
+        Maps query ids of sorted rows to the keywords of ``fit``.
+    grid : mapping
+        Values to search for each parameter.
+    ours : bool
+        Whether it is one of this package.
+    binary_labels : bool
+        Whether it takes two classes only: graded relevance is cut at "above the lowest".
+    """
+
+    label: str
+    module: str
+    build: Build
+    scores: Callable[[Any, Any], Any]
+    queries: Callable[[Any], dict[str, Any]] = no_queries
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    ours: bool = False
+    binary_labels: bool = False

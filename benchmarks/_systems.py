@@ -1,4 +1,4 @@
-"""What the benchmarks compare: our rankers and what a user would pick instead, behind one interface.
+"""What the benchmarks compare: our rankers and what a user would pick instead, in one form.
 
 A system knows how to build its estimator for given parameters and threads, how to hand it queries,
 and which of its methods gives scores. Its packages are imported only when it is built.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
@@ -154,7 +154,14 @@ class Keywords:
         return "None or a dict with names as keys"
 
 
-Constraint = Number | Choice | Flag | Jobs | Seed | WeakRanker | Kernel | Keywords
+class Constraint(Protocol):
+    """What a parameter may be; its text completes "must be ..."."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        ...
+
+    def __str__(self) -> str: ...
 
 
 def check_parameters(

@@ -4,9 +4,13 @@ import os
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
 
+from types import SimpleNamespace
+
 import pytest
 import sklearn
 from hypothesis import settings
+
+from sklearn_rank.estimators import _boosting
 
 # "ci" draws the same examples on every run, so a failure can be repeated from its log alone.
 # "deep" is for looking for trouble by hand: HYPOTHESIS_PROFILE=deep pytest
@@ -21,3 +25,18 @@ def restore_sklearn_config():
     before = sklearn.get_config()
     yield
     sklearn.set_config(**before)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """What early stopping trains on and what it holds out, filled by the next fit."""
+    seen = SimpleNamespace()
+
+    def spy(data, fraction, seed):
+        seen.all = data
+        seen.train, seen.held_out = split(data, fraction, seed)
+        return seen.train, seen.held_out
+
+    split = _boosting.split_validation
+    monkeypatch.setattr(_boosting, "split_validation", spy)
+    return seen

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank.metrics import ranking_scorer
 
 RELEVANCES = ["binary", "graded"]
 
@@ -321,6 +322,7 @@ BOOSTING_OUT_OF_RANGE = {
     "warm_start": [1, "yes", None],
     "validation_fraction": [0, 1, 1.5, -0.1, np.nan],
     "n_iter_no_change": [0, -3, 2.5],
+    "scoring": ["", "NDCG", "ndcg@0", "precision", "push", "roc_auc", 3, ["map"], RankBoost],
 }
 PUSH_OUT_OF_RANGE = {
     "p": [0.999, 0, -1, -np.inf, np.nan, None, "4", True],
@@ -606,6 +608,48 @@ def test_fit_changes_neither_parameters_nor_inputs(ranker, parameters, relevance
 def assert_unfitted_weak_ranker(estimator):
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
+
+
+@every_booster
+def test_the_error_about_scoring_names_what_is_allowed(ranker):
+    words = "must be None, one of auc, map", "ndcg@k", "push@p", "ranking_scorer", "Got 'ndgc'"
+    refuses(make(ranker, scoring="ndgc"), ranker.__name__, *words)
+    scorer = ranking_scorer("map").set_params(name="mop")
+    refuses(make(ranker, scoring=scorer), ranker.__name__, "'scoring'", "RankingScorer", "'mop'")
+
+
+STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.5, "scoring": "ndcg@10"}
+
+
+@every_booster
+@every_relevance
+def test_weights_are_refused_where_the_metric_has_none(ranker, relevance):
+    model = make(ranker, relevance, **STOPPED)
+    words = "scoring='ndcg@10'", ranker.__name__, "no sample weights"
+    for weight in ([1, 1, 1, 1, 1, 2], [0.5] * 6):
+        refuses(model, *words, sample_weight=weight)
+    model.set_params(n_iter_no_change=None).fit(X, Y, sample_weight=weight)
+
+
+@every_booster
+@pytest.mark.parametrize("y", [Y - 1.0, Y - 0.5, -Y])
+def test_relevance_is_refused_where_the_metric_has_no_gain_for_it(ranker, y):
+    refuses(
+        make(ranker, "graded", **STOPPED), "scoring='ndcg@10'", ranker.__name__, "negative", y=y
+    )
+
+
+@every_booster
+@every_relevance
+def test_a_metric_that_refuses_the_rows_leaves_the_last_fit(ranker, relevance):
+    model = make(ranker, relevance).fit(X, Y)
+    before = model.predict(X)
+    model.set_params(**STOPPED)
+    known = dict(vars(model))
+    with pytest.raises(ValueError, match=r"scoring='ndcg@10' of .* no sample weights"):
+        model.fit(X[:, :1], Y, sample_weight=[1, 1, 1, 1, 1, 2])
+    assert vars(model) == known
+    np.testing.assert_array_equal(model.predict(X), before)
 
 
 @every_booster

@@ -8,7 +8,14 @@ from rankers import BOOSTERS, RANKERS
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank import (
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
+from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 
 RELEVANCES = ["binary", "graded"]
@@ -41,12 +48,17 @@ KERNELS = [
         RELEVANCES, ["rbf", "linear", "precomputed"], ["gd", "lbfgs"]
     )
 ]
+# Some checks have so few rows that a smaller part of them would hold no pair.
+STOPPED = {"n_iter_no_change": 5, "validation_fraction": 0.5, "n_estimators": 20}
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", p=np.inf, n_estimators=5),
     *(PNormPushRanker(push=push, n_estimators=20) for push in ("bottom", "both", "ir")),
     RankBoost(selection="optimal", n_estimators=20),
+    RankBoost(scoring="ndcg@10", n_estimators=20),
+    RankBoost(relevance="graded", scoring=ranking_scorer("push@4"), **STOPPED),
+    SmoothMarginRanker(relevance="graded", scoring="auc", **STOPPED),
     RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=2, random_state=0), n_estimators=5),
     KernelPairwiseSGDRanker(batch_size=20, random_state=0),
     KernelPairwiseSGDRanker(batch_size=20, random_state=0, kernel="linear", relevance="graded"),

@@ -585,6 +585,17 @@ def test_params_reach_the_ranker(folder, capsys):
     assert (ranker.relevance, ranker.random_state) == ("binary", 0)
 
 
+@pytest.mark.parametrize("scoring", ["ndcg@10", "map", "push@4"])
+def test_the_metric_of_early_stopping_is_a_parameter(folder, capsys, scoring):
+    params = ["--param", "n_iter_no_change=3", f"scoring={scoring}"]
+    run(["train", "loans.csv", "--target", "default", "--qid", "branch", "-o", "m.skops", *params])
+    ranker = load_model("m.skops", []).pipeline[-1]
+    assert ranker.scoring == scoring
+    assert len(ranker.validation_scores_) >= ranker.n_iter_
+    run(["compare", "loans.csv", "--target", "default", "--cv", "2", "--drop", "id", *params])
+    assert "RankBoost" in capsys.readouterr().out
+
+
 def test_ranking_keeps_the_cells_as_they_were(model, capsys):
     table = pd.read_csv("new.csv", dtype=str, keep_default_na=False)
     table["id"] = [f"{i:05}" for i in range(len(table))]  # 00007 is not the number 7
@@ -809,6 +820,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         (["train", "--drop", "a", "-o", "m.skops"], ["DATA; put DATA before --drop, --param"]),
         ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
+        ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),
         ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
         ([*TRAIN[:-1], "loans.csv"], ["loans.csv", "must end in .skops"]),
         (["rank", "none.skops", "loans.csv", "-o", "-"], ["none.skops: no such file"]),

@@ -42,7 +42,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 from sklearn_rank._parallel import Crew
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.estimators import _boosting
 from sklearn_rank.metrics import auc_score
 
 RELEVANCES = ["binary", "graded"]
@@ -748,21 +747,6 @@ def test_a_cold_start_forgets_the_rounds(ranker):
 # --------------------------------------------------------------------------------------
 # Early stopping
 # --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """What early stopping trains on and what it holds out, filled by the next fit."""
-    seen = SimpleNamespace()
-
-    def spy(data, fraction, seed):
-        seen.all = data
-        seen.train, seen.held_out = split(data, fraction, seed)
-        return seen.train, seen.held_out
-
-    split = _boosting.split_validation
-    monkeypatch.setattr(_boosting, "split_validation", spy)
-    return seen
 
 
 def stopped(ranker, relevance, with_qid, **parameters):

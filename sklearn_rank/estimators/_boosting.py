@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
+    metric_of_rows,
     split_validation,
 )
 from sklearn_rank.estimators._fitting import (
@@ -28,6 +29,7 @@ from sklearn_rank.estimators._fitting import (
     describe,
     note_margins,
 )
+from sklearn_rank.metrics._scorers import Scoring, as_scorer
 from sklearn_rank.objectives import (
     BipartiteDescent,
     Push,
@@ -85,6 +87,7 @@ class BoostingRanker(BaseRanker):
         "warm_start": Flag(),
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
+        "scoring": Scoring(),
     }
 
     def __init__(
@@ -98,6 +101,7 @@ class BoostingRanker(BaseRanker):
         warm_start: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        scoring: Any = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -111,6 +115,7 @@ class BoostingRanker(BaseRanker):
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
         self.relevance = relevance
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -196,23 +201,29 @@ class BoostingRanker(BaseRanker):
         """Return the earlier rounds of a warm start, or an empty history."""
         if not (self.warm_start and hasattr(self, "_history_")):
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            return History(data.X.shape, int(seed), self._family_settings())
+            return History(data.X.shape, int(seed), self._lasting_settings())
         history: History = deepcopy(self._history_)
         return history
 
-    def _family_settings(self) -> dict[str, Any]:
-        """Return what gives the coordinates of the weak rankers their meaning."""
+    def _lasting_settings(self) -> dict[str, Any]:
+        """Return what gives the coordinates and the validation curve their meaning."""
         kind = self.weak_ranker if isinstance(self.weak_ranker, str) else "estimator"
-        held_out = None if self.n_iter_no_change is None else self.validation_fraction
+        stops = self.n_iter_no_change is not None
+        measures = stops and self.scoring is not None
         return {
             "relevance": self.relevance,
             "weak_ranker": kind,
             "max_bins": self.max_bins,
-            "validation_fraction (None: no early stopping)": held_out,
+            "validation_fraction (None: no early stopping)": (
+                self.validation_fraction if stops else None
+            ),
+            "scoring": as_scorer(self.scoring).name if measures else None,
         }
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
+        if self.n_iter_no_change is not None and self.scoring is not None:
+            self._metric_of(data)(np.zeros(len(data.y)))
         if not (self.warm_start and hasattr(self, "_history_")):
             return
         name, history = type(self).__name__, self._history_
@@ -221,7 +232,7 @@ class BoostingRanker(BaseRanker):
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.X.shape}."
             )
-        for setting, value in self._family_settings().items():
+        for setting, value in self._lasting_settings().items():
             if history.settings[setting] != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
@@ -353,11 +364,17 @@ class BoostingRanker(BaseRanker):
             del history.validation[len(history.steps) :]
         return EarlyStopping(
             scores,
-            lambda f: self._score_order(held_out.y, f, held_out.qid, held_out.weight),
+            self._metric_of(held_out),
             history.validation,
             self.n_iter_no_change,
             self.tol,
         )
+
+    def _metric_of(self, rows: TrainingData) -> Callable[[Floats], float]:
+        """Return what early stopping watches, as a function of the scores of some rows."""
+        if self.scoring is None:
+            return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
+        return metric_of_rows(type(self).__name__, self.scoring, rows)
 
     @staticmethod
     def _change(problem: Problem, rows: TrainingData | None, index: int, step: float) -> Floats:

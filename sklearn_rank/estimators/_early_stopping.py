@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,6 +12,7 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.base import TrainingData
+from sklearn_rank.metrics._scorers import as_scorer
 
 _SAME_PLACE = 1e-12
 """Distance, relative to the summands, below which rows count as equal: sums round differently."""
@@ -79,6 +81,27 @@ def _evenly(n: int, fraction: float) -> Mask:
     """Mark a fraction of n places at even distances, at least one."""
     start = max(0.5, 1.0 - n * fraction)
     return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
+
+
+def metric_of_rows(owner: str, scoring: Any, rows: TrainingData) -> Callable[[Floats], float]:
+    """Return the metric that `scoring` names as a function of the scores of some rows.
+
+    Rows of weight zero are gone already, and weights of one are the same as none. Other
+    weights are refused by the metrics that have none.
+    """
+    scorer = as_scorer(scoring)
+    weight = None if np.all(rows.weight == 1) else rows.weight
+
+    def metric(scores: Floats) -> float:
+        try:
+            return scorer.measure(rows.y, scores, qid=rows.qid, sample_weight=weight)
+        except ValueError as error:
+            raise ValueError(
+                f"scoring={scorer.name!r} of {owner} can't measure these rows for early "
+                f"stopping. {error}"
+            ) from error
+
+    return metric
 
 
 class EarlyStopping:

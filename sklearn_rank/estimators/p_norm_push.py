@@ -107,6 +107,8 @@ class PNormPushRanker(BoostingRanker):
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for so
         many rounds, and keep the rounds up to the best. None: no early stopping.
+    scoring : str, scorer or None, default=None
+        As in `RankBoost`: what early stopping measures. None: `score`, with its `score_p`.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
@@ -202,6 +204,7 @@ class PNormPushRanker(BoostingRanker):
         warm_start: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        scoring: Any = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -216,6 +219,7 @@ class PNormPushRanker(BoostingRanker):
             warm_start=warm_start,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
+            scoring=scoring,
             relevance=relevance,
             n_jobs=n_jobs,
             random_state=random_state,
@@ -321,6 +325,11 @@ class PNormPushRanker(BoostingRanker):
                 "p=inf of PNormPushRanker is for push='top' or push='bottom'. Got "
                 f"push={self.push!r}."
             )
+
+    def _lasting_settings(self) -> dict[str, Any]:
+        watches_score = self.n_iter_no_change is not None and self.scoring is None
+        score_p = self.score_p if watches_score else None
+        return {**super()._lasting_settings(), "score_p": score_p}
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)

@@ -69,6 +69,12 @@ class RankBoost(BoostingRanker):
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for so
         many rounds, and keep the rounds up to the best. None: no early stopping.
+    scoring : str, scorer or None, default=None
+        What early stopping measures on the held-out rows; without `n_iter_no_change` it is
+        not used. None: `score`. Else a name that `metrics.ranking_scorer` takes, such as
+        "ndcg@10", "map" or "push@4", or what it returned. Metrics of places in the list
+        (all but "auc" and "push@p") have no row weights: with them every sample weight
+        must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
@@ -100,7 +106,8 @@ class RankBoost(BoostingRanker):
     margin_ : float
         The last margin.
     validation_scores_ : ndarray
-        With early stopping, the score of the held-out rows after each round tried.
+        With early stopping, the score of the held-out rows, or the metric that `scoring`
+        names, after each round tried.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Decrease of J credited to each feature, summing to 1.
     coef_ : ndarray of shape (n_features_in_,)
@@ -146,6 +153,13 @@ class RankBoost(BoostingRanker):
     >>> ranker = RankBoost(relevance="graded").fit(data.data, data.target, qid=data.qid)
     >>> ranker.predict(data.data[:3]).shape
     (3,)
+
+    Rounds until the NDCG of held-out queries no longer grows:
+
+    >>> ranker.set_params(n_iter_no_change=10, scoring="ndcg@10", random_state=0)
+    RankBoost(...)
+    >>> ranker.fit(data.data, data.target, qid=data.qid).n_iter_ < 100
+    True
     """
 
     _allowed: ClassVar[dict[str, Constraint]] = {
@@ -165,6 +179,7 @@ class RankBoost(BoostingRanker):
         warm_start: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        scoring: Any = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -179,6 +194,7 @@ class RankBoost(BoostingRanker):
             warm_start=warm_start,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
+            scoring=scoring,
             relevance=relevance,
             n_jobs=n_jobs,
             random_state=random_state,

@@ -66,6 +66,8 @@ class SmoothMarginRanker(BoostingRanker):
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for so
         many rounds, and keep the rounds up to the best. None: no early stopping.
+    scoring : str, scorer or None, default=None
+        As in `RankBoost`: what early stopping measures. None: `score`.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None

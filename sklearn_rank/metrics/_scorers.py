@@ -79,11 +79,15 @@ def _parse(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         metric = _METRICS[found[1]]
         return metric.function, metric.parse(found[2])
     except (KeyError, ValueError):
-        forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
         raise ValueError(
-            f"The 'name' parameter of ranking_scorer must be one of {', '.join(forms)}, with an "
-            f"int k in [1, inf) and a float p in [1, inf]. Got {name!r} instead."
+            f"The 'name' parameter of ranking_scorer must be {_names()}. Got {name!r} instead."
         ) from None
+
+
+def _names() -> str:
+    """Return the names that are allowed, for an error."""
+    forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
+    return f"one of {', '.join(forms)}, with an int k in [1, inf) and a float p in [1, inf]"
 
 
 class RankingScorer(BaseEstimator):
@@ -145,15 +149,27 @@ class RankingScorer(BaseEstimator):
             When a ranker was fitted with qid and is scored without, when there is not
             one score for each row, or when the metric refuses its input.
         """
-        function, options = _parse(self.name)
         if qid is None:
             self._refuse_fitted_with_qid(estimator)
+        y_score = self._responses(estimator, X, qid)
+        return self.measure(
+            _relevance(estimator, y_true), y_score, qid=qid, sample_weight=sample_weight
+        )
+
+    def measure(
+        self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the metric of scores that are known already.
+
+        `relevance` holds numbers or booleans, `y_score` greater numbers for rows that rank
+        higher; the rest is as in `score`.
+        """
+        function, options = _parse(self.name)
         if sample_weight is not None:
             if not self._accept_sample_weight():
                 raise ValueError(f"{self.name} has no sample weights: sample_weight must be None.")
             options["sample_weight"] = sample_weight
-        y_score = self._responses(estimator, X, qid)
-        return float(function(_relevance(estimator, y_true), y_score, qid=qid, **options))
+        return float(function(relevance, y_score, qid=qid, **options))
 
     def _refuse_fitted_with_qid(self, estimator: Any) -> None:
         ranker = _last_step(estimator)
@@ -277,3 +293,28 @@ def ranking_scorer(name: str) -> RankingScorer:
     """
     _parse(name)
     return RankingScorer(name)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A parameter: None, a name that `ranking_scorer` takes, or what it returned."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        try:
+            if value is not None:
+                as_scorer(value)
+        except ValueError:
+            return False
+        return True
+
+    def __str__(self) -> str:
+        return f"None, {_names()}, or what ranking_scorer returned"
+
+
+def as_scorer(scoring: Any) -> RankingScorer:
+    """Return the scorer of a name; a scorer as it is, if its name is one."""
+    if not isinstance(scoring, RankingScorer):
+        return ranking_scorer(scoring)
+    _parse(scoring.name)
+    return scoring

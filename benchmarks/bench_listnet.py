@@ -4,9 +4,8 @@
     python benchmarks/bench_listnet.py --rows 20000      # a quick look
     python benchmarks/bench_listnet.py --data DIR        # query sets as well
 
-DIR (or SKLEARN_RANK_DATA) holds the folders letor_mq2008_fold1, with train.txt.gz, vali.txt.gz and
-test.txt.gz, and letor_ohsumed_s123, with S1.txt.gz, S2.txt.gz and S3.txt.gz; one that is not there
-is left out.
+DIR (or SKLEARN_RANK_DATA) holds the folders letor_mq2008_fold1 and letor_ohsumed_s123 that
+_real_data.py describes; one that is not there is left out.
 """
 
 import argparse
@@ -19,6 +18,14 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+
+from _real_data import (  # noqa: PLC2701
+    MQ2008,
+    OHSUMED,
+    add_data_option,
+    load_mq2008,
+    load_ohsumed,
+)
 
 N_FEATURES = 46
 ALPHAS = [10.0**k for k in range(-5, 2)]
@@ -141,11 +148,8 @@ def bench_mq2008(folder):
     import numpy as np
 
     from sklearn_rank import ListNetLinear
-    from sklearn_rank.datasets import load_letor
 
-    train, valid, test = (
-        load_letor(folder / f"{part}.txt.gz", n_features=46) for part in ("train", "vali", "test")
-    )
+    train, valid, test = load_mq2008(folder)[0]
     for options in ({}, {"penalty": "l1"}):
         found = []
         for alpha in ALPHAS:
@@ -170,17 +174,12 @@ def bench_ohsumed(folder):
     from sklearn.model_selection import GroupKFold
 
     from sklearn_rank import ListNetLinear
-    from sklearn_rank.datasets import load_letor
     from sklearn_rank.preprocessing import QueryMinMaxScaler
 
-    parts = [load_letor(folder / f"S{number}.txt.gz", n_features=25) for number in (1, 2, 3)]
     results = []
-    for held_out in range(3):
-        X, y, qid = (
-            np.concatenate([part[key] for k, part in enumerate(parts) if k != held_out])
-            for key in ("data", "target", "qid")
-        )
-        X = QueryMinMaxScaler().fit_transform(X, qid=qid)
+    for number, (training, test) in enumerate(load_ohsumed(folder), start=1):
+        y, qid = training.target, training.qid
+        X = QueryMinMaxScaler().fit_transform(training.data, qid=qid)
         inner = []
         for alpha in ALPHAS:
             figures = []
@@ -191,11 +190,10 @@ def bench_ohsumed(folder):
             inner.append((np.mean(figures), alpha))
         alpha = max(inner)[1]
         model = ListNetLinear(alpha=alpha, max_iter=5000).fit(X, y, qid=qid)
-        test = parts[held_out]
         rows = QueryMinMaxScaler().fit_transform(test.data, qid=test.qid)
         results.append(ranking_figures(test.target, model.predict(rows), test.qid))
         print(
-            f"  OHSUMED, test S{held_out + 1}: alpha {alpha:g}; NDCG@10 {results[-1][0]:.4f}, MAP "
+            f"  OHSUMED, test S{number}: alpha {alpha:g}; NDCG@10 {results[-1][0]:.4f}, MAP "
             f"{results[-1][1]:.4f}"
         )
     ndcg, precision = np.mean(results, axis=0)
@@ -258,7 +256,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--data", type=Path, default=os.environ.get("SKLEARN_RANK_DATA"))
+    add_data_option(parser)
     options = parser.parse_args()
     if hasattr(os, "getloadavg"):
         print(f"load before the run: {os.getloadavg()[0]:.2f}")
@@ -268,11 +266,9 @@ def main():
         print("\nNo --data: no query sets.")
         return
     print("\nQuery sets; queries without a relevant row are skipped")
-    benches = {"letor_mq2008_fold1": bench_mq2008, "letor_ohsumed_s123": bench_ohsumed}
-    for name, bench in benches.items():
-        folder = Path(options.data) / name
-        if folder.is_dir():
-            bench(folder)
+    for name, bench in {MQ2008: bench_mq2008, OHSUMED: bench_ohsumed}.items():
+        if (options.data / name).is_dir():
+            bench(options.data)
         else:
             print(f"  {name}: not there")
 

@@ -1,0 +1,265 @@
+"""Real data of the benchmarks: from a folder, the three two-class sets else from OpenML.
+
+None of it is part of this repository. The folder, `--data DIR` or SKLEARN_RANK_DATA, holds
+
+    magic_gamma/magic04.data.gz        UCI 159, as published: 10 features and the class, by commas
+    ionosphere/ionosphere.data         UCI 52, as published: 34 features and the class, by commas
+    boston_housing/housing.data        StatLib's, 14 columns by blanks, a line for each tract
+    letor_mq2008_fold1/                train.txt.gz, vali.txt.gz and test.txt.gz of LETOR 4.0
+    letor_ohsumed_s123/                S1.txt.gz, S2.txt.gz and S3.txt.gz of LETOR with 25 features
+    lightgbm_lambdarank/               rank.train.gz, rank.test and their .query files, of LightGBM
+
+Nothing large is imported before it is used: see bench_boosting.py.
+"""
+
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MQ2008 = "letor_mq2008_fold1"
+OHSUMED = "letor_ohsumed_s123"
+LIGHTGBM = "lightgbm_lambdarank"
+
+# The first three subsets of MQ2008, which are joined in the training file of its Fold 1.
+MQ2008_LINES = (2933, 3635, 3062)
+
+
+class DataNotFoundError(RuntimeError):
+    """A data set is neither in the folder nor to be had from OpenML."""
+
+
+def add_data_option(parser):
+    """Add --data, by default the environment's SKLEARN_RANK_DATA."""
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        default=os.environ.get("SKLEARN_RANK_DATA"),
+        help="folder of the data sets, see _real_data.py (default: SKLEARN_RANK_DATA)",
+    )
+
+
+class TwoClasses(NamedTuple):
+    """Features, and labels of which 1 belongs at the top."""
+
+    X: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class TwoClassSource:
+    """Where a two-class set is and what its columns mean."""
+
+    file: str
+    separator: str | None
+    columns: tuple[str, ...]
+    label: str
+    classes: tuple[str, str]
+    """The negative one, then the positive one."""
+    openml: str
+    counts: tuple[int, int]
+    """Rows of either class; OpenML has other versions of these sets under the same names."""
+
+
+MAGIC_COLUMNS = (
+    "fLength",
+    "fWidth",
+    "fSize",
+    "fConc",
+    "fConc1",
+    "fAsym",
+    "fM3Long",
+    "fM3Trans",
+    "fAlpha",
+    "fDist",
+    "class",
+)
+HOUSING_COLUMNS = (
+    "CRIM",
+    "ZN",
+    "INDUS",
+    "CHAS",
+    "NOX",
+    "RM",
+    "AGE",
+    "DIS",
+    "RAD",
+    "TAX",
+    "PTRATIO",
+    "B",
+    "LSTAT",
+    "MEDV",
+)
+TWO_CLASS_SETS = {
+    "magic": TwoClassSource(
+        "magic_gamma/magic04.data.gz",
+        ",",
+        MAGIC_COLUMNS,
+        "class",
+        ("h", "g"),
+        "MagicTelescope",
+        (6688, 12332),
+    ),
+    "ionosphere": TwoClassSource(
+        "ionosphere/ionosphere.data",
+        ",",
+        (*(f"a{number:02}" for number in range(1, 35)), "class"),
+        "class",
+        ("g", "b"),
+        "ionosphere",
+        (225, 126),
+    ),
+    "housing": TwoClassSource(
+        "boston_housing/housing.data",
+        None,
+        HOUSING_COLUMNS,
+        "CHAS",
+        ("0", "1"),
+        "boston",
+        (471, 35),
+    ),
+}
+
+
+def load_two_classes(name, folder=None):
+    """Return a set of TWO_CLASS_SETS, features in the order of the file."""
+    import numpy as np
+
+    source = TWO_CLASS_SETS[name]
+    path = None if folder is None else Path(folder) / source.file
+    if path is not None and path.is_file():
+        place, columns = str(path), _read_columns(path, source)
+    else:
+        place, columns = f"OpenML's {source.openml!r}", _fetch_columns(source, path)
+    labels = [_as_class(value) for value in columns[source.label]]
+    strange = sorted(set(labels) - set(source.classes))
+    if strange:
+        raise ValueError(f"{place}: {source.label} must be one of {source.classes}. Got {strange}.")
+    features = [column for column in source.columns if column != source.label]
+    X = np.column_stack([np.asarray(columns[column], dtype=float) for column in features])
+    return TwoClasses(X, np.array([label == source.classes[1] for label in labels], dtype=int))
+
+
+def _as_class(value):
+    """Return '1' for 1, 1.0 and '1', and a letter as it is."""
+    text = str(value).strip()
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return text
+
+
+def _read_columns(path, source):
+    """Return the columns of a file by name, as text."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as file:
+        rows = [line.strip().split(source.separator) for line in file if line.strip()]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(source.columns):
+            raise ValueError(
+                f"{path}, row {number}: must have {len(source.columns)} values. Got {len(row)}."
+            )
+    return dict(zip(source.columns, zip(*rows, strict=True), strict=True))
+
+
+def _fetch_columns(source, path):
+    """Return the columns of a set of OpenML by the names used here."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        # With as_frame=False nominal columns, as RAD and CHAS of "boston", come as codes.
+        frame = fetch_openml(source.openml, version=1, as_frame=True).frame
+    except (OSError, ValueError, ImportError) as error:
+        looked = "no folder was given (--data DIR or SKLEARN_RANK_DATA)"
+        if path is not None:
+            looked = f"{path} is not there"
+        raise DataNotFoundError(
+            f"{source.file}: {looked}, and {source.openml!r} did not come from OpenML: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    # "MagicTelescope" writes "fLength:", and has an ID besides.
+    found = {str(column).strip(" :").lower(): column for column in frame.columns}
+    missing = [column for column in source.columns if column.lower() not in found]
+    if missing:
+        raise ValueError(
+            f"OpenML's {source.openml!r} has no column {missing}. Got {list(frame.columns)}."
+        )
+    columns = {column: frame[found[column.lower()]].tolist() for column in source.columns}
+    labels = [_as_class(value) for value in columns[source.label]]
+    counts = tuple(labels.count(one) for one in source.classes)
+    if counts != source.counts:
+        raise ValueError(
+            f"OpenML's {source.openml!r} must have {source.counts} rows of the classes "
+            f"{source.classes}. Got {counts}."
+        )
+    return columns
+
+
+def load_mq2008(folder):
+    """Return the five folds of MQ2008, each as (train, valid, test)."""
+    import numpy as np
+
+    from sklearn_rank.datasets import load_letor
+
+    joined, *others = (
+        load_letor(Path(folder) / MQ2008 / f"{part}.txt.gz", n_features=46)
+        for part in ("train", "vali", "test")
+    )
+    ends = np.cumsum(MQ2008_LINES)
+    if len(joined.target) != ends[-1]:
+        raise ValueError(
+            f"{MQ2008}/train.txt.gz: must have {ends[-1]} rows. Got {len(joined.target)}."
+        )
+    parts = [
+        _select(joined, slice(end - length, end))
+        for end, length in zip(ends, MQ2008_LINES, strict=True)
+    ]
+    parts += others
+    turned = [parts[k:] + parts[:k] for k in range(5)]
+    return [(_join(turn[:3]), turn[3], turn[4]) for turn in turned]
+
+
+def load_ohsumed(folder):
+    """Return three folds of OHSUMED, each as (train, test); the k-th tests on subset k."""
+    from sklearn_rank.datasets import load_letor
+
+    parts = [
+        load_letor(Path(folder) / OHSUMED / f"S{number}.txt.gz", n_features=25)
+        for number in (1, 2, 3)
+    ]
+    return [(_join(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(3)]
+
+
+def load_lightgbm(folder):
+    """Return (train, test) of LightGBM's example, whose query lengths are files of their own."""
+    import numpy as np
+
+    from sklearn_rank.datasets import load_letor
+
+    parts = []
+    for name, packed in (("rank.train", ".gz"), ("rank.test", "")):
+        path = Path(folder) / LIGHTGBM / (name + packed)
+        part = load_letor(path, n_features=300)
+        lengths = np.loadtxt(path.with_name(f"{name}.query"), dtype=int, ndmin=1)
+        if lengths.sum() != len(part.target):
+            raise ValueError(
+                f"{path}: has {len(part.target)} rows, {name}.query {lengths.sum()} in its queries."
+            )
+        part.qid = np.repeat(np.arange(len(lengths)), lengths)
+        parts.append(part)
+    return tuple(parts)
+
+
+def _select(part, rows):
+    from sklearn.utils import Bunch
+
+    return Bunch(data=part.data[rows], target=part.target[rows], qid=part.qid[rows])
+
+
+def _join(parts):
+    import numpy as np
+    from sklearn.utils import Bunch
+
+    keys = ("data", "target", "qid")
+    return Bunch(**{key: np.concatenate([part[key] for part in parts]) for key in keys})

@@ -183,3 +183,28 @@ def partial_auc(y, f, w, max_fpr):
             height = y0 + (y1 - y0) * (stop - x0) / (x1 - x0)
             area += (stop - x0) * (y0 + height) / 2
     return area / max_fpr
+
+
+# --------------------------------------------------------------------------------------
+# Confidence in the AUC
+# --------------------------------------------------------------------------------------
+
+
+def auc_deviations(y, f, qid=None, fold=None):
+    """The AUC, mean over folds, and what each row (with queries: each query) adds to its error.
+
+    DeLong et al. 1988 for one list, Obuchowski 1997 for queries, LeDell et al. 2015 for folds.
+    """
+    fold = [0] * len(y) if fold is None else list(fold)
+    comparisons = [(i, k) for i, k in oracles.pairs(y, qid) if fold[i] == fold[k]]
+    right = {(i, k): (f[i] > f[k]) + (f[i] == f[k]) / 2 for i, k in comparisons}
+    of_fold = {v: [pair for pair in comparisons if fold[pair[0]] == v] for v in fold}
+    of_fold = {v: found for v, found in of_fold.items() if found}
+    auc = {v: sum(right[pair] for pair in found) / len(found) for v, found in of_fold.items()}
+    deviation = {}
+    for v, found in of_fold.items():
+        for pair in found:
+            excess = (right[pair] - auc[v]) / len(found) / len(of_fold)
+            for unit in pair if qid is None else (qid[pair[0]],):
+                deviation[unit] = deviation.get(unit, 0.0) + excess
+    return sum(auc.values()) / len(auc), deviation

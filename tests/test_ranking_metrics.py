@@ -10,6 +10,8 @@ import oracles_metrics as naive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
+from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from strategies import bipartite, one_list, problems
@@ -460,6 +462,73 @@ def test_exact_permutation_test():
     assert found.n_queries == 4
     mirrored = metrics.compare_rankings(b, a, random_state=0)
     assert (mirrored.difference, mirrored.p_value) == approx((-found.difference, found.p_value))
+
+
+@given(problem=problems(weights=("none",)), folds=st.integers(1, 3))
+def test_auc_interval_is_that_of_the_definition(problem, folds):
+    y, f, qid = problem.y, problem.f, problem.qid
+    fold = None if folds == 1 else np.arange(len(y)) % folds
+    pairs = oracles.pairs(y, qid)
+    if fold is not None and not any(fold[i] == fold[k] for i, k in pairs):
+        return
+    auc, deviation = naive.auc_deviations(y, f, qid, fold)
+    if qid is not None and len(deviation) < 2:
+        with pytest.raises(ValueError, match="At least two queries"):
+            metrics.auc_interval(y, f, qid=qid, fold=fold)
+        return
+    found = metrics.auc_interval(y, f, qid=qid, fold=fold)
+    assert found.auc == approx(auc)
+    assert found.n_queries == (1 if qid is None else len(deviation))
+    factor = 1 if qid is None else len(deviation) / (len(deviation) - 1)
+    error = np.sqrt(factor * sum(one**2 for one in deviation.values()))
+    if error < 1e-12 or auc in (0, 1):
+        assert found.low == found.high == found.auc
+    else:
+        reach = norm.ppf(0.975) * error / (auc * (1 - auc))
+        ends = expit([logit(auc) - reach, logit(auc) + reach])
+        assert (found.low, found.high) == approx(tuple(ends))
+
+
+@given(problem=one_list(weights=("none",)), seed=st.integers(0, 99))
+def test_compare_auc_is_that_of_the_definition(problem, seed):
+    y, f = problem.y, problem.f
+    g = np.random.default_rng(seed).integers(0, 4, len(y))
+    (auc_f, of_f), (auc_g, of_g) = naive.auc_deviations(y, f), naive.auc_deviations(y, g)
+    error = np.sqrt(sum((of_f[row] - of_g[row]) ** 2 for row in of_f))
+    found = metrics.compare_auc(y, f, g, confidence=0.9)
+    assert found.difference == approx(auc_f - auc_g)
+    reach = norm.ppf(0.95) * error
+    assert (found.low, found.high) == approx((auc_f - auc_g - reach, auc_f - auc_g + reach))
+    if error > 1e-9:
+        assert found.p_value == approx(2 * norm.sf(abs(auc_f - auc_g) / error))
+    mirrored = metrics.compare_auc(y, g, f)
+    assert mirrored.difference == approx(-found.difference)
+
+
+def test_a_ranking_compared_with_itself():
+    y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
+    found = metrics.compare_auc(y, f, 2 * np.array(f))
+    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    assert metrics.compare_auc([0, 1], [0, 1], [1, 0]).p_value == 0  # no row differs from another
+
+
+def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], [60, 40])
+    true = norm.cdf(1.5 / np.sqrt(2))
+    scores = [1.5 * y + rng.normal(size=100) for _ in range(400)]
+    found = [metrics.auc_interval(y, one, confidence=0.9) for one in scores]
+    assert 0.87 < np.mean([one.low <= true <= one.high for one in found]) < 0.93
+
+
+def test_auc_intervals_need_pairs_and_a_confidence():
+    with pytest.raises(ValueError, match="no comparable pair"):
+        metrics.auc_interval([1, 1], [1, 2])
+    with pytest.raises(ValueError, match="'confidence' parameter of auc_interval"):
+        metrics.auc_interval([0, 1], [1, 2], confidence=1)
+    with pytest.raises(ValueError, match="'confidence' parameter of compare_auc"):
+        metrics.compare_auc([0, 1], [1, 2], [1, 2], confidence=0)
+    with pytest.raises(ValueError, match="At least two queries"):
+        metrics.compare_auc([0, 1, 1], [1, 2, 3], [1, 2, 3], qid=[0, 0, 1])
 
 
 @pytest.mark.parametrize(

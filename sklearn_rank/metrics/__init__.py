@@ -12,6 +12,7 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   takes weights, and crosses ties in a straight line as the ROC curve does.
 """
 
+from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
 from sklearn_rank.metrics._comparison import (
     BootstrapInterval,
     RankingComparison,
@@ -38,11 +39,14 @@ from sklearn_rank.metrics._push import (
 from sklearn_rank.metrics._scorers import ranking_scorer
 
 __all__ = [
+    "AUCInterval",
     "BootstrapInterval",
     "RankingComparison",
+    "auc_interval",
     "auc_score",
     "average_precision",
     "bootstrap_interval",
+    "compare_auc",
     "compare_rankings",
     "err_score",
     "heights",

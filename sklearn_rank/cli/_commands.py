@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sklearn_rank
-from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, make_folds
+from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, held_out, make_folds
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
 from sklearn_rank.cli._errors import InputError, count
-from sklearn_rank.cli._metrics import compute_figures, compute_intervals, skipped_queries
+from sklearn_rank.cli._intervals import (
+    Known,
+    about_intervals,
+    compare_with_best,
+    compute_intervals,
+)
+from sklearn_rank.cli._metrics import compute_figures, skipped_queries
 from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._output import check_output, complete_or_not_at_all
+from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
     BASELINE,
@@ -34,7 +41,6 @@ from sklearn_rank.cli._rankers import (
 )
 from sklearn_rank.cli._report import (
     COLUMNS,
-    PLOT_SUFFIXES,
     Comparison,
     Summary,
     as_json,
@@ -43,7 +49,6 @@ from sklearn_rank.cli._report import (
     print_comparison,
     print_evaluation,
     write_json,
-    write_plot,
 )
 from sklearn_rank.cli._schema import (
     BOOLEAN,
@@ -80,16 +85,24 @@ def compare(options: argparse.Namespace) -> None:
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     notes += _warnings_by_fold(results, options.cv)
-    _show_notes(notes)
     comparison = _summarise(results)
+    known, scores = held_out(results, data, folds)
+    standings = compare_with_best(known, scores)
+    if plot_path is not None:
+        check_drawable(known, standings, data.name)
     title = data.describe()
-    print_comparison(comparison, title, _compare_footnote(options, data, candidates))
+    footnotes = [
+        _compare_footnote(options, data, candidates),
+        about_intervals(known, standings, is_comparison=True),
+    ]
+    _show_notes(notes)
+    print_comparison(comparison, standings, title, footnotes)
     if json_path is not None:
         content = {**_describe(data), "cv": options.cv, "seed": options.seed, "params": params}
-        content["results"] = as_json(comparison)
+        content["results"] = as_json(comparison, standings)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
-        write_plot(plot_path, comparison, title, force=options.force)
+        plot_comparison(plot_path, known, scores, standings, title, force=options.force)
 
 
 def train(options: argparse.Namespace) -> None:
@@ -136,21 +149,29 @@ def rank(options: argparse.Namespace) -> None:
 def evaluate(options: argparse.Namespace) -> None:
     """Measure a stored model on rows whose target is known."""
     notes: list[str] = []
-    json_path = _optional_output(options.json, (".json",), options, options.data, options.model)
+    inputs = (options.data, options.model)
+    json_path = _optional_output(options.json, (".json",), options, *inputs)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, *inputs)
     model, table = _model_and_table(options, notes)
     data = labelled_data(table, model.schema, notes)
     note_unknown_categories(model.pipeline, model.schema, data.X, notes)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
-        figures = compute_figures(data.y.astype(float), scores, data.qid)
-        intervals = compute_intervals(data.y.astype(float), scores, data.qid)
+        known = Known(data.y.astype(float), data.qid)
+        figures = compute_figures(known.y, scores, known.qid)
+        intervals = compute_intervals(known, scores)
+    if plot_path is not None and not (known.y > 0).any():
+        raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
     _show_notes(notes)
     title = f"{model.ranker} on {data.describe()}"
-    print_evaluation(figures, intervals, title, _conventions(data))
+    about = about_intervals(known, intervals, is_comparison=False)
+    print_evaluation(figures, intervals, title, f"{_conventions(data)} {about}")
     if json_path is not None:
         content = {**_describe(data), "model": options.model, "ranker": model.ranker}
         content["results"] = evaluation_as_json(figures, intervals)
         write_json(json_path, content, force=options.force)
+    if plot_path is not None:
+        plot_evaluation(plot_path, known, scores, model.ranker, title, force=options.force)
 
 
 def _optional_output(

@@ -14,7 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._metrics import compute_figures
+from sklearn_rank.cli._intervals import Known
+from sklearn_rank.cli._metrics import Floats, compute_figures
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
@@ -48,12 +49,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The figures of one candidate on one fold, and the warnings it gave."""
+    """The scores and figures of one candidate on one fold, and the warnings it gave."""
 
     name: str
     fold: int
     figures: dict[str, float]
     warnings: list[str]
+    scores: Floats
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
@@ -107,9 +109,22 @@ def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> F
         pipeline, data.X.iloc[train], y, qid, f"{candidate.name}, fold {number + 1}"
     )
     seconds = time.perf_counter() - start
+    scores = scores_of(pipeline, data.X.iloc[test])
     figures = compute_figures(
-        data.y[test].astype(float),
-        scores_of(pipeline, data.X.iloc[test]),
-        None if data.qid is None else data.qid[test],
+        data.y[test].astype(float), scores, None if data.qid is None else data.qid[test]
     )
-    return FoldResult(candidate.name, number, {**figures, "fit_seconds": seconds}, warnings)
+    figures["fit_seconds"] = seconds
+    return FoldResult(candidate.name, number, figures, warnings, scores)
+
+
+def held_out(
+    results: list[FoldResult], data: Dataset, folds: list[Fold]
+) -> tuple[Known, dict[str, Floats]]:
+    """Put the folds together: every row was held out once."""
+    number = np.empty(len(data.y), dtype=np.intp)
+    for fold, (_, test) in enumerate(folds):
+        number[test] = fold
+    scores = {result.name: np.empty(len(data.y)) for result in results}
+    for result in results:
+        scores[result.name][folds[result.fold][1]] = result.scores
+    return Known(data.y.astype(float), data.qid, number), scores

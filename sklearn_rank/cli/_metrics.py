@@ -9,7 +9,7 @@ order and are skipped. The order of the file never matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,16 +20,12 @@ from numpy.typing import NDArray
 from sklearn_rank.metrics import (
     auc_score,
     average_precision,
-    bootstrap_interval,
     ndcg_score,
     p_norm_push_loss,
     precision_at_k,
 )
 
 Floats = NDArray[np.float64]
-
-MIN_INTERVAL_QUERIES = 10
-"""With fewer queries than this an interval over queries says too little."""
 
 
 @dataclass(frozen=True)
@@ -58,30 +54,17 @@ def compute_figures(y: Floats, scores: Floats, qid: NDArray[Any] | None) -> dict
         "auc": _or_nan(lambda: auc_score(y, scores, qid=qid)),
         "r_4": _or_nan(lambda: p_norm_push_loss(y, scores, p=4, qid=qid)),
     }
-    rows = _rows_that_count(y, scores, qid)
-    for key in _PER_QUERY:
-        values = _query_values(key, *rows)
+    for key, values in query_values(y, scores, qid, list(_PER_QUERY)).items():
         figures[key] = float(values.mean()) if len(values) else float("nan")
     return figures
 
 
-def compute_intervals(
-    y: Floats, scores: Floats, qid: NDArray[Any] | None
-) -> dict[str, tuple[float, float]]:
-    """Return 95 % bootstrap intervals over queries, of the figures that have them.
-
-    There are none without queries, or with fewer than `MIN_INTERVAL_QUERIES` that count.
-    """
-    if qid is None:
-        return {}
+def query_values(
+    y: Floats, scores: Floats, qid: NDArray[Any] | None, keys: Sequence[str]
+) -> dict[str, Floats]:
+    """Return some figures of each query that counts; no values where one is not defined."""
     rows = _rows_that_count(y, scores, qid)
-    intervals = {}
-    for key in ("ndcg_at_10", "average_precision", "precision_at_10"):
-        values = _query_values(key, *rows)
-        if len(values) >= MIN_INTERVAL_QUERIES:
-            found = bootstrap_interval(values, random_state=0)
-            intervals[key] = (found.low, found.high)
-    return intervals
+    return {key: _query_values(key, *rows) for key in keys}
 
 
 def skipped_queries(y: Floats, qid: NDArray[Any] | None) -> int:

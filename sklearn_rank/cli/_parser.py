@@ -125,6 +125,11 @@ def _add_compare(commands: Any) -> _Parser:
         "cross-validate rankers beside logistic regression",
         "sklearn-rank compare loans.csv --target default --positive yes",
     )
+    parser.description = (
+        f"{parser.description} Held-out figures with 95 % intervals: over queries, from 10 queries "
+        "on, of AUC, NDCG@10, AP and P@10; over rows, in one list, of the AUC. A star marks what "
+        "is worse than the best by more than noise."
+    )
     add = parser.add_argument
     add(
         "data",
@@ -144,8 +149,13 @@ def _add_compare(commands: Any) -> _Parser:
     _add_param(parser, f"parameters, such as p=8, of every ranker that has them; {_KERNEL_SOLVER}")
     add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")
     add("--n-jobs", metavar="N", type=_n_jobs, help="folds to fit at once; -1: all cores")
-    add("--json", metavar="FILE", help="also write the figures of every fold (.json)")
-    add("--plot", metavar="FILE", help="also draw the table (.png, .pdf, .svg)")
+    add("--json", metavar="FILE", help="also write folds, intervals and differences (.json)")
+    add(
+        "--plot",
+        metavar="FILE",
+        help="also draw the ROC curves of two classes, the left end enlarged, or, with queries "
+        "or grades, the figures with their intervals (.png, .pdf, .svg)",
+    )
     _add_force(parser)
     return parser
 
@@ -202,12 +212,18 @@ def _add_evaluate(commands: Any) -> _Parser:
         "sklearn-rank evaluate loans.skops test.csv",
     )
     parser.description = (
-        f"{parser.description} From 10 queries on, NDCG@10, AP and P@10 have a 95 % bootstrap "
-        "interval over queries."
+        f"{parser.description} With 95 % intervals: over queries, from 10 queries on, of AUC, "
+        "NDCG@10, AP and P@10; over rows, in one list, of the AUC."
     )
     parser.add_argument("model", metavar="MODEL", help="file written by train")
     parser.add_argument("data", metavar="DATA", help=_DATA_HELP)
     parser.add_argument("--json", metavar="FILE", help="also write figures and intervals (.json)")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="also draw the labels down the list with precision and recall and, of two classes, "
+        "the ROC curve with its left end enlarged (.png, .pdf, .svg)",
+    )
     _add_force(parser)
     return parser
 

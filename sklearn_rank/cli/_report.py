@@ -1,10 +1,10 @@
-"""Show results: tables on the terminal, JSON, a plot."""
+"""Show results: tables on the terminal, JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.cli._errors import import_extra
+from sklearn_rank.cli._intervals import Interval, Standing, Standings
 from sklearn_rank.cli._metrics import FIGURES, Figure
 from sklearn_rank.cli._output import complete_or_not_at_all
 
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 FIT_TIME = Figure("fit_seconds", "fit s", "seconds to fit", greater_is_better=False)
 COLUMNS = (*FIGURES, FIT_TIME)
 
@@ -40,9 +40,6 @@ class Summary:
 Comparison = dict[str, dict[str, Summary]]
 """Summaries by candidate and by key of the figure."""
 
-Intervals = dict[str, tuple[float, float]]
-"""Low and high by key of the figure."""
-
 
 def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
     """Say how the figures are defined where more than one definition is in use."""
@@ -61,33 +58,86 @@ def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
     return " ".join(sentences)
 
 
-def print_comparison(results: Comparison, title: str, footnote: str) -> None:
-    """Print one candidate per row: the mean, and below it the deviation."""
+def print_comparison(
+    results: Comparison, standings: Standings, title: str, footnotes: Sequence[str]
+) -> None:
+    """Print one candidate per row: mean and deviation, then the intervals there are."""
     console = import_extra("rich.console").Console(highlight=False)
-    table = import_extra("rich.table").Table(box=import_extra("rich.box").SIMPLE, padding=(0, 0))
-    table.add_column("", no_wrap=True)
-    for figure in COLUMNS:
-        table.add_column(figure.heading, justify="right", no_wrap=True)
-    best = {figure.key: _best(results, figure) for figure in COLUMNS}
-    plus_minus = "±" if console.encoding.lower().startswith("utf") else "+-"
-    for name, summaries in results.items():
-        cells = []
-        for figure in COLUMNS:
-            summary = summaries[figure.key]
-            mean = _number(summary.mean, figure)
-            if summary.mean == best[figure.key]:
-                mean = f"[bold green]{mean}[/]"
-            # Without the leading zero the table fits 80 columns, with "+-" too.
-            deviation = _number(summary.deviation, figure).removeprefix("0")
-            cells.append(f"{mean}\n[dim]{plus_minus}{deviation}[/]" if deviation != "-" else mean)
-        table.add_row(name, *cells)
+    is_utf = console.encoding.lower().startswith("utf")
     console.print(title, style="bold", markup=False)
-    console.print(table)
-    console.print(footnote, style="dim", markup=False)
+    columns = [
+        (figure.heading, _mean_cells(results, figure, "±" if is_utf else "+-"))
+        for figure in COLUMNS
+    ]
+    _print_columns(console, "", list(results), columns)
+    console.print(footnotes[0], style="dim", markup=False)
+    columns = [
+        (
+            f"{figure.heading} ",
+            [
+                _interval_cell(standing, figure, "–" if is_utf else "-")
+                for standing in standings[figure.key].values()
+            ],
+        )
+        for figure in FIGURES
+        if figure.key in standings
+    ]
+    _print_columns(console, "95 % interval", list(results), columns)
+    console.print(*footnotes[1:], style="dim", markup=False)
+
+
+def _print_columns(
+    console: Any, corner: str, names: list[str], columns: list[tuple[str, list[str]]]
+) -> None:
+    """Print a table, in several parts below each other where the terminal is too narrow."""
+    while columns:
+        n_fitting = len(columns)
+        while n_fitting > 1 and not _fits(console, _table(corner, names, columns[:n_fitting])):
+            n_fitting -= 1
+        console.print(_table(corner, names, columns[:n_fitting]))
+        columns = columns[n_fitting:]
+
+
+def _table(corner: str, names: list[str], columns: list[tuple[str, list[str]]]) -> Any:
+    table = import_extra("rich.table").Table(box=import_extra("rich.box").SIMPLE, padding=(0, 0))
+    table.add_column(corner, no_wrap=True)
+    for heading, _ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for number, name in enumerate(names):
+        table.add_row(name, *(cells[number] for _, cells in columns))
+    return table
+
+
+def _fits(console: Any, table: Any) -> bool:
+    unlimited = console.options.update(max_width=1000)
+    return bool(console.measure(table, options=unlimited).maximum <= console.width)
+
+
+def _mean_cells(results: Comparison, figure: Figure, plus_minus: str) -> list[str]:
+    """Return the mean of each candidate and, below it, the deviation."""
+    best, cells = _best(results, figure), []
+    for summaries in results.values():
+        summary = summaries[figure.key]
+        mean = _number(summary.mean, figure)
+        if summary.mean == best:
+            mean = f"[bold green]{mean}[/]"
+        # Without the leading zero the table fits 80 columns, with "+-" too.
+        deviation = _number(summary.deviation, figure).removeprefix("0")
+        cells.append(f"{mean}\n[dim]{plus_minus}{deviation}[/]" if deviation != "-" else mean)
+    return cells
+
+
+def _interval_cell(standing: Standing, figure: Figure, dash: str) -> str:
+    """Return the two ends, and a star if this is worse than the best."""
+    ends = (standing.interval.low, standing.interval.high)
+    # Without the leading zeros four of them fit 80 columns.
+    text = dash.join(_number(end, figure).removeprefix("0") for end in ends)
+    mark = "*" if standing.is_worse else " "
+    return f"[bold green]{text}[/]{mark}" if standing.below_best is None else f"{text}{mark}"
 
 
 def print_evaluation(
-    figures: dict[str, float], intervals: Intervals, title: str, footnote: str
+    figures: dict[str, float], intervals: Mapping[str, Interval], title: str, footnote: str
 ) -> None:
     """Print the figures of one model below each other, with the intervals there are."""
     console = import_extra("rich.console").Console(highlight=False)
@@ -95,19 +145,23 @@ def print_evaluation(
     for figure in FIGURES:
         cells = [figure.heading, _number(figures[figure.key], figure)]
         if intervals:
-            ends = [_number(end, figure) for end in intervals.get(figure.key, ())]
+            found = intervals.get(figure.key)
+            ends = (
+                [] if found is None else [_number(end, figure) for end in (found.low, found.high)]
+            )
             cells.append(f"[{', '.join(ends)}]" if ends else "")
         table.add_row(*cells, figure.meaning)
-    if intervals:
-        footnote += " [low, high]: 95 % bootstrap interval over queries."
     console.print(title, style="bold", markup=False)
     console.print(table)
     console.print(footnote, style="dim", markup=False)
 
 
-def evaluation_as_json(figures: dict[str, float], intervals: Intervals) -> dict[str, Any]:
+def evaluation_as_json(
+    figures: dict[str, float], intervals: Mapping[str, Interval]
+) -> dict[str, Any]:
     """Put the intervals behind the figures, with keys of their own."""
-    return {**figures, **{f"{key}_interval": list(ends) for key, ends in intervals.items()}}
+    ends = {f"{key}_interval": [found.low, found.high] for key, found in intervals.items()}
+    return {**figures, **ends}
 
 
 def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
@@ -117,38 +171,16 @@ def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def as_json(results: Comparison) -> dict[str, Any]:
+def as_json(results: Comparison, standings: Standings) -> dict[str, Any]:
     """Turn a comparison into nested dictionaries."""
-    return {
-        name: {key: vars(summary) for key, summary in summaries.items()}
+    content: dict[str, Any] = {
+        name: {key: dict(vars(summary)) for key, summary in summaries.items()}
         for name, summaries in results.items()
     }
-
-
-def write_plot(path: Path, results: Comparison, title: str, *, force: bool) -> None:
-    """Draw one panel per figure: mean and deviation of every candidate."""
-    # A Figure of its own, not pyplot: no window system is needed and no state is left.
-    drawing = import_extra("matplotlib.figure").Figure(figsize=(10, 5.5), layout="constrained")
-    drawing.suptitle(title, fontsize="medium")
-    names = list(results)
-    places = range(len(names))
-    panels = drawing.subplots(2, 3, sharey=True)
-    for panel, figure in zip(panels.flat, FIGURES, strict=True):
-        summaries = [results[name][figure.key] for name in names]
-        panel.errorbar(
-            [summary.mean for summary in summaries],
-            places,
-            xerr=[0.0 if math.isnan(s.deviation) else s.deviation for s in summaries],
-            fmt="o",
-            capsize=3,
-        )
-        better = "greater" if figure.greater_is_better else "smaller"
-        panel.set_title(f"{figure.heading} ({better} is better)", fontsize="small")
-        panel.grid(axis="x", alpha=0.3)
-    panels[0, 0].set_yticks(places, names)
-    panels[0, 0].set_ylim(len(names) - 0.5, -0.5)
-    with complete_or_not_at_all(path, force=force) as temporary:
-        drawing.savefig(temporary)
+    for key, column in standings.items():
+        for name, standing in column.items():
+            content[name][key].update(standing.as_json())
+    return content
 
 
 def _best(results: Comparison, figure: Figure) -> float:

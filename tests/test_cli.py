@@ -729,7 +729,10 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*TRAIN, "--param", "q=3"], ["no parameter 'q'", "n_estimators", " p,"]),
         ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
         ([*TRAIN, "--param", "p=2", "p=3"], ["--param p=3: 'p' is given twice"]),
-        (["train", "--drop", "a", "-o", "m.skops"], ["DATA; put DATA before --drop, --param"]),
+        (
+            ["train", "--drop", "a", "-o", "m.skops"],
+            ["DATA; put DATA before --category, --drop, --param"],
+        ),
         ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),

@@ -62,7 +62,9 @@ def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     """Read the table that the options name; what was left out is added to `notes`."""
     if options.data is None:
         return _sample_data(options, notes)
-    return _from_table(read_table(options.data), options, notes)
+    # As text, as they will be read when the model is applied: 007 is not the category 7.
+    table = read_table(options.data, lambda name: name not in options.category)
+    return _from_table(table, options, notes)
 
 
 def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
@@ -101,8 +103,10 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         query = "qid"
     check_columns(table, [query] if query else [], "--qid")
     check_columns(table, options.drop, "--drop")
-    if target == query or {target, query} & set(options.drop):
-        raise InputError("--target, --qid and --drop must name different columns")
+    check_columns(table, options.category, "--category")
+    named = [target, *([query] if query else []), *set(options.drop), *set(options.category)]
+    if len(set(named)) < len(named):
+        raise InputError("--target, --qid, --drop and --category must name different columns")
     reserved = {target, *options.drop} | ({query} if query else set())
     if table.is_letor:
         reserved.add("comment")
@@ -114,10 +118,11 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         for name in features
         if name.strip().casefold() == target.strip().casefold()
     ]
-    table = numbers_from_text(table, features, notes, required=False)
+    undeclared = [name for name in features if name not in options.category]
+    table = numbers_from_text(table, undeclared, notes, required=False)
     positive = _positive(table, target, options, notes)
     schema = Schema(
-        kinds=choose_features(table, reserved, notes),
+        kinds=choose_features(table, reserved, notes, options.category),
         target=target,
         qid=query,
         relevance=options.relevance,
@@ -145,7 +150,7 @@ def _few_classes(column: Any) -> list[str] | None:
 
 def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     """Return data that need no download."""
-    for option in ("target", "qid", "drop"):
+    for option in ("target", "qid", "drop", "category"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     pandas = import_extra("pandas")

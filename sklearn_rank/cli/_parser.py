@@ -20,7 +20,7 @@ _KERNEL_SOLVER = (
     "KernelPairwiseSGDRanker has solver=lbfgs here unless solver, or a parameter of its gd steps, "
     "is given"
 )
-_TAKE_MANY = ("--drop", "--param", "--rankers")
+_TAKE_MANY = ("--category", "--drop", "--param", "--rankers")
 """Options that take every word after them."""
 
 
@@ -105,7 +105,9 @@ def _add_table_options(parser: _Parser) -> None:
         default="binary",
         help="two classes, or numbers of which more is better; default: binary",
     )
-    add("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns not to use")
+    many: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
+    add("--drop", help="columns not to use", **many)
+    add("--category", help="columns of numbers that are codes, not amounts", **many)
     add("--seed", metavar="N", type=_integer(0), default=0, help="random seed; default: 0")
 
 

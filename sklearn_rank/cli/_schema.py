@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,12 +71,18 @@ def _did_you_mean(name: str, columns: list[str]) -> str:
     return f"did you mean {by_form[close[0]]!r}? " if close else ""
 
 
-def choose_features(table: Table, reserved: set[str], notes: list[str]) -> dict[str, str]:
-    """Sort the columns that are not `reserved` into kinds; a note says which are left out."""
+def choose_features(
+    table: Table, reserved: set[str], notes: list[str], categories: Collection[str] = ()
+) -> dict[str, str]:
+    """Sort the columns that are not `reserved` into kinds; a note says which are left out.
+
+    Those in `categories` are categories whatever they hold.
+    """
     kinds = {}
     for name in table.frame.columns:
         if name not in reserved:
-            kind, reason = _kind_of(table.frame[name])
+            is_declared = name in categories
+            kind, reason = (CATEGORY, "") if is_declared else _kind_of(table.frame[name])
             if kind is None:
                 notes.append(f"column {name!r} is not used: {reason}")
             else:

@@ -1,0 +1,81 @@
+"""Columns with a role of their own, and tables from standard input."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_rank.cli import main
+from sklearn_rank.cli._store import load_model
+
+FAST = ["--param", "n_estimators=5"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Go to an empty folder with a table whose codes say nothing by their size."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    code, x = rng.integers(0, 8, size=200), rng.normal(size=200)
+    y = np.where(np.isin(code, [1, 4, 6]) ^ (rng.random(200) < 0.1), "yes", "no")
+    frame = pd.DataFrame({"code": [f"{one:03}" for one in code], "x": x, "y": y})
+    frame.to_csv("rows.csv", index=False)
+    return tmp_path
+
+
+def run(argv):
+    assert main(argv) == 0
+
+
+def fails(argv, capsys):
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def auc(argv):
+    run(["compare", *argv, "--rankers", "RankBoost", "--cv", "3", "--json", "r.json", "--force"])
+    return json.loads(Path("r.json").read_text())["results"]["logistic regression"]["auc"]["mean"]
+
+
+# ---------------------------------------------------------------------------- categories
+
+
+def test_codes_may_be_declared_categories(folder, capsys):
+    as_numbers = auc(["rows.csv", "--target", "y"])
+    as_codes = auc(["rows.csv", "--target", "y", "--category", "code"])
+    assert as_codes > 0.85
+    assert as_numbers < 0.7
+    run(["train", "--target", "y", "--category", "code", "rows.csv", "-o", "m.skops", *FAST])
+    model = load_model("m.skops", [])
+    assert model.schema.kinds == {"code": "category", "x": "number"}
+    (known,) = model.pipeline.named_steps["columns"].named_transformers_["category"].categories_
+    assert list(known) == [f"{one:03}" for one in range(8)]
+    capsys.readouterr()
+    run(["rank", "m.skops", "rows.csv", "-o", "-"])
+    captured = capsys.readouterr()
+    assert captured.err == ""  # no category that training never saw
+    assert "007" in captured.out
+
+
+def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(folder, capsys):
+    frame = pd.read_csv("rows.csv", dtype=str)
+    frame["one"] = [f"r{i}" for i in range(200)]
+    frame["slip"] = ["x", *map(str, range(199))]
+    frame.to_csv("rows.csv", index=False)
+    argv = ["rows.csv", "--target", "y", "-o", "m.skops", *FAST]
+    run(["train", *argv, "--category", "one", "slip"])
+    kinds = load_model("m.skops", []).schema.kinds
+    assert (kinds["one"], kinds["slip"]) == ("category", "category")
+
+
+def test_categories_are_columns_without_another_role(folder, capsys):
+    argv = ["train", "rows.csv", "--target", "y", "-o", "m.skops", "--category"]
+    assert "no column 'kode' for --category; did you mean 'code'?" in fails([*argv, "kode"], capsys)
+    for other in (["y"], ["code", "--drop", "code"], ["code", "--qid", "code"]):
+        message = "--target, --qid, --drop and --category must name different columns"
+        assert message in fails([*argv, *other], capsys)
+    assert "--category needs DATA" in fails(["compare", "--category", "code"], capsys)

@@ -1,6 +1,9 @@
 """Columns with a role of their own, and tables from standard input."""
 
+import gzip
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +82,74 @@ def test_categories_are_columns_without_another_role(folder, capsys):
         message = "--target, --qid, --drop and --category must name different columns"
         assert message in fails([*argv, *other], capsys)
     assert "--category needs DATA" in fails(["compare", "--category", "code"], capsys)
+
+
+# ---------------------------------------------------------------------------- standard input
+
+
+def give(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def as_parquet(frame):
+    written = io.BytesIO()
+    frame.to_parquet(written)
+    return written.getvalue()
+
+
+CONTENTS = {
+    "comma": lambda frame: frame.to_csv(index=False).encode(),
+    "semicolon": lambda frame: frame.to_csv(index=False, sep=";").encode(),
+    "tab": lambda frame: frame.to_csv(index=False, sep="\t").encode(),
+    "packed": lambda frame: gzip.compress(frame.to_csv(index=False).encode()),
+    "parquet": as_parquet,
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_standard_input_gives_what_a_file_gives(folder, capsys, monkeypatch, content):
+    run(["train", "rows.csv", "--target", "y", "--category", "code", "-o", "m.skops", *FAST])
+    frame = pd.read_csv("rows.csv", dtype={"code": str})
+    run(["rank", "m.skops", "rows.csv", "-o", "from_file.csv"])
+    give(monkeypatch, content(frame))
+    run(["rank", "m.skops", "-", "-o", "from_input.csv"])
+    one, two = (pd.read_csv(f"from_{source}.csv") for source in ("file", "input"))
+    pd.testing.assert_frame_equal(one, two)
+    give(monkeypatch, content(frame))
+    capsys.readouterr()
+    run(["evaluate", "m.skops", "-", "--json", "e.json"])
+    assert "PNormPushRanker on standard input: 200 rows" in capsys.readouterr().out
+    assert json.loads(Path("e.json").read_text())["data"] == "standard input"
+
+
+@pytest.mark.parametrize("comment", [b"", b"# made by hand\n"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_letor_file_from_standard_input(folder, capsys, monkeypatch, pack, comment):
+    rng = np.random.default_rng(0)
+    lines = [f"{i % 3} qid:{i // 6} 1:{rng.normal():.3f} 2:{i % 3}\n" for i in range(60)]
+    give(monkeypatch, pack(comment + "".join(lines).encode()))
+    run(["train", "-", "--relevance", "graded", "-o", "m.skops", *FAST])
+    assert "fitted on standard input: 60 rows, 2 columns, 10 queries" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"", "standard input: is empty"),
+        (b"y,a\n1,2\n1,2,3\n", "standard input, line 3: has 3 cells"),
+        (gzip.compress(b"y,a\n" + bytes(10_000))[:-9], "standard input: the gzip data is trunc"),
+        (b"PAR1 and no more", "standard input: is not a Parquet file"),
+        (b"1 qid:1 1:x\n", "standard input"),
+        (b"a,b\n1,2\n", "standard input: no column 'y' for --target"),
+    ],
+)
+def test_bad_standard_input(folder, capsys, monkeypatch, content, part):
+    give(monkeypatch, content)
+    message = fails(["train", "-", "--target", "y", "-o", "m.skops"], capsys)
+    assert part in message
+    assert "/input" not in message
+    assert message.count("\n") == 1
+
+
+def test_a_model_is_no_standard_input(folder, capsys):
+    assert "-: no such file" in fails(["rank", "-", "rows.csv", "-o", "-"], capsys)

@@ -75,7 +75,8 @@ def _explain(error: Exception) -> str:
 
 def _run(options: argparse.Namespace) -> None:
     for name in (getattr(options, "model", None), options.data):
-        if name is not None and not os.path.exists(name):
+        is_stdin = name == "-" and name == options.data
+        if name is not None and not is_stdin and not os.path.exists(name):
             raise InputError(f"{name}: no such file")
     # Imported here: --help and wrong options should not wait for scikit-learn and pandas.
     from sklearn_rank.cli import _commands

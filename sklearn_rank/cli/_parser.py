@@ -13,7 +13,7 @@ from sklearn_rank.cli._errors import InputError, listing
 
 _DATA_HELP = (
     "CSV (.csv, .tsv), Parquet (.parquet) or svmlight/LETOR (.txt, .svm, .letor) file; "
-    ".gz is fine. A LETOR file has the columns target, qid, f1, f2, ..."
+    ".gz is fine, and - is standard input. A LETOR file has the columns target, qid, f1, f2, ..."
 )
 _RANKERS = ", ".join(sklearn_rank.__all__)
 _KERNEL_SOLVER = (

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
+import sys
+import tempfile
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +18,13 @@ from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, import_extra
 from sklearn_rank.datasets import load_letor
 
+STDIN = "-"
+_STDIN_NAME = "standard input"
 _CSV = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _LETOR = (".txt", ".svm", ".svmlight", ".libsvm", ".letor")
 _LETOR_LINE = re.compile(rb"\s*[^\s:,]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
+_LETOR_START = re.compile(rb"\s*(#|[+-]?[\d.]+(e[+-]?\d+)?\s)", re.I)
 _MAX_DENSE_CELLS = 2**30
 """8 GiB as floats: beyond that, a sparse file is refused rather than made dense."""
 
@@ -52,14 +59,24 @@ def read_table(
     Parameters
     ----------
     name : str
-        Path of the file.
+        Path of the file; "-" is standard input, whose content says what it is.
     is_typed : callable
         Says of a column of a CSV file whether its type is found out; all others stay text,
         so that an id 007 is not turned into the number 7. The default is all columns.
     keep_text : bool, default=False
         Whether to keep the cells of a CSV file as they stand there as well.
     """
-    path = Path(name)
+    if name != STDIN:
+        return _read_file(Path(name), is_typed, keep_text)
+    with _stdin_as_file() as path:
+        try:
+            table = _read_file(path, is_typed, keep_text)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), _STDIN_NAME)) from error
+    return replace(table, path=_STDIN_NAME)
+
+
+def _read_file(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
     try:
         read = _READERS[_format_of(path)]
         table = read(path, is_typed, keep_text)
@@ -76,6 +93,31 @@ def read_table(
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
     return table
+
+
+@contextmanager
+def _stdin_as_file() -> Iterator[Path]:
+    """Yield a temporary file with what comes in: the readers go through it more than once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        named = path.with_name(f"input{_suffix_by_content(path)}")
+        yield path.rename(named)
+
+
+def _suffix_by_content(path: Path) -> str:
+    packed = ".gz" if _is_packed(path) else ""
+    try:
+        with gzip.open(path) if packed else open(path, "rb") as file:
+            start = file.read(4)
+            line = start + file.readline()
+    except (OSError, EOFError, zlib.error):  # damaged: the reader says how
+        return f".csv{packed}"
+    if start == b"PAR1":
+        return ".parquet"
+    is_letor = _LETOR_START.match(line) is not None and _looks_like_letor(path)
+    return f"{'.txt' if is_letor else '.csv'}{packed}"
 
 
 def _format_of(path: Path) -> str:

@@ -79,7 +79,7 @@ def test_categories_are_columns_without_another_role(folder, capsys):
     argv = ["train", "rows.csv", "--target", "y", "-o", "m.skops", "--category"]
     assert "no column 'kode' for --category; did you mean 'code'?" in fails([*argv, "kode"], capsys)
     for other in (["y"], ["code", "--drop", "code"], ["code", "--qid", "code"]):
-        message = "--target, --qid, --drop and --category must name different columns"
+        message = "--target, --qid, --weight, --drop and --category must name different columns"
         assert message in fails([*argv, *other], capsys)
     assert "--category needs DATA" in fails(["compare", "--category", "code"], capsys)
 
@@ -153,3 +153,77 @@ def test_bad_standard_input(folder, capsys, monkeypatch, content, part):
 
 def test_a_model_is_no_standard_input(folder, capsys):
     assert "-: no such file" in fails(["rank", "-", "rows.csv", "-o", "-"], capsys)
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("ranker", ["RankBoost", "ListNetLinear"])
+def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
+    rng, frame = np.random.default_rng(0), pd.read_csv("rows.csv")
+    times = rng.integers(0, 4, len(frame))
+    frame.assign(times=times).to_csv("weighted.csv", index=False)
+    frame.loc[np.repeat(frame.index, times)].to_csv("repeated.csv", index=False)
+    argv = ["--target", "y", "--ranker", ranker, "--param"]
+    argv += ["n_estimators=5"] if ranker == "RankBoost" else ["tol=1e-9"]
+    # Columns are scaled by their rows, which weights do not change: compare unscaled ones.
+    scores = {}
+    for name, words in {"weighted": ["--weight", "times"], "repeated": []}.items():
+        run(["train", f"{name}.csv", *argv, *words, "-o", f"{name}.skops"])
+        run(["rank", f"{name}.skops", "rows.csv", "-o", f"{name}_ranked.csv"])
+        scores[name] = pd.read_csv(f"{name}_ranked.csv").sort_values(["code", "x"])["score"]
+        assert list(load_model(f"{name}.skops", []).schema.kinds) == ["code", "x"]
+    if ranker == "RankBoost":
+        assert list(scores["weighted"]) == pytest.approx(list(scores["repeated"]))
+    else:
+        assert np.corrcoef(scores["weighted"], scores["repeated"])[0, 1] > 0.99
+
+
+def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys):
+    frame = pd.read_csv("rows.csv").drop(columns="code")
+    # Three rows in four say the opposite of the fourth, which alone has a weight.
+    counts = np.arange(len(frame)) % 4 == 0
+    frame["x"] = np.where(counts, 1, -1) * (frame["y"] == "yes") + 0.1 * frame["x"]
+    frame.assign(w=1.0 * counts).to_csv("rows.csv", index=False)
+    argv = ["compare", "rows.csv", "--target", "y", "--cv", "2", "--rankers", "RankBoost"]
+    run([*argv, "--weight", "w", "--json", "weighted.json"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "Column 'w' weighs rows in fitting, not in figures." in words
+    run([*argv, "--drop", "w", "--json", "plain.json"])
+    weighted, plain = (json.loads(Path(f"{n}.json").read_text()) for n in ("weighted", "plain"))
+    assert (weighted["weight"], plain["weight"]) == ("w", None)
+    assert list(weighted["results"]) == ["RankBoost", "logistic regression"]
+    # Seen from the fourth alone, the others are at the wrong end, or, for stumps, in a tie.
+    for name, limit in {"RankBoost": 0.7, "logistic regression": 0.4}.items():
+        assert weighted["results"][name]["auc"]["mean"] < limit
+        assert plain["results"][name]["auc"]["mean"] > 0.7
+
+
+@pytest.mark.parametrize(
+    ("cell", "part"),
+    [
+        (-1, "column 'w' must hold finite weights from 0 on, but row 3 holds -1"),
+        (np.nan, "column 'w' must hold finite weights from 0 on, but row 3 holds nan"),
+        (np.inf, "column 'w' must hold finite weights from 0 on, but row 3 holds inf"),
+        ("much", "column 'w' must hold numbers to be --weight, but row 3 holds 'much'"),
+    ],
+)
+def test_bad_weights(folder, capsys, cell, part):
+    frame = pd.read_csv("rows.csv").assign(w=1)
+    frame["w"] = frame["w"].astype(object)
+    frame.loc[2, "w"] = cell
+    frame.to_csv("rows.csv", index=False)
+    argv = ["train", "rows.csv", "--target", "y", "-o", "m.skops", "--weight"]
+    assert part in fails([*argv, "w"], capsys)
+    assert "no column 'v' for --weight" in fails([*argv, "v"], capsys)
+    assert "must name different columns" in fails([*argv, "y"], capsys)
+    assert "--weight needs DATA" in fails(["compare", "--weight", "w"], capsys)
+
+
+def test_weights_that_leave_nothing_are_refused(folder, capsys):
+    pd.read_csv("rows.csv").assign(w=0).to_csv("rows.csv", index=False)
+    message = fails(
+        ["train", "rows.csv", "--target", "y", "-o", "m.skops", "--weight", "w"], capsys
+    )
+    assert "PNormPushRanker" in message
+    assert not Path("m.skops").exists()

@@ -117,7 +117,7 @@ def train(options: argparse.Namespace) -> None:
     data = training_data(options, notes)
     pipeline = ranker_pipeline(ranker, data.schema)
     with progress(f"fitting {name}"):
-        warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, name)
+        warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, data.weight, name)
     notes += [with_name(name, message) for message in warnings]
     save_model(Model(pipeline, name, data.schema), path, force=options.force)
     _show_notes(notes)
@@ -273,6 +273,8 @@ def _compare_footnote(
         f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}).",
         _conventions(data),
     ]
+    if data.weight is not None:
+        sentences.append(f"Column {data.schema.weight!r} weighs rows in fitting, not in figures.")
     scaled = [one.name for one in candidates if "scale" in one.pipeline.named_steps]
     if scaled:
         sentences.append(f"On filled and scaled columns: {', '.join(scaled)}.")
@@ -303,6 +305,7 @@ def _describe(data: Dataset) -> dict[str, Any]:
         "n_queries_skipped": _n_skipped(data),
         "target": data.schema.target,
         "qid": data.schema.qid,
+        "weight": data.schema.weight,
         "relevance": data.schema.relevance,
         "positive": data.schema.positive,
     }

@@ -101,12 +101,13 @@ def cross_validate(
 def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> FoldResult:
     train, test = fold
     y, qid = data.y[train], None if data.qid is None else data.qid[train]
+    weight = None if data.weight is None else data.weight[train]
     if candidate.is_baseline:
         y, qid = (y > 0).astype(int), None
     pipeline = clone(candidate.pipeline)
     start = time.perf_counter()
     warnings = fit_pipeline(
-        pipeline, data.X.iloc[train], y, qid, f"{candidate.name}, fold {number + 1}"
+        pipeline, data.X.iloc[train], y, qid, weight, f"{candidate.name}, fold {number + 1}"
     )
     seconds = time.perf_counter() - start
     scores = scores_of(pipeline, data.X.iloc[test])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn_rank.cli._schema import (
     choose_features,
     feature_frame,
     query_codes,
+    row_weights,
 )
 from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.cli._target import (
@@ -37,13 +38,17 @@ _MAX_KNOWN_CLASSES = 100
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows ready for a pipeline: features, target, query codes, and where they came from."""
+    """Rows ready for a pipeline: features, target, query codes, and where they came from.
+
+    The weights are for fitting; `None` means ones.
+    """
 
     X: Any
     y: NDArray[Any]
     qid: NDArray[np.intp] | None
     schema: Schema
     name: str
+    weight: NDArray[np.float64] | None = None
 
     def describe(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
@@ -104,10 +109,14 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
     check_columns(table, [query] if query else [], "--qid")
     check_columns(table, options.drop, "--drop")
     check_columns(table, options.category, "--category")
-    named = [target, *([query] if query else []), *set(options.drop), *set(options.category)]
+    check_columns(table, [options.weight] if options.weight else [], "--weight")
+    single = [name for name in (target, query, options.weight) if name]
+    named = [*single, *set(options.drop), *set(options.category)]
     if len(set(named)) < len(named):
-        raise InputError("--target, --qid, --drop and --category must name different columns")
-    reserved = {target, *options.drop} | ({query} if query else set())
+        raise InputError(
+            "--target, --qid, --weight, --drop and --category must name different columns"
+        )
+    reserved = {*single, *options.drop}
     if table.is_letor:
         reserved.add("comment")
     elif query is None and "qid" in table.frame.columns and "qid" not in reserved:
@@ -129,8 +138,9 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         positive=positive,
         is_letor=table.is_letor,
         classes=None if positive is None else _few_classes(table.frame[target]),
+        weight=options.weight,
     )
-    return labelled_data(table, schema, notes)
+    return replace(labelled_data(table, schema, notes), weight=row_weights(table, options.weight))
 
 
 def _positive(
@@ -150,7 +160,7 @@ def _few_classes(column: Any) -> list[str] | None:
 
 def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     """Return data that need no download."""
-    for option in ("target", "qid", "drop", "category"):
+    for option in ("target", "qid", "weight", "drop", "category"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     pandas = import_extra("pandas")

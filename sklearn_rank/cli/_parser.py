@@ -98,6 +98,12 @@ def _add_table_options(parser: _Parser) -> None:
     add = parser.add_argument
     add("--target", metavar="COL", help="column that says what belongs on top")
     add("--qid", metavar="COL", help="column with the query of each row; default: one list")
+    add(
+        "--weight",
+        metavar="COL",
+        help="column of row weights for fitting, 2 being the row twice; figures count every row "
+        "once",
+    )
     add("--positive", metavar="VALUE", help="class that belongs on top; default: the greater")
     add(
         "--relevance",

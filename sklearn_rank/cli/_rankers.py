@@ -139,11 +139,17 @@ def baseline_pipeline(schema: Schema) -> Pipeline:
 
 
 def fit_pipeline(
-    pipeline: Pipeline, X: Any, y: NDArray[Any], qid: NDArray[Any] | None, name: str
+    pipeline: Pipeline,
+    X: Any,
+    y: NDArray[Any],
+    qid: NDArray[Any] | None,
+    weight: NDArray[Any] | None,
+    name: str,
 ) -> list[str]:
-    """Fit, with `qid` handed to the ranker; return the distinct warnings in one line each."""
+    """Fit, with `qid` and `weight` for the ranker; return the distinct warnings, a line each."""
     # A ranker's own rules are not repeated here: what it refuses is bad input.
-    routed = {} if qid is None else {"ranker__qid": qid}
+    given = {"ranker__qid": qid, "ranker__sample_weight": weight}
+    routed = {key: value for key, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

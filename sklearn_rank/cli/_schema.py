@@ -39,6 +39,8 @@ class Schema:
         Whether features that are not there are zeros.
     classes : list of str or None
         The classes of a binary target in training; None when graded, or when there were many.
+    weight : str or None
+        Name of the column of row weights in training.
     """
 
     kinds: Mapping[str, str]
@@ -48,6 +50,7 @@ class Schema:
     positive: str | None
     is_letor: bool = False
     classes: list[str] | None = None
+    weight: str | None = None
 
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
@@ -158,6 +161,27 @@ def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
         )
     codes: NDArray[np.intp] = import_extra("pandas").factorize(column)[0]
     return codes
+
+
+def row_weights(table: Table, weight: str | None) -> NDArray[np.float64] | None:
+    """Return the weights of the rows in training; None if all are one."""
+    if weight is None:
+        return None
+    column = table.frame[weight]
+    bad = first_bad_cell(column) if _kind_of(column)[0] != NUMBER else None
+    if bad is not None:
+        raise InputError(
+            f"{table.path}: column {weight!r} must hold numbers to be --weight, but row {bad[0]} "
+            f"holds {bad[1]!r}"
+        )
+    values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if len(wrong):
+        raise InputError(
+            f"{table.path}: column {weight!r} must hold finite weights from 0 on, but row "
+            f"{wrong[0] + 1} holds {values[wrong[0]]:g}"
+        )
+    return values
 
 
 def _absent(frame: Any, names: list[str]) -> list[str]:

@@ -39,6 +39,7 @@ _SUBMODULES = frozenset(
         "metrics",
         "model_selection",
         "objectives",
+        "pair_sums",
         "plotting",
         "preferences",
         "preprocessing",

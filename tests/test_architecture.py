@@ -22,6 +22,7 @@ LAYERS = [
     {"estimators", "plotting"},
     {"base", "model_selection", "preprocessing", "theory"},
     {"objectives", "weak_rankers", "solvers", "metrics"},
+    {"pair_sums"},
     {"preferences"},
     {"_parallel", "_validation"},
     {"_protocols"},
@@ -124,7 +125,7 @@ print("done")
 
 # Parts that meet inside an estimator, and the entry point of the command: no user calls them, so
 # they are documented without an example.
-INNER = ("objectives.", "solvers.", "weak_rankers.", "cli.")
+INNER = ("objectives.", "pair_sums.", "solvers.", "weak_rankers.", "cli.")
 
 
 def modules():

@@ -13,16 +13,20 @@ from sklearn_rank.objectives._listwise import (
     ListwiseLoss,
     SmoothedDcg,
 )
-from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import error_cut
-from sklearn_rank.objectives._pairwise import PairLoss, pair_loss_and_gradient
 from sklearn_rank.objectives._push import (
     PUSHES,
     BothPush,
     InformationRetrievalPush,
     Push,
     SidePush,
+)
+from sklearn_rank.pair_sums import (
+    MARGIN_LOSSES,
+    MarginLoss,
+    PairLoss,
+    pair_loss_and_gradient,
 )
 
 __all__ = [

@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._parallel import Crew
 from sklearn_rank._protocols import Candidate, Floats, Mask, PairShares, RowMasses, Values
-from sklearn_rank.objectives._push import Push, SidePush, log_sum_exp
+from sklearn_rank.objectives._push import Push, SidePush
+from sklearn_rank.pair_sums import log_sum_exp
 from sklearn_rank.preferences import Preferences
 
 _BLOCK = 32_768

@@ -8,9 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES
-from sklearn_rank.objectives._pairwise import PairLoss
 from sklearn_rank.objectives._push import RowwiseLine
+from sklearn_rank.pair_sums import MARGIN_LOSSES, PairLoss
 from sklearn_rank.preferences import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")

@@ -1,9 +1,5 @@
 r"""Exponential pair objectives: sums over all pairs at the price of the rows.
 
-An exponential of a margin factorises, ``exp(-(f_i - f_k)) = exp(-f_i) * exp(f_k)``, so
-a sum over the pairs of a segment with the segments above it needs only one number for
-each segment. Everything is kept in the log domain: no score overflows, at any p.
-
 Each objective is a function of the scores alone and has three methods: ``value``,
 ``value_and_masses`` (masses are minus the gradient) and ``slope``, its derivative along
 a direction. ``PUSHES`` collects them by the name users pass as ``push``.
@@ -19,6 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, PairShares, Values
+from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised
 from sklearn_rank.preferences import Preferences
 
 Parts = tuple[Floats, Floats]
@@ -29,22 +26,7 @@ def _log(values: Any) -> Floats:
         return np.asarray(np.log(values))
 
 
-def log_sum_exp(values: Floats) -> float:
-    """Return log(sum(exp(values))): SciPy's costs 100 microseconds on two numbers."""
-    top = float(np.max(values))
-    return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
-
-
-def _normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Floats]:
-    """Return each segment's logsumexp and each row's share of its segment."""
-    top = preferences.reduce(np.maximum, log_mass)
-    share = np.exp(log_mass - preferences.spread(top))
-    total = preferences.reduce(np.add, share)
-    share /= preferences.spread(total)
-    return top + np.log(total), share
-
-
-class SidePush:
+class SidePush(ExponentialSums):
     r"""P-norm push from one side of the list (Rudin2009, sec. 2).
 
     .. math:: J_p(f) = \frac1p \log \sum_k w_k
@@ -68,31 +50,14 @@ class SidePush:
         Which end.
     """
 
-    def __init__(self, preferences: Preferences, p: float, side: str = "top") -> None:
-        self.preferences = preferences
-        self.p = p
-        self.side = side
-        self.sign = 1.0 if side == "top" else -1.0
-
     def value(self, scores: Floats) -> float:
         """Return J_p; p may be infinite."""
-        inner = _normalised(self.preferences, self._log_inner(scores))[0]
+        inner = normalised(self.preferences, self._log_inner(scores))[0]
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             return float(np.max(outer + self._inner_scan(inner)))
-        outer = _normalised(self.preferences, self._log_outer(scores))[0]
+        outer = normalised(self.preferences, self._log_outer(scores))[0]
         return self._segment_masses(inner, outer)[0]
-
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J_p and minus its gradient; p must be finite."""
-        inner, inner_share = _normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = _normalised(self.preferences, self._log_outer(scores))
-        value, inner_mass, outer_mass = self._segment_masses(inner, outer)
-        inner_share *= self.preferences.spread(inner_mass)
-        outer_share *= self.preferences.spread(outer_mass)
-        inner_share -= outer_share
-        inner_share *= self.sign
-        return value, inner_share
 
     def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
         """Divide the pair masses by a 0/1 weak ranker h, where p or the list allows it.
@@ -178,42 +143,12 @@ class SidePush:
 
         Both shares are sums: one minus the other would lose a small share to rounding.
         """
-        inner, inner_share = _normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = _normalised(self.preferences, self._log_outer(scores))
+        inner, inner_share = normalised(self.preferences, self._log_inner(scores))
+        outer, outer_share = normalised(self.preferences, self._log_outer(scores))
         reduce = self.preferences.reduce
         inner_parts = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
         outer_parts = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
         return inner, outer, inner_parts, outer_parts
-
-    def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
-        """Return J_p and the mass of each segment in its inner and its outer role."""
-        bracket = self._inner_scan(inner)
-        log_terms = outer + self.p * bracket
-        log_risk = log_sum_exp(log_terms)
-        # Segments without inner rows (bracket = -inf) are never reached by the scan.
-        finite = np.where(np.isfinite(bracket), bracket, 0.0)
-        pulled = self._outer_scan(outer + (self.p - 1) * finite)
-        # Shares of one: at huge scores rounding must not carry them above it.
-        inner_mass = np.exp(np.minimum(inner + pulled - log_risk, 0.0))
-        return log_risk / self.p, inner_mass, np.exp(log_terms - log_risk)
-
-    def _log_inner(self, scores: Floats) -> Floats:
-        return self.preferences.log_weight - self.sign * scores
-
-    def _log_outer(self, scores: Floats) -> Floats:
-        return self.preferences.log_weight + self.sign * self.p * scores
-
-    def _inner_scan(self, inner: Floats) -> Floats:
-        scan = self.preferences.scan_above
-        if self.side == "bottom":
-            scan = self.preferences.scan_below
-        return scan(np.logaddexp, inner, -np.inf)
-
-    def _outer_scan(self, outer: Floats) -> Floats:
-        scan = self.preferences.scan_below
-        if self.side == "bottom":
-            scan = self.preferences.scan_above
-        return scan(np.logaddexp, outer, -np.inf)
 
 
 class RowwiseLine(ABC):
@@ -292,7 +227,7 @@ class InformationRetrievalPush(RowwiseLine):
     def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and minus its gradient."""
         rows = self.preferences
-        segment, share = _normalised(rows, rows.log_weight + scores)
+        segment, share = normalised(rows, rows.log_weight + scores)
         below = rows.scan_below(np.logaddexp, segment, -np.inf)
         excess = rows.spread(below) - scores
         value = float(rows.weight @ np.logaddexp(0.0, excess))

@@ -22,12 +22,12 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.objectives._logistic._axis import Axis, shorten_gaps
-from sklearn_rank.objectives._logistic._grid import Grid
-from sklearn_rank.objectives._logistic._kernel import Sums
-from sklearn_rank.objectives._logistic._panels import by_panels
-from sklearn_rank.objectives._logistic._ways import Split, cheapest
-from sklearn_rank.objectives._pair_sums import PairSums
+from sklearn_rank.pair_sums._logistic._axis import Axis, shorten_gaps
+from sklearn_rank.pair_sums._logistic._grid import Grid
+from sklearn_rank.pair_sums._logistic._kernel import Sums
+from sklearn_rank.pair_sums._logistic._panels import by_panels
+from sklearn_rank.pair_sums._logistic._ways import Split, cheapest
+from sklearn_rank.pair_sums._pair_sums import PairSums
 
 
 def logistic_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:

@@ -18,7 +18,7 @@ class MarginLoss(ABC):
     r"""A convex loss phi of the margin of a pair.
 
     A new loss is a subclass with `value_and_derivative` and, in ``MARGIN_LOSSES``, a
-    line. Sums over pairs then work, pair by pair; `objectives` has faster ways for the
+    line. Sums over pairs then work, pair by pair; `pair_sums` has faster ways for the
     losses that allow one.
 
     Attributes

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.objectives._pair_sums import PairSums
+from sklearn_rank.pair_sums._pair_sums import PairSums
 
 
 @dataclass(frozen=True, eq=False)

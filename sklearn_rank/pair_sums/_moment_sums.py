@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.objectives._pair_sums import PairSums
+from sklearn_rank.pair_sums._pair_sums import PairSums
 
 
 def least_squares_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:

@@ -17,12 +17,12 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.objectives._logistic import logistic_heights, logistic_sums
-from sklearn_rank.objectives._margin_losses import MARGIN_LOSSES, MarginLoss
-from sklearn_rank.objectives._moment_sums import least_squares_heights, least_squares_sums
-from sklearn_rank.objectives._pair_sums import FastSums, PairSums
-from sklearn_rank.objectives._push import SidePush
-from sklearn_rank.objectives._sorted_sums import (
+from sklearn_rank.pair_sums._exponential_sums import ExponentialSums
+from sklearn_rank.pair_sums._logistic import logistic_heights, logistic_sums
+from sklearn_rank.pair_sums._margin_losses import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
+from sklearn_rank.pair_sums._pair_sums import FastSums, PairSums
+from sklearn_rank.pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
     squared_hinge_heights,
@@ -100,7 +100,7 @@ class PairLoss:
         name = loss if isinstance(loss, str) else ""
         self._factored = None
         if name == "exponential" and method != "dense":
-            self._factored = SidePush(preferences, 1.0)
+            self._factored = ExponentialSums(preferences, 1.0)
         self._fast = FAST_SUMS.get(name)
         self._large, small = self._divide(preferences.blocks, method)
         self._batches = list(_batches(small))

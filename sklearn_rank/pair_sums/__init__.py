@@ -1,0 +1,19 @@
+"""Sums of a margin loss over all comparable pairs, none of which is built.
+
+They are what objectives minimise and what metrics report. Users find the public names in
+`sklearn_rank.objectives`.
+"""
+
+from sklearn_rank.pair_sums._exponential_sums import ExponentialSums, log_sum_exp, normalised
+from sklearn_rank.pair_sums._margin_losses import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.pair_sums._pairwise import PairLoss, pair_loss_and_gradient
+
+__all__ = [
+    "MARGIN_LOSSES",
+    "ExponentialSums",
+    "MarginLoss",
+    "PairLoss",
+    "log_sum_exp",
+    "normalised",
+    "pair_loss_and_gradient",
+]

@@ -84,7 +84,7 @@ def list_calls(n_rows: int) -> Calls:
     calls: Calls = {STABLE: partial(np.argsort, scores, kind="stable")}
     for p in (1, 4, np.inf):
         calls[f"p_norm_push_loss, p={p:g}"] = partial(metrics.p_norm_push_loss, y, scores, p=p)
-    for loss in ("exponential", "hinge"):
+    for loss in ("exponential", "hinge", "logistic"):
         name = f"p_norm_push_loss, p=4, {loss}"
         calls[name] = partial(metrics.p_norm_push_loss, y, scores, p=4, loss=loss)
     calls["auc_score"] = partial(metrics.auc_score, y, scores)

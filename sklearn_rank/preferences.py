@@ -150,6 +150,11 @@ class Preferences:
             out[first : last - 1] = backwards[::-1]
         return out
 
+    def paired_weight(self, side: str = "top") -> Floats:
+        """Return the weight of the rows above each row ("top"), or below it ("bottom")."""
+        scan = self.scan_above if side == "top" else self.scan_below
+        return self.spread(scan(np.add, self.reduce(np.add, self.weight), 0.0))
+
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""
         lowest = self.reduce(np.minimum, above)

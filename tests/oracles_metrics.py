@@ -135,6 +135,22 @@ def push_loss(y, f, p, qid=None, w=None, loss="zero_one", margin=0.0, normalize=
     return (mean / sum(weight[k] for k, *_ in terms)) ** (1 / p)
 
 
+def mean_losses(y, f, qid=None, w=None, loss="logistic", margin=0.0):
+    """(weight, mean loss of the pairs with the rows above) of each row that has some.
+
+    The terms of `push_terms` for long lists: the rows above one are taken at once.
+    """
+    weight = oracles.row_weights(y, w)
+    query = np.zeros(len(y)) if qid is None else qid
+    found = []
+    for k in range(len(y)):
+        above = (query == query[k]) & (y > y[k]) & (weight > 0)
+        if above.any() and weight[k] > 0:
+            losses = oracles.phi(loss, f[above] - f[k] - margin)
+            found.append((weight[k], np.average(losses, weights=weight[above])))
+    return np.array(found).T
+
+
 def heights(y, f, qid=None, w=None):
     found = np.full(len(y), np.nan)
     for k, total, _ in push_terms(y, f, qid, w):

@@ -12,6 +12,7 @@ from test_objectives import oracle_of, prepare
 
 from sklearn_rank._validation import check_qid
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss, pair_loss_and_gradient
+from sklearn_rank.pair_sums import ExponentialSums
 from sklearn_rank.preferences import Preferences
 
 LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
@@ -224,6 +225,27 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
 
 
 @every_loss
+@every_method
+@pytest.mark.parametrize("side", ["top", "bottom"])
+@given(problem=problems(), margin=st.sampled_from([0.0, 0.5, -2.0]))
+def test_heights_equal_the_definition(loss, method, side, problem, margin):
+    preferences, rows = prepare(problem)
+    sums = PairLoss(preferences, loss, method=method, block_pairs=5)
+    found = sums.heights(problem.f[rows], preferences.weight, side, margin)
+    i, k, _ = oracles.weighted_pairs(*oracle_of(problem))
+    weight, n = oracles.row_weights(problem.y, problem.w), len(problem.y)
+    inner, outer = (i, k) if side == "top" else (k, i)
+    losses = weight[inner] * oracles.phi(loss, problem.f[i] - problem.f[k] - margin)
+    expected, total = (np.bincount(outer, each, n)[rows] for each in (losses, weight[inner]))
+    np.testing.assert_allclose(preferences.paired_weight(side), total, rtol=1e-14)
+    error = np.abs(found - expected)
+    assert np.all(error <= 1e-10 * np.maximum(total, expected))
+    if loss == "exponential":
+        logs = ExponentialSums(preferences, 1.0, side).log_heights(problem.f[rows])
+        np.testing.assert_allclose(np.exp(logs + margin), expected, rtol=1e-12)
+
+
+@every_loss
 @given(problem=problems())
 def test_pair_loss_of_rows_in_any_order(loss, problem):
     value, gradient = pair_loss_and_gradient(
@@ -274,6 +296,8 @@ def test_names_that_are_not_known():
     with pytest.raises(ValueError) as caught:
         PairLoss(preferences, "logistic", method="nope")
     assert all(repr(name) in str(caught.value) for name in [*METHODS, "nope"])
+    with pytest.raises(ValueError, match=r"'block_pairs' parameter of PairLoss .* Got 0"):
+        PairLoss(preferences, "logistic", block_pairs=0)
     with pytest.raises(ValueError) as caught:
         MarginPush(preferences, "logistic", 2.0, push="nope")
     assert all(repr(name) in str(caught.value) for name in [*PUSHES, "nope"])

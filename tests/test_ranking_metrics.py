@@ -270,6 +270,58 @@ def test_general_losses(loss, problem, margin):
             assert found == approx(expected)
 
 
+LONG_LISTS = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32 - 1),
+        "n": st.integers(1000, 2000),
+        "levels": st.sampled_from([2, 5]),
+        "lead": st.sampled_from([0.0, 1.0, 20.0]),
+        "heavy_tails": st.booleans(),
+        "ties": st.booleans(),
+        "spread": st.sampled_from([0.1, 1.0, 30.0, 1e4]),
+        "queries": st.booleans(),
+        "weights": st.booleans(),
+    }
+)
+
+
+def long_list(seed, n, levels, lead, heavy_tails, ties, spread, queries, weights):
+    """Return y, f, qid and weights of so many rows that sums don't visit each pair."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, levels, n).astype(float)
+    f = rng.standard_cauchy(n) ** 3 if heavy_tails else rng.normal(size=n)
+    f = spread * (np.round(f, 1) if ties else f) + lead * y
+    qid = np.repeat(["b", "a"], [n - 50, 50]) if queries else None
+    return y, f, qid, 10 ** rng.uniform(-3, 3, n) if weights else None
+
+
+def test_the_mean_losses_of_long_lists_are_the_terms():
+    rng = np.random.default_rng(0)
+    y, f, w = rng.integers(0, 3, 30), rng.normal(size=30), rng.integers(0, 3, 30)
+    qid = rng.choice(list("ab"), 30)
+    for loss in ("logistic", "hinge", "exponential"):
+        terms = naive.push_terms(y, f, qid, w, loss, 0.5)
+        expected = [[w[k] for k, *_ in terms], [total / n for _, total, n in terms]]
+        assert naive.mean_losses(y, f, qid, w, loss, 0.5) == approx(np.array(expected))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "exponential"])
+@given(LONG_LISTS, st.sampled_from([0.0, 0.5, -3.0]), st.sampled_from([1, 2, 16, inf]))
+@settings(max_examples=30)
+def test_long_lists_equal_the_explicit_pairs(loss, options, margin, p):
+    """The logistic loss within 1e-12 of the pair weight, as a share of which it is given."""
+    y, f, qid, w = long_list(**options)
+    if loss == "exponential":
+        f = np.clip(f, -100, 100)  # finite sums
+    weight, means = naive.mean_losses(y, f, qid, w, loss, margin)
+    worst = means.max()
+    expected = worst * (
+        1 if p == inf or worst == 0 else np.average((means / worst) ** p, weights=weight) ** (1 / p)
+    )
+    found = metrics.p_norm_push_loss(y, f, p=p, loss=loss, margin=margin, qid=qid, sample_weight=w)
+    assert found == pytest.approx(expected, rel=1e-12, abs=0 if loss == "exponential" else 1e-12)
+
+
 @given(bipartite(queries=("none",), weights=("none",), max_rows=12), st.booleans())
 def test_one_unweighted_list_is_counted_from_the_smaller_class(problem, flip):
     y, f = (-problem.y, -problem.f) if flip else (problem.y, problem.f)

@@ -85,7 +85,10 @@ def p_norm_push_loss(
 
     Notes
     -----
-    The logistic loss visits every pair, a block at a time. The others sort.
+    No pair is built: a long list of n rows costs O(n) (exponential and logistic loss) or
+    O(n log n), times the logarithm of the number of levels. For the logistic loss
+    :math:`s_k` is then exact to 1e-12 of the weight of its pairs, so that a mean loss far
+    below that is not known; short lists, and the other losses, are exact to rounding.
 
     References
     ----------

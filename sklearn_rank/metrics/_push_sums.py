@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._pairwise import NO_PAIR, count_above, digits
-from sklearn_rank.metrics._segments import differs, segment_cumsum, segment_scan, sort_values
-
-BLOCK_PAIRS = 1 << 20
+from sklearn_rank.metrics._pairwise import NO_PAIR, count_above
+from sklearn_rank.metrics._segments import sort_values
+from sklearn_rank.pair_sums import BLOCK_PAIRS, ExponentialSums, PairLoss
+from sklearn_rank.preferences import Preferences
 
 
 @dataclass(frozen=True)
@@ -104,106 +105,37 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
     return PushSums(np.full(len(wrong), float(len(above))), wrong, weight)
 
 
-def hinge_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
-) -> PushSums:
-    """Sum ``max(0, 1 + margin - (f_i - f_k))`` by sorting.
-
-    With keys t (``f_i``, and ``f_k + 1 + margin``) in sorted order, the sum grows from one
-    key to the next by their distance times the weight of the rows above passed so far: sums
-    of terms that are not negative, without cancellation.
-    """
-    total, wrong = np.zeros(len(scores)), np.zeros(len(scores))
-    for digit in digits(relevance, scores, qid, 1.0 + margin):
-        is_first = differs(digit.group)
-        passed = segment_cumsum(weight[digit.order] * digit.is_above, is_first)
-        first = np.flatnonzero(is_first)
-        last = np.append(first[1:], len(scores))
-        gap = np.where(is_first, 0.0, np.diff(digit.key, prepend=digit.key[:1]))
-        before = np.concatenate([[0.0], passed[:-1]])
-        sums = segment_cumsum(before * gap, is_first)
-        below = digit.is_above == 0
-        rows = digit.order[below]
-        total[rows] += np.repeat(passed[last - 1], last - first)[below]
-        wrong[rows] += sums[below]
-    return _of_pairs(total, wrong, weight)
-
-
-@dataclass(frozen=True)
-class _Levels:
-    """Rows sorted by query and falling relevance: the rows above one stand before its level.
-
-    ``first[n]:level[n]`` are the rows above row n, in sorted order.
-    """
-
-    order: Indices
-    first: Indices
-    level: Indices
-    level_starts: Indices
-    total: Floats
-
-
-def _levels(relevance: Floats, qid: Indices | None, weight: Floats) -> _Levels:
-    query = np.zeros(len(relevance), dtype=np.intp) if qid is None else qid
-    order = np.lexsort((-relevance, query))
-    new_query = differs(query[order])
-    is_new = new_query | differs(relevance[order])
-    rows = np.arange(len(order))
-    first = np.maximum.accumulate(np.where(new_query, rows, 0))
-    level = np.maximum.accumulate(np.where(is_new, rows, 0))
-    upto = segment_cumsum(weight[order], new_query)
-    total = np.where(level > first, upto[level - 1], 0.0)
-    return _Levels(order, first, level, np.flatnonzero(is_new), total)
-
-
 def exponential_sums(
     relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
 ) -> PushSums:
-    """Sum ``exp(margin - (f_i - f_k))``: a factor of k times a sum over the rows above."""
-    levels = _levels(relevance, qid, weight)
-    starts = levels.level_starts
-    f, w = scores[levels.order], weight[levels.order]
-    lowest = np.minimum.reduceat(f, starts)
-    length = np.diff(starts, append=len(f))
-    mass = np.add.reduceat(w * np.exp(np.repeat(lowest, length) - f), starts)
-    is_first = levels.first[starts] == starts
-    of_level = segment_scan(np.logaddexp, np.log(mass) - lowest, is_first)
-    before = np.where(is_first, -np.inf, np.concatenate([[0.0], of_level[:-1]]))
-    log_sums = f + margin + np.repeat(before, length)
+    """Sum ``exp(margin - (f_i - f_k))`` in the log domain."""
+    preferences = Preferences.from_labels(relevance, qid, weight)
+    log_sums = ExponentialSums(preferences, 1.0).log_heights(scores[preferences.order]) + margin
     log_scale = float(log_sums.max())
     if np.isneginf(log_scale):
         raise ValueError(NO_PAIR)
-    return _of_pairs(levels.total, np.exp(log_sums - log_scale), w, log_scale)
+    wrong = np.exp(log_sums - log_scale)
+    return _of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
-def logistic_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
+def margin_loss_sums(
+    loss: str,
+    relevance: Floats,
+    scores: Floats,
+    qid: Indices | None,
+    weight: Floats,
+    margin: float,
 ) -> PushSums:
-    """Sum ``log(1 + exp(margin - (f_i - f_k)))`` pair by pair, a block of pairs at a time."""
-    levels = _levels(relevance, qid, weight)
-    f, w = scores[levels.order], weight[levels.order]
-    rows = np.flatnonzero(levels.level > levels.first)
-    if not len(rows):
-        raise ValueError(NO_PAIR)
-    first, n_above = levels.first[rows], (levels.level - levels.first)[rows]
-    upto = np.cumsum(n_above)
-    wrong, start = np.zeros(len(f)), 0
-    while start < len(rows):
-        done = upto[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(upto, done + BLOCK_PAIRS, side="right")))
-        counts = n_above[start:stop]
-        offset = np.cumsum(counts) - counts
-        i = np.arange(int(counts.sum())) + np.repeat(first[start:stop] - offset, counts)
-        shift = np.repeat(f[rows[start:stop]] + margin, counts)
-        losses = w[i] * np.logaddexp(0.0, shift - f[i])
-        wrong[rows[start:stop]] = np.add.reduceat(losses, offset)
-        start = stop
-    return _of_pairs(levels.total, wrong, w)
+    """Sum one of ``MARGIN_LOSSES`` of ``f_i - f_k - margin``."""
+    preferences = Preferences.from_labels(relevance, qid, weight)
+    pair_loss = PairLoss(preferences, loss, block_pairs=BLOCK_PAIRS)
+    f, w = scores[preferences.order], preferences.weight
+    return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
 
 
 PUSH_SUMS: dict[str, SumsOf] = {
     "zero_one": zero_one_sums,
     "exponential": exponential_sums,
-    "logistic": logistic_sums,
-    "hinge": hinge_sums,
+    "logistic": partial(margin_loss_sums, "logistic"),
+    "hinge": partial(margin_loss_sums, "hinge"),
 }

@@ -72,10 +72,8 @@ class MarginPush(RowwiseLine):
         self._sides = []
         for name, price in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both"):
-                scan = preferences.scan_above if name == "top" else preferences.scan_below
-                mass = scan(np.add, preferences.reduce(np.add, preferences.weight), 0.0)
                 weight = price * preferences.weight
-                self._sides.append(_Side(name, weight, preferences.spread(mass)))
+                self._sides.append(_Side(name, weight, preferences.paired_weight(name)))
         self._log_norm = self._log_sum([side.pairs for side in self._sides])
 
     def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:

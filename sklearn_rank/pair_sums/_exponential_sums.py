@@ -68,6 +68,11 @@ class ExponentialSums:
         inner_share *= self.sign
         return value, inner_share
 
+    def log_heights(self, scores: Floats) -> Floats:
+        """Return the logarithm of each outer row's bracket; -inf where it is empty."""
+        bracket = self._inner_scan(normalised(self.preferences, self._log_inner(scores))[0])
+        return self.sign * scores + self.preferences.spread(bracket)
+
     def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)

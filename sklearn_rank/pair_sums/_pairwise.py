@@ -12,6 +12,8 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
+    Constraint,
+    Number,
     check_parameters,
     check_qid,
     check_relevance,
@@ -30,7 +32,7 @@ from sklearn_rank.pair_sums._sorted_sums import (
 )
 from sklearn_rank.preferences import Preferences
 
-_BLOCK = 1 << 15
+BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""
 
 _PER_PAIR = 8.0
@@ -73,11 +75,13 @@ class PairLoss:
     method : {"auto", "dense", "fast"}, default="auto"
         "dense" visits every pair and "fast" none, where the loss allows it; "auto" takes
         what costs less for each block.
+    block_pairs : int >= 1, default=32768
+        How many pairs are visited at a time, where any are.
 
     Raises
     ------
     ValueError
-        When `loss` or `method` is not one of these.
+        When a parameter is not one of these.
 
     References
     ----------
@@ -90,12 +94,18 @@ class PairLoss:
         loss: str | MarginLoss = "logistic",
         *,
         method: str = "auto",
+        block_pairs: int = BLOCK_PAIRS,
     ) -> None:
-        allowed = {"loss": Choice(tuple(MARGIN_LOSSES)), "method": Choice(METHODS)}
-        if isinstance(loss, MarginLoss):
-            del allowed["loss"]
-        check_parameters("PairLoss", {"loss": loss, "method": method}, allowed)
+        values = {"loss": loss, "method": method, "block_pairs": block_pairs}
+        allowed: dict[str, Constraint] = {
+            "method": Choice(METHODS),
+            "block_pairs": Number(1, integer=True),
+        }
+        if not isinstance(loss, MarginLoss):
+            allowed["loss"] = Choice(tuple(MARGIN_LOSSES))
+        check_parameters("PairLoss", values, allowed)
         self.preferences = preferences
+        self.block_pairs = block_pairs
         self.loss = loss if isinstance(loss, MarginLoss) else MARGIN_LOSSES[loss]
         name = loss if isinstance(loss, str) else ""
         self._factored = None
@@ -109,7 +119,7 @@ class PairLoss:
         """Return the blocks that are taken one by one, and those that go into batches."""
         n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
         if self._fast is None or method == "dense":
-            is_large = n_pairs > _BLOCK
+            is_large = n_pairs > self.block_pairs
             self._fast = None
         else:
             cost = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
@@ -150,7 +160,7 @@ class PairLoss:
             upper[i] += part.upper
             lower[k] += part.lower
         for batch in self._batches:
-            for rows in batch.pieces():
+            for rows in batch.pieces(self.block_pairs):
                 above_rows, below_rows = batch.upper[rows], batch.lower[rows]
                 is_upper, is_lower = batch.is_upper[rows], batch.is_lower[rows]
                 a, b = above[above_rows] * is_upper, below[below_rows] * is_lower
@@ -162,30 +172,33 @@ class PairLoss:
                 np.add.at(lower, below_rows, np.einsum("ri,rik->rk", a, slope) * is_lower)
         return PairSums(value, upper, lower)
 
-    def heights(self, scores: Floats, weight: Floats, side: str = "top") -> Floats:
-        r"""Return the loss of each row's pairs.
+    def heights(
+        self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0
+    ) -> Floats:
+        r"""Return the loss of each row's pairs, of which each needs a `margin` :math:`\theta`.
 
         For ``side="top"``, of row k with the rows above it, :math:`\sum_i w_i
-        \phi(f_i - f_k)`; for "bottom", of row i with the rows below it, :math:`\sum_k
-        w_k \phi(f_i - f_k)`.
+        \phi(f_i - f_k - \theta)`; for "bottom", of row i with the rows below it,
+        :math:`\sum_k w_k \phi(f_i - f_k - \theta)`.
         """
         out = np.zeros(self.preferences.n_rows)
         at_top = side == "top"
         if not at_top:
             scores = -scores  # a mirror image: inner rows are those below
+        shifted = scores + margin if margin else scores
         for first, middle, last in self._large:
             inner, outer = slice(first, middle), slice(middle, last)
             if not at_top:
                 inner, outer = outer, inner
-            out[outer] += self._heights_of(scores[inner], weight[inner], scores[outer])
+            out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         for batch in self._batches:
-            for rows in batch.pieces():
+            for rows in batch.pieces(self.block_pairs):
                 pulling, pushed = batch.upper[rows], batch.lower[rows]
                 is_pulling, is_pushed = batch.is_upper[rows], batch.is_lower[rows]
                 if not at_top:
                     pulling, pushed = pushed, pulling
                     is_pulling, is_pushed = is_pushed, is_pulling
-                f, g = scores[pulling], scores[pushed]
+                f, g = scores[pulling], shifted[pushed]
                 loss = self.loss.value(f[:, :, np.newaxis] - g[:, np.newaxis, :])
                 sums = np.einsum("ri,rik->rk", weight[pulling] * is_pulling, loss)
                 np.add.at(out, pushed, sums * is_pushed)
@@ -196,7 +209,7 @@ class PairLoss:
         if self._fast is not None:
             return self._fast.sums(f, a, g, b)
         value, upper, lower = 0.0, np.empty_like(f), np.zeros_like(g)
-        for rows in _pieces(len(f), len(g)):
+        for rows in _pieces(len(f), len(g), self.block_pairs):
             loss, slope = self.loss.value_and_derivative(f[rows, np.newaxis] - g)
             value += float(a[rows] @ (loss @ b))
             upper[rows] = slope @ b
@@ -207,7 +220,7 @@ class PairLoss:
         """Return the heights of the lower rows of one block."""
         if self._fast is not None:
             return self._fast.heights(f, a, g)
-        pieces = _pieces(len(f), len(g))
+        pieces = _pieces(len(f), len(g), self.block_pairs)
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
 
@@ -313,9 +326,9 @@ class _Batch:
     is_upper: Any
     is_lower: Any
 
-    def pieces(self) -> Iterator[slice]:
+    def pieces(self, block_pairs: int) -> Iterator[slice]:
         """Yield some blocks at a time."""
-        return _pieces(len(self.upper), self.upper.shape[1] * self.lower.shape[1])
+        return _pieces(len(self.upper), self.upper.shape[1] * self.lower.shape[1], block_pairs)
 
 
 def _batches(blocks: Indices) -> Iterator[_Batch]:
@@ -335,8 +348,8 @@ def _rounded(size: Indices) -> Indices:
     return np.asarray(-(-size // unit) * unit)
 
 
-def _pieces(n: int, each: int) -> Iterator[slice]:
+def _pieces(n: int, each: int, block_pairs: int) -> Iterator[slice]:
     """Yield slices of `n` things that hold `each` pairs."""
-    step = max(1, _BLOCK // max(each, 1))
+    step = max(1, block_pairs // max(each, 1))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

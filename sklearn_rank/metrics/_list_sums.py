@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics._pairwise import NO_PAIR, validated
-from sklearn_rank.metrics._segments import differs, positions, segment_scan
+from sklearn_rank.metrics._segments import differs, positions
+from sklearn_rank.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
@@ -148,18 +149,12 @@ def ranking_margin(
     >>> ranking_margin([0, 1, 1, 2], [1, 3, 4, 4.5])
     0.5
     """
-    relevance, scores, codes, _ = validated(y_true, y_score, qid, sample_weight)
+    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
     if not np.isfinite(scores).all():
         raise ValueError("y_score contains infinity: ranking_margin needs finite scores.")
-    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
-    order = np.lexsort((-relevance, query))
-    new_query = differs(query[order])
-    starts = np.flatnonzero(new_query | differs(relevance[order]))
-    lowest = np.minimum.reduceat(scores[order], starts)
-    highest = np.maximum.reduceat(scores[order], starts)
-    is_first = new_query[starts]
-    if is_first.all():
+    preferences = Preferences.from_labels(relevance, codes, weight)
+    if not len(preferences.blocks):
         raise ValueError(NO_PAIR)
-    lowest_above = segment_scan(np.minimum, lowest, is_first)[:-1]
+    scores = scores[preferences.order]
     with np.errstate(over="ignore"):
-        return float((lowest_above - highest[1:])[~is_first[1:]].min())
+        return preferences.smallest_difference(scores, scores)

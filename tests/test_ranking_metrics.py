@@ -377,6 +377,28 @@ def test_theorem_1(loss, problem, p):
     assert raw <= bound / base**p * (1 + 1e-12)
 
 
+@given(one_list(), st.sampled_from([1, 2, 4.5, 16]))
+def test_the_chain_of_bounds_on_the_push(problem, p):
+    """From the AUC over the heights up to the losses: g(r) = r^p is convex and grows.
+
+    Jensen's inequality below, the largest height above, then Theorem 1's bound.
+    """
+    y, options = problem.y, {"sample_weight": problem.w}
+    f = np.argsort(np.argsort(problem.f, kind="stable")) / 4  # the AUC counts ties one half
+    weight = oracles.row_weights(y, problem.w)
+    above, below = (weight[y == level].sum() for level in (y.max(), y.min()))
+    push = metrics.p_norm_push_loss(y, f, p=p, normalize=False, **options)
+    mean_height = above * (1 - metrics.auc_score(y, f, **options))
+    largest = metrics.max_height_loss(y, f, **options)
+    heaviest = weight[metrics.heights(y, f, **options) == largest].max()
+    assert below * mean_height**p <= push * (1 + 1e-9) + 1e-15
+    assert heaviest * largest**p <= push * (1 + 1e-9)
+    assert push <= below * largest**p * (1 + 1e-9)
+    for loss, base in (("exponential", 1), ("hinge", 1), ("logistic", log(2))):
+        bound = metrics.p_norm_push_loss(y, f, p=p, loss=loss, normalize=False, **options)
+        assert push <= bound / base**p * (1 + 1e-9)
+
+
 @given(one_list(), st.sampled_from([0.5, 1.0, 2.0]))
 def test_a_margin_that_every_pair_needs(problem, margin):
     """Theorem 1 for a margin: the hinge loss bounds the loss of a pair that lacks it."""

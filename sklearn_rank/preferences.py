@@ -13,6 +13,11 @@ _MANY_LEVELS = 32
 """Queries with more levels are scanned one by one, the others side by side."""
 
 
+def differs(values: Values) -> Mask:
+    """Mark the first of each run of equal values; a difference could overflow."""
+    return np.concatenate([[True], values[1:] != values[:-1]])
+
+
 @dataclass(frozen=True, eq=False)
 class Preferences:
     r"""Rows grouped by query and relevance, with their weights.
@@ -57,8 +62,8 @@ class Preferences:
         query = np.zeros_like(level) if qid is None else qid
         order = np.lexsort((-level, query))
         query, level = query[order], level[order]
-        new_query = np.diff(query, prepend=query[0] - 1) != 0
-        new_segment = new_query | (np.diff(level, prepend=level[0]) != 0)
+        new_query = differs(query)
+        new_segment = new_query | differs(level)
         segment_start = np.flatnonzero(new_segment)
         query_start = np.flatnonzero(new_query[segment_start])
         return cls(order, weight[order], segment_start, query_start)

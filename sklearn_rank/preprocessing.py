@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_qid
+from sklearn_rank.preferences import differs
 
 __all__ = ["QueryMinMaxScaler"]
 
@@ -181,7 +182,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _ranges(X: Floats, codes: Indices) -> tuple[Floats, Floats]:
     """Return minimum and maximum of each feature of each query."""
     order = np.argsort(codes, kind="stable")
-    start = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    start = np.flatnonzero(differs(codes[order]))
     rows = X[order]
     return np.minimum.reduceat(rows, start, axis=0), np.maximum.reduceat(rows, start, axis=0)
 

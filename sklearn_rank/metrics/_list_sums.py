@@ -8,8 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics._pairwise import NO_PAIR, validated
-from sklearn_rank.metrics._segments import differs, positions
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.metrics._segments import positions
+from sklearn_rank.preferences import Preferences, differs
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:

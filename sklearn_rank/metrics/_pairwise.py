@@ -17,7 +17,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.metrics._segments import differs
+from sklearn_rank.preferences import differs
 
 
 @dataclass(frozen=True)

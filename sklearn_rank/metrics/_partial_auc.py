@@ -10,7 +10,8 @@ from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import Number, check_parameters, check_qid
 from sklearn_rank.metrics._pairwise import validated
 from sklearn_rank.metrics._ranked import average_queries, check_options
-from sklearn_rank.metrics._segments import differs, segment_cumsum
+from sklearn_rank.metrics._segments import segment_cumsum
+from sklearn_rank.preferences import differs
 
 
 def partial_auc_score(

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics._pairwise import validated
-from sklearn_rank.metrics._segments import differs
+from sklearn_rank.preferences import differs
 
 MATRIX_ENTRIES = 1 << 12
 AVERAGE = Choice(("mean", None))

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._protocols import Floats, Indices, Mask
 
 MANY_VALUES, N_BUCKETS = 50_000, 1 << 16
-
-
-def differs(values: Values) -> Mask:
-    """Mark where a sorted array has a new value; a difference could overflow."""
-    return np.concatenate([[True], values[1:] != values[:-1]])
 
 
 def segment_cumsum(values: Floats, is_first: Mask) -> Floats:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.preferences import differs
 
 _BLOCK_ROWS = 16_384
 """Rows of a block: small enough for scores and features to stay in the cache between uses."""
@@ -83,12 +84,12 @@ class Lists:
         if qid is None:
             return cls(None, np.zeros(1, dtype=np.intp), n_rows)
         order = None
-        start = _run_starts(qid)
+        start = np.flatnonzero(differs(qid))
         if len(start) > np.count_nonzero(np.bincount(qid)):  # some query comes in pieces
             first = np.full(int(qid.max()) + 1, n_rows)
             np.minimum.at(first, qid[start], start)
             order = np.argsort(first[qid], kind="stable")
-            start = _run_starts(qid[order])
+            start = np.flatnonzero(differs(qid[order]))
         return cls(order, start, n_rows)
 
     @property
@@ -116,11 +117,6 @@ class Lists:
         """Return the queries from `first` to before `last` as a block."""
         start, end = self.start[first:last], self.end[first:last]
         return Block(slice(int(start[0]), int(end[-1])), start - start[0], end - start)
-
-
-def _run_starts(codes: Indices) -> Indices:
-    """Return where runs of equal codes begin."""
-    return np.flatnonzero(np.diff(codes, prepend=codes[0] - 1))
 
 
 class ListwiseLoss(ABC):

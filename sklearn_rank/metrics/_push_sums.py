@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.metrics._pairwise import NO_PAIR, count_above
 from sklearn_rank.metrics._segments import sort_values
-from sklearn_rank.pair_sums import BLOCK_PAIRS, ExponentialSums, PairLoss
+from sklearn_rank.pair_sums import ExponentialSums, PairLoss
 from sklearn_rank.preferences import Preferences
 
 
@@ -128,7 +128,7 @@ def margin_loss_sums(
 ) -> PushSums:
     """Sum one of ``MARGIN_LOSSES`` of ``f_i - f_k - margin``."""
     preferences = Preferences.from_labels(relevance, qid, weight)
-    pair_loss = PairLoss(preferences, loss, block_pairs=BLOCK_PAIRS)
+    pair_loss = PairLoss(preferences, loss)
     f, w = scores[preferences.order], preferences.weight
     return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
 

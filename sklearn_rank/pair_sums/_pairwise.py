@@ -13,7 +13,6 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
     Constraint,
-    Number,
     check_parameters,
     check_qid,
     check_relevance,
@@ -75,8 +74,6 @@ class PairLoss:
     method : {"auto", "dense", "fast"}, default="auto"
         "dense" visits every pair and "fast" none, where the loss allows it; "auto" takes
         what costs less for each block.
-    block_pairs : int >= 1, default=32768
-        How many pairs are visited at a time, where any are.
 
     Raises
     ------
@@ -94,18 +91,13 @@ class PairLoss:
         loss: str | MarginLoss = "logistic",
         *,
         method: str = "auto",
-        block_pairs: int = BLOCK_PAIRS,
     ) -> None:
-        values = {"loss": loss, "method": method, "block_pairs": block_pairs}
-        allowed: dict[str, Constraint] = {
-            "method": Choice(METHODS),
-            "block_pairs": Number(1, integer=True),
-        }
+        values = {"loss": loss, "method": method}
+        allowed: dict[str, Constraint] = {"method": Choice(METHODS)}
         if not isinstance(loss, MarginLoss):
             allowed["loss"] = Choice(tuple(MARGIN_LOSSES))
         check_parameters("PairLoss", values, allowed)
         self.preferences = preferences
-        self.block_pairs = block_pairs
         self.loss = loss if isinstance(loss, MarginLoss) else MARGIN_LOSSES[loss]
         name = loss if isinstance(loss, str) else ""
         self._factored = None
@@ -119,7 +111,7 @@ class PairLoss:
         """Return the blocks that are taken one by one, and those that go into batches."""
         n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
         if self._fast is None or method == "dense":
-            is_large = n_pairs > self.block_pairs
+            is_large = n_pairs > BLOCK_PAIRS
             self._fast = None
         else:
             cost = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
@@ -160,7 +152,7 @@ class PairLoss:
             upper[i] += part.upper
             lower[k] += part.lower
         for batch in self._batches:
-            for rows in batch.pieces(self.block_pairs):
+            for rows in batch.pieces():
                 above_rows, below_rows = batch.upper[rows], batch.lower[rows]
                 is_upper, is_lower = batch.is_upper[rows], batch.is_lower[rows]
                 a, b = above[above_rows] * is_upper, below[below_rows] * is_lower
@@ -192,7 +184,7 @@ class PairLoss:
                 inner, outer = outer, inner
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         for batch in self._batches:
-            for rows in batch.pieces(self.block_pairs):
+            for rows in batch.pieces():
                 pulling, pushed = batch.upper[rows], batch.lower[rows]
                 is_pulling, is_pushed = batch.is_upper[rows], batch.is_lower[rows]
                 if not at_top:
@@ -209,7 +201,7 @@ class PairLoss:
         if self._fast is not None:
             return self._fast.sums(f, a, g, b)
         value, upper, lower = 0.0, np.empty_like(f), np.zeros_like(g)
-        for rows in _pieces(len(f), len(g), self.block_pairs):
+        for rows in _pieces(len(f), len(g)):
             loss, slope = self.loss.value_and_derivative(f[rows, np.newaxis] - g)
             value += float(a[rows] @ (loss @ b))
             upper[rows] = slope @ b
@@ -220,7 +212,7 @@ class PairLoss:
         """Return the heights of the lower rows of one block."""
         if self._fast is not None:
             return self._fast.heights(f, a, g)
-        pieces = _pieces(len(f), len(g), self.block_pairs)
+        pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
 
@@ -326,9 +318,9 @@ class _Batch:
     is_upper: Any
     is_lower: Any
 
-    def pieces(self, block_pairs: int) -> Iterator[slice]:
+    def pieces(self) -> Iterator[slice]:
         """Yield some blocks at a time."""
-        return _pieces(len(self.upper), self.upper.shape[1] * self.lower.shape[1], block_pairs)
+        return _pieces(len(self.upper), self.upper.shape[1] * self.lower.shape[1])
 
 
 def _batches(blocks: Indices) -> Iterator[_Batch]:
@@ -348,8 +340,8 @@ def _rounded(size: Indices) -> Indices:
     return np.asarray(-(-size // unit) * unit)
 
 
-def _pieces(n: int, each: int, block_pairs: int) -> Iterator[slice]:
+def _pieces(n: int, each: int) -> Iterator[slice]:
     """Yield slices of `n` things that hold `each` pairs."""
-    step = max(1, block_pairs // max(each, 1))
+    step = max(1, BLOCK_PAIRS // max(each, 1))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

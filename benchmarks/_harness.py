@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
@@ -41,6 +42,20 @@ def take_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str
         for name, call in calls.items():
             seconds[name].append(timed(call))
     return seconds
+
+
+def medians(records: Sequence[Record]) -> Record:
+    """Return the median of each figure, and how the seconds "s" spread, over the repeats.
+
+    A figure that the system does not tell (None) stays None.
+    """
+    found: Record = {}
+    for key, first in records[0].items():
+        values = [record[key] for record in records]
+        middle = None if None in values else median(values)
+        found[key] = int(middle) if isinstance(first, int) else middle
+    seconds = [record["s"] for record in records]
+    return {**found, "s_min": min(seconds), "s_max": max(seconds), "runs": len(seconds)}
 
 
 def growth(rows: Sequence[float], seconds: Sequence[float]) -> float:

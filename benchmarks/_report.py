@@ -5,7 +5,7 @@ A report prints itself for a terminal and as Markdown, and goes to a JSON file f
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,12 @@ class Report:
     notes: list[str] = field(default_factory=list)
     runs: Any = None
 
+    def publish(self, path: Path | None) -> None:
+        """Print the report and, where a path is given, write it to a JSON file."""
+        print(self.text())
+        if path is not None:
+            self.save(path)
+
     def save(self, path: Path) -> None:
         """Write the report to a JSON file."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -88,6 +94,24 @@ class Report:
 
     def _all_tables(self) -> list[Table]:
         return [*self.tables, targets_table(self.verdicts)] if self.verdicts else self.tables
+
+
+def times_table(
+    title: str, lines: Mapping[str, Mapping[str, Any]], beside: str | None = None, note: str = ""
+) -> Table:
+    """Return what `medians` found for each line, with its time as a multiple of one of them.
+
+    Whatever a line has to tell besides rows, seconds and their spread gets a column too.
+    """
+    known = ("rows", "s", "s_min", "s_max", "runs")
+    more = list(dict.fromkeys(key for found in lines.values() for key in found if key not in known))
+    columns = ["case", "rows", "seconds", "fastest", "slowest", "runs"]
+    reference = lines.get(beside or "")
+    rows: list[list[Cell]] = []
+    for name, found in lines.items():
+        ratio = [found["s"] / reference["s"]] if reference else []
+        rows.append([name, *(found.get(key) for key in known), *ratio, *map(found.get, more)])
+    return Table(title, [*columns, *([f"/ {beside}"] if reference else []), *more], rows, note)
 
 
 def judged(

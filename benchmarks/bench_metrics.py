@@ -1,23 +1,19 @@
 """Ranking metrics on a million rows: time beside scikit-learn and beside a sort.
 
-The things compared take turns, so that a slow minute of the machine hits them all, and medians over
-the repeats are reported. Targets are printed beside what was measured, reached or not.
-
-    python benchmarks/bench_metrics.py                                # 1e6 rows, 1e4 queries
-    python benchmarks/bench_metrics.py --rows 50000 --queries 500     # a quick look
+python benchmarks/bench_metrics.py                                # 1e6 rows, 1e4 queries
+python benchmarks/bench_metrics.py --rows 50000 --queries 500     # a quick look
 """
 
 import argparse
-import json
-import time
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
-from bench_boosting import describe_machine
+from _harness import Record, describe_machine, medians, take_turns
+from _report import Report, Verdict, times_table
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 
 from sklearn_rank import metrics
@@ -28,19 +24,6 @@ LOOP = "loop over scikit-learn's ndcg_score"
 STABLE = "stable argsort of the scores"
 
 Calls = dict[str, Callable[[], Any]]
-
-
-def take_turns(calls: Calls, repeats: int) -> dict[str, list[float]]:
-    """Time the calls in turns, after one of each that does not count."""
-    for call in calls.values():
-        call()
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            started = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - started)
-    return seconds
 
 
 def query_calls(n_rows: int, n_queries: int) -> tuple[Calls, float]:
@@ -91,54 +74,60 @@ def list_calls(n_rows: int) -> Calls:
     return calls
 
 
-def print_table(title: str, seconds: dict[str, list[float]], beside: str) -> None:
-    """Print medians, the fastest and slowest run, and ratios."""
-    print(f"\n{title}")
-    for name, runs in seconds.items():
-        spread = f"({min(runs):.4f} - {max(runs):.4f})"
-        ratio = median(runs) / median(seconds[beside])
-        print(f"  {name:42} {median(runs):9.4f} s {spread:>19} {ratio:8.3f}")
+def summarise(seconds: Mapping[str, list[float]], n_rows: int) -> dict[str, Record]:
+    """Return the medians of each line."""
+    return {
+        name: medians([{"rows": n_rows, "s": s} for s in found]) for name, found in seconds.items()
+    }
 
 
-def print_target(label: str, limit: float, measured: float, is_met: bool) -> None:
-    """Print one target."""
-    verdict = "reached" if is_met else "falls short"
-    print(f"  {label:52} {limit:7g} {measured:9.3g}  {verdict}")
+def measure(options: argparse.Namespace) -> Report:
+    """Time the metrics of many queries and of one list."""
+    machine = describe_machine()
+    print("many queries", file=sys.stderr, flush=True)
+    calls, difference = query_calls(options.rows, options.queries)
+    loop = {LOOP: calls.pop(LOOP)}
+    queries = take_turns(loop, options.slow_repeats) | take_turns(calls, options.repeats)
+    print("one list", file=sys.stderr, flush=True)
+    one_list = take_turns(list_calls(options.rows), options.repeats)
+
+    of_queries, of_list = (summarise(one, options.rows) for one in (queries, one_list))
+    speed_up = of_queries[LOOP]["s"] / of_queries["ndcg_score, k=10"]["s"]
+    share = of_list["p_norm_push_loss, p=4"]["s"] / of_list[STABLE]["s"]
+    size = f"{options.rows:,} rows in {options.queries:,} queries, and in one list."
+    notes = []
+    if (options.rows, options.queries) != (FULL_ROWS, FULL_QUERIES):
+        notes.append(f"The targets are stated for {FULL_ROWS:,} rows in {FULL_QUERIES:,} queries.")
+    return Report(
+        "metrics",
+        size,
+        machine,
+        [
+            times_table("metrics of many queries", of_queries, LOOP),
+            times_table("metrics of one list", of_list, STABLE),
+        ],
+        [
+            Verdict("NDCG@10, times faster than the loop", 20, speed_up, "x", at_least=True),
+            Verdict("p_norm_push_loss / stable argsort", 0.5, share, "x"),
+            Verdict("largest difference to scikit-learn", 1e-12, difference),
+        ],
+        notes,
+        {"queries": queries, "one list": one_list},
+    )
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=FULL_ROWS)
     parser.add_argument("--queries", type=int, default=FULL_QUERIES)
     parser.add_argument("--repeats", type=int, default=7, help="runs of each (default 7)")
     parser.add_argument("--slow-repeats", type=int, default=1, help="runs of the loop (default 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run there as well")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    options = parser.parse_args()
     if min(options.rows, options.queries, options.repeats, options.slow_repeats) < 1:
         parser.error("at least one row, one query and one repeat are needed")
-
-    machine = describe_machine()
-    calls, difference = query_calls(options.rows, options.queries)
-    loop = {LOOP: calls.pop(LOOP)}
-    queries = take_turns(loop, options.slow_repeats) | take_turns(calls, options.repeats)
-    one_list = take_turns(list_calls(options.rows), options.repeats)
-
-    size = f"{options.rows:,} rows"
-    print_table(f"{size} in {options.queries:,} queries (last column: / the loop)", queries, LOOP)
-    print_table(f"{size} in one list (last column: / the sort)", one_list, STABLE)
-    print("\ntarget")
-    speed_up = median(queries[LOOP]) / median(queries["ndcg_score, k=10"])
-    print_target("NDCG@10, times faster than the loop, at least", 20, speed_up, speed_up >= 20)
-    share = median(one_list["p_norm_push_loss, p=4"]) / median(one_list[STABLE])
-    print_target("p_norm_push_loss / stable argsort, at most", 0.5, share, share <= 0.5)
-    print_target("largest difference to scikit-learn", 1e-12, difference, difference <= 1e-12)
-    print(f"\n{machine['processor']}, {machine['cpu_count']} CPUs, {machine['system']}")
-    if machine["load_before"] is not None:
-        print(f"load average before the run: {machine['load_before']:.2f}")
-    if options.json:
-        runs = {"queries": queries, "one list": one_list, "machine": machine}
-        options.json.write_text(json.dumps(runs, indent=2) + "\n")
+    measure(options).publish(options.json)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,34 @@
 """Generated data for the benchmarks: two overlapping classes, features with and without signal.
 
-The rows are drawn in blocks of fixed size from one seeded stream and written straight to disk. So
-the first n rows are the same however many follow, and no step holds the whole table in memory.
+The rows are drawn in blocks of fixed size from one seeded stream. So the first n rows are the same
+however many follow, and writing them to disk never holds the whole table in memory.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 BLOCK = 50_000
 POSITIVE_SHARE = 0.3
+
+
+def _blocks(
+    n_rows: int, n_features: int, n_informative: int, seed: int
+) -> Iterator[tuple[slice, Any, Any]]:
+    """Yield slices of rows with their features and labels."""
+    rng = np.random.default_rng(seed)
+    shift = np.zeros(n_features)
+    shift[:n_informative] = 0.8 / np.sqrt(1.0 + np.arange(n_informative))
+    folded = np.arange(2, n_informative, 3)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        labels = rng.random(BLOCK) < POSITIVE_SHARE
+        block = rng.standard_normal((BLOCK, n_features))
+        block += labels[:, np.newaxis] * shift
+        block[:, folded] = np.abs(block[:, folded])
+        yield slice(start, stop), block[: stop - start], labels[: stop - start]
 
 
 def write_two_classes(
@@ -27,21 +46,20 @@ def write_two_classes(
     further one; every third of them is folded (|x|), so that its effect is not a straight line. The
     remaining features are standard normal noise.
     """
-    rng = np.random.default_rng(seed)
-    shift = np.zeros(n_features)
-    shift[:n_informative] = 0.8 / np.sqrt(1.0 + np.arange(n_informative))
-    folded = np.arange(2, n_informative, 3)
-
     shape = (n_rows, n_features)
     X = np.lib.format.open_memmap(x_path, mode="w+", dtype=np.float64, shape=shape)
     y = np.lib.format.open_memmap(y_path, mode="w+", dtype=np.int64, shape=(n_rows,))
-    for start in range(0, n_rows, BLOCK):
-        stop = min(start + BLOCK, n_rows)
-        labels = rng.random(BLOCK) < POSITIVE_SHARE
-        block = rng.standard_normal((BLOCK, n_features))
-        block += labels[:, np.newaxis] * shift
-        block[:, folded] = np.abs(block[:, folded])
-        X[start:stop] = block[: stop - start]
-        y[start:stop] = labels[: stop - start]
+    for rows, features, labels in _blocks(n_rows, n_features, n_informative, seed):
+        X[rows], y[rows] = features, labels
     X.flush()
     y.flush()
+
+
+def draw_two_classes(
+    n_rows: int, *, n_features: int = 20, n_informative: int = 10, seed: int = 0
+) -> tuple[Any, Any]:
+    """Return in memory the rows that `write_two_classes` writes."""
+    X, y = np.empty((n_rows, n_features)), np.empty(n_rows, dtype=np.int64)
+    for rows, features, labels in _blocks(n_rows, n_features, n_informative, seed):
+        X[rows], y[rows] = features, labels
+    return X, y

@@ -23,14 +23,18 @@ Record = dict[str, Any]
 """What one run of one case measured."""
 
 
-def timed(call: Callable[[], Any]) -> float:
-    """Return the seconds a call takes."""
-    started = time.perf_counter()
+def timed(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the seconds a call takes, of the wall clock or of another one."""
+    started = clock()
     call()
-    return time.perf_counter() - started
+    return clock() - started
 
 
-def take_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+def take_turns(
+    calls: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
     """Time the calls in turns, after one of each that does not count.
 
     A slow minute of the machine then hits them all.
@@ -40,7 +44,7 @@ def take_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
-            seconds[name].append(timed(call))
+            seconds[name].append(timed(call, clock))
     return seconds
 
 

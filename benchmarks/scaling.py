@@ -1,0 +1,264 @@
+"""How time grows with the rows: every estimator, every sum over pairs or lists, every metric.
+
+    python benchmarks/scaling.py --plot scaling.png         # up to 1e7 rows, about ten minutes
+    python benchmarks/scaling.py --max-rows 100000          # a quick look
+    python benchmarks/scaling.py --only sums metrics        # some of the groups
+
+Each group has a process of its own for each number of rows. A call is timed up to five times, but
+no more once the runs have taken two seconds, and the median counts; the first run is left out
+where there are more. The exponent is the slope of log time over log rows, by least squares, over
+the sizes of the last two decades at which a call takes at least five times what it takes at the
+smallest size: below, what a call costs whatever the rows would hide the growth.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from _harness import Record, describe_machine, growth, run_in_process, timed
+from _report import Cell, Report, Table, Verdict
+
+SMALLEST, LARGEST = 1000, 10_000_000
+GROUPS = {
+    "estimators": "estimators, 20 features",
+    "sums": "value and gradient of sums over pairs and lists, prepared as in a fit",
+    "metrics": "metrics",
+}
+MOST_RUNS, BUDGET = 5, 2.0
+DECADES, OVERHEAD = 100, 5.0
+LIMIT = 1.15
+"""A sort alone grows as rows log rows: 1.07 between 1e5 and 1e7 rows."""
+
+Curve = dict[str, list[float]]
+"""Of one line of one workload: "rows", and for each the median "s" and the number of "runs"."""
+
+Curves = dict[tuple[str, str], Curve]
+"""By the name of the workload and of the line."""
+
+
+# --- in the child --------------------------------------------------------------------------------
+
+
+def run_times(call: Callable[[], Any]) -> list[float]:
+    """Return the seconds of the runs of a call that count."""
+    seconds: list[float] = []
+    started = time.perf_counter()
+    while len(seconds) <= MOST_RUNS and time.perf_counter() - started < BUDGET:
+        seconds.append(timed(call))
+    return seconds[1:] or seconds
+
+
+def run_group(group: str, n_rows: int) -> Record:
+    """Time one group at one number of rows."""
+    from _workloads import workloads
+
+    warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
+    found: Record = {"lines": []}
+    for work in workloads():
+        if work.group != group or n_rows > work.most_rows:
+            continue
+        for line, call in work.prepare(n_rows).items():
+            found["lines"].append([work.name, line, run_times(call)])
+    return found
+
+
+def list_ends() -> Record:
+    """Return, for the workloads that end before the largest size, where and why."""
+    from _workloads import workloads
+
+    return {work.name: [work.most_rows, work.why] for work in workloads() if work.why}
+
+
+# --- in the parent -------------------------------------------------------------------------------
+
+
+def sizes(largest: int) -> list[int]:
+    """Return one and three times each power of ten, from the smallest size to the largest."""
+    found = [factor * 10**power for power in range(3, 9) for factor in (1, 3)]
+    return [n_rows for n_rows in found if SMALLEST <= n_rows <= largest]
+
+
+def exponent(curve: Curve) -> tuple[float | None, int | None]:
+    """Return the exponent of growth, where the curve says enough, and its first number of rows."""
+    rows, seconds = curve["rows"], curve["s"]
+    kept = [
+        (n, s)
+        for n, s in zip(rows, seconds, strict=True)
+        if n >= rows[-1] / DECADES and s >= OVERHEAD * seconds[0]
+    ]
+    if len(kept) < 2:
+        return None, None
+    return growth([n for n, _ in kept], [s for _, s in kept]), int(kept[0][0])
+
+
+def measure(options: argparse.Namespace, threads: int) -> tuple[dict[str, Curves], list[str]]:
+    """Run all groups at all sizes; return their curves, and what went wrong."""
+    curves: dict[str, Curves] = {group: {} for group in options.only}
+    problems: list[str] = []
+    for n_rows in sizes(options.max_rows):
+        for group in options.only:
+            print(f"{n_rows:,} rows: {group}", file=sys.stderr, flush=True)
+            found = run_in_process(__file__, ["--child", group, n_rows], threads=threads)
+            if "error" in found:
+                problems.append(f"{group}, {n_rows:,} rows: {found['error']}")
+                continue
+            for name, line, seconds in found["lines"]:
+                curve = curves[group].setdefault((name, line), {"rows": [], "s": [], "runs": []})
+                curve["rows"].append(n_rows)
+                curve["s"].append(median(seconds))
+                curve["runs"].append(len(seconds))
+    return curves, problems
+
+
+def tabulate(group: str, curves: Curves) -> Table:
+    """Return for each line the largest size, the time there, and the growth."""
+    columns = ["what", "of", "most rows", "seconds", "runs", "ns a row", "exponent", "from rows"]
+    rows: list[list[Cell]] = []
+    for (name, line), curve in curves.items():
+        n_rows, seconds = int(curve["rows"][-1]), curve["s"][-1]
+        slope, first = exponent(curve)
+        cost = 1e9 * seconds / n_rows
+        rows.append([name, line, n_rows, seconds, int(curve["runs"][-1]), cost, slope, first])
+    return Table(GROUPS[group], columns, rows)
+
+
+def judge(group: str, curves: Curves, ends: Mapping[str, list[Any]]) -> Iterator[Verdict]:
+    """Yield the largest exponent of a group, of what is not known to grow faster."""
+    found = {
+        f"{name}, {line}": slope
+        for (name, line), curve in curves.items()
+        if name not in ends and (slope := exponent(curve)[0]) is not None
+    }
+    if found:
+        worst = max(found, key=found.__getitem__)
+        yield Verdict(f"largest exponent of {group}: {worst}", LIMIT, found[worst])
+
+
+# --- the plot ------------------------------------------------------------------------------------
+
+STYLES = (
+    {"color": "black", "marker": "o", "linestyle": "-"},
+    {"color": "0.55", "marker": "s", "linestyle": "--"},
+)
+"""Of the first and the second line of a panel: told apart by grey, marker and dash."""
+
+N_COLUMNS = 7
+
+
+def draw_panel(ax: Any, name: str, lines: Mapping[str, Curve], *, with_legend: bool) -> None:
+    """Draw the lines of one workload, with a guide of slope one through the last point."""
+    slopes = []
+    for style, (line, curve) in zip(STYLES, lines.items(), strict=False):
+        ax.loglog(curve["rows"], curve["s"], label=line, markersize=3, linewidth=1, **style)
+        slope = exponent(curve)[0]
+        slopes.append("–" if slope is None else f"{slope:.2f}")
+    first = next(iter(lines.values()))
+    n_rows, seconds = first["rows"][-1], first["s"][-1]
+    guide = [SMALLEST, LARGEST]
+    ax.loglog(guide, [seconds * n / n_rows for n in guide], color="0.8", linewidth=3, zorder=0)
+    ax.tick_params(labelsize=6)
+    ax.set_title(f"{name}\n{' / '.join(slopes)}", fontsize=7)
+    if with_legend:
+        ax.legend(fontsize=6, loc="upper left", frameon=False)
+
+
+def plot(curves: Mapping[str, Curves], path: Path) -> None:
+    """Draw small multiples, one panel for each workload."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels: dict[tuple[str, str], dict[str, Curve]] = {}
+    for group, lines in curves.items():
+        for (name, line), curve in lines.items():
+            panels.setdefault((group, name), {})[line] = curve
+    n_lines = -(-len(panels) // N_COLUMNS)
+    figure, axes = plt.subplots(
+        n_lines,
+        N_COLUMNS,
+        figsize=(2.1 * N_COLUMNS, 2 * n_lines + 0.8),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    legends = set()
+    for ax in axes.flat[max(len(panels) - N_COLUMNS, 0) :]:
+        ax.tick_params(labelbottom=True)  # below it there may be no panel
+    for ax, ((_, name), lines) in zip(axes.flat, panels.items(), strict=False):
+        draw_panel(ax, name, lines, with_legend=tuple(lines) not in legends)
+        legends.add(tuple(lines))
+    axes.flat[0].set(xlim=(SMALLEST / 2, LARGEST * 2), ylim=(1e-5, 1e2))
+    figure.supxlabel("rows", fontsize=8)
+    figure.supylabel("seconds", fontsize=8)
+    figure.suptitle(
+        "Time over rows; the numbers are exponents, the broad line has slope 1", fontsize=9
+    )
+    figure.savefig(path, dpi=150)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def make_report(options: argparse.Namespace) -> tuple[Report, dict[str, Curves]]:
+    """Measure, and return the report with the curves that it rests on."""
+    machine = describe_machine()
+    ends = run_in_process(__file__, ["--child", "ends", 0], threads=1)
+    curves, notes = measure(options, options.threads)
+    tables = [tabulate(group, lines) for group, lines in curves.items() if lines]
+    verdicts = [one for group, lines in curves.items() for one in judge(group, lines, ends)]
+    names = {name for lines in curves.values() for name, _ in lines}
+    notes += [
+        f"{name} ends at {most:,} rows: {why}."
+        for name, (most, why) in ends.items()
+        if name in names
+    ]
+    if options.max_rows < LARGEST:
+        notes.append(f"The limits are stated for {LARGEST:,} rows.")
+    runs = [
+        {"group": group, "what": name, "of": line, **curve}
+        for group, lines in curves.items()
+        for (name, line), curve in lines.items()
+    ]
+    settings = (
+        f"{SMALLEST:,} to {options.max_rows:,} rows; medians of up to {MOST_RUNS} runs; threads "
+        f"of linear algebra: {options.threads}, of the estimators: 1. The exponent is the slope of "
+        "log time over log rows over the last two decades, where a call takes at least "
+        f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows."
+    )
+    return Report("scaling", settings, machine, tables, verdicts, notes, runs), curves
+
+
+def main() -> None:
+    """Run the benchmark, or one size of one group."""
+    if sys.argv[1:2] == ["--child"]:
+        group, n_rows = sys.argv[2], int(sys.argv[3])
+        print(json.dumps(list_ends() if group == "ends" else run_group(group, n_rows)))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--max-rows", type=int, default=LARGEST, help="most rows (default 1e7)")
+    add("--threads", type=int, default=2, help="threads of linear algebra (default 2)")
+    add("--only", nargs="+", choices=GROUPS, default=list(GROUPS), metavar="GROUP")
+    add("--plot", type=Path, metavar="FILE", help="draw the curves (needs matplotlib)")
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    options = parser.parse_args()
+    if options.max_rows < 10 * SMALLEST or options.threads < 1:
+        parser.error(f"at least {10 * SMALLEST} rows and one thread are needed")
+    report, curves = make_report(options)
+    if options.plot:
+        plot(curves, options.plot)
+    report.publish(options.json)
+
+
+if __name__ == "__main__":
+    main()

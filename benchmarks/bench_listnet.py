@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,9 @@ def generate(n_rows: int, kind: str, seed: int = 0) -> tuple[Any, Any, Any]:
     return X, np.searchsorted([0, 2, 3, 4], utility).astype(float), qid
 
 
-def time_gradient(n_rows: int, kind: str, repeats: int) -> Record:
-    """Time value and gradient, on one thread, and the two passes, on all, in turns."""
+def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
+    """Return the two passes, and value and gradient of the loss."""
     import numpy as np
-    from threadpoolctl import threadpool_limits
 
     from sklearn_rank._parallel import Crew
     from sklearn_rank.estimators._linear import LinearListwise
@@ -59,11 +58,19 @@ def time_gradient(n_rows: int, kind: str, repeats: int) -> Record:
     lists = Lists.from_codes(qid, n_rows)
     objective = LinearListwise(X, CrossEntropy(lists, y, np.ones(n_rows)), Crew(1))
     w, g = np.linspace(-0.1, 0.1, N_FEATURES), np.linspace(-1, 1, n_rows)
-    lines: Record = {PASSES: [], GRADIENT: []}
+    return {PASSES: lambda: (X @ w, X.T @ g), GRADIENT: partial(objective, w)}
+
+
+def time_gradient(n_rows: int, kind: str, repeats: int) -> Record:
+    """Time value and gradient, on one thread, and the two passes, on all, in turns."""
+    from threadpoolctl import threadpool_limits
+
+    calls = gradient_calls(n_rows, kind)
+    lines: Record = {name: [] for name in calls}
     for _ in range(repeats + 1):
-        lines[PASSES].append({"rows": n_rows, "s": timed(lambda: (X @ w, X.T @ g))})
+        lines[PASSES].append({"rows": n_rows, "s": timed(calls[PASSES])})
         with threadpool_limits(limits=1, user_api="blas"):  # as in a fit
-            lines[GRADIENT].append({"rows": n_rows, "s": timed(partial(objective, w))})
+            lines[GRADIENT].append({"rows": n_rows, "s": timed(calls[GRADIENT])})
     return {name: records[1:] for name, records in lines.items()}  # the first round warms up
 
 

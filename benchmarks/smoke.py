@@ -1,0 +1,247 @@
+"""A quick check that nothing has become slow or greedy: ratios only, with generous limits.
+
+    python benchmarks/smoke.py                    # a minute; fails with what is beyond its limit
+    python benchmarks/smoke.py --only growth      # some of the checks
+
+It needs no other packages than the tests do. The limits are twice the targets of the benchmarks,
+or more: a sum that has become quadratic, or a copy of all rows in each round, is far beyond them, a
+busy machine is not. Every check has a process of its own with one thread, in which what is compared
+takes turns; what counts is the least time of the processor, which other programs hardly touch, over
+the repeats. A check beyond its limit is measured once more before it counts.
+"""
+
+import argparse
+import json
+import sys
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from _harness import Record, describe_machine, growth, run_in_process, take_turns, timed, watch
+from _report import Report, Verdict
+
+FEW, MANY = 10_000, 100_000
+"""Rows between which growth is measured: at a million, what is quadratic takes hours to fail."""
+
+EXPONENT = 1.5
+ENOUGH = 1.0
+"""Seconds after which a call is not repeated."""
+
+ROUNDS, BINS = 100, 64
+TIMEOUT = 100.0
+
+Found = Iterator[tuple[str, float, float]]
+"""What was compared, what was measured, and the most it may be."""
+
+SUM_LIMITS = {"logistic": 0.8, "exponential": 0.8, "least_squares": 0.8}
+SORTING_SUMS = 2.0
+
+
+def ratios(
+    calls: Mapping[str, Callable[[], Any]], beside: str, limits: Mapping[str, float], repeats: int
+) -> Found:
+    """Compare the least time of each call with that of one of them."""
+    least = {name: min(s) for name, s in take_turns(calls, repeats, time.process_time).items()}
+    for name, limit in limits.items():
+        yield f"{name} / {beside}", least[name] / least[beside], limit
+
+
+# --- in the child --------------------------------------------------------------------------------
+
+
+def least_time(call: Callable[[], Any]) -> float:
+    """Return the least of three times, or the only one of what takes long."""
+    first = timed(call, time.process_time)
+    return first if first > ENOUGH else min(first, *(timed(call, time.process_time) for _ in "12"))
+
+
+def check_growth() -> Found:
+    """Growth of every estimator, sum and metric that is meant to be nearly proportional."""
+    from _workloads import workloads
+
+    for work in workloads():
+        if work.most_rows < MANY:
+            continue
+        few, many = (
+            {line: least_time(call) for line, call in work.prepare(n_rows).items()}
+            for n_rows in (FEW, MANY)
+        )
+        for line, seconds in many.items():
+            exponent = growth([FEW, MANY], [few[line], seconds])
+            yield f"growth exponent of {work.name}, {line}", exponent, EXPONENT
+
+
+def check_sums() -> Found:
+    """Sums over all pairs of a million rows beside a stable sort of the scores."""
+    import numpy as np
+    from bench_pairs import draw_labels, draw_scores, pair_sum
+
+    from sklearn_rank.objectives import MARGIN_LOSSES
+
+    y, scores = draw_labels(1_000_000), draw_scores("normal, sd 3", 1_000_000)
+    calls = {"stable argsort": partial(np.argsort, scores, kind="stable")}
+    calls |= {f"{loss} sums": pair_sum(loss, y, scores) for loss in MARGIN_LOSSES}
+    limits = {f"{loss} sums": SUM_LIMITS.get(loss, SORTING_SUMS) for loss in MARGIN_LOSSES}
+    return ratios(calls, "stable argsort", limits, 5)
+
+
+def check_boosting() -> Found:
+    """RankBoost beside scikit-learn's histogram boosting of depth one: fit and scores."""
+    from _data import draw_two_classes
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from sklearn_rank import RankBoost
+
+    X, y = draw_two_classes(100_000)
+    ours = RankBoost(n_estimators=ROUNDS, max_bins=BINS, tol=0)
+    theirs = HistGradientBoostingClassifier(
+        max_iter=ROUNDS, max_depth=1, max_bins=BINS, early_stopping=False
+    )
+    fits = {"RankBoost's fit": partial(ours.fit, X, y), "scikit-learn's": partial(theirs.fit, X, y)}
+    yield from ratios(fits, "scikit-learn's", {"RankBoost's fit": 0.9}, 3)
+    scores = {
+        "RankBoost's scores": partial(ours.decision_function, X),
+        "scikit-learn's": partial(theirs.decision_function, X),
+    }
+    yield from ratios(scores, "scikit-learn's", {"RankBoost's scores": 2.0}, 5)
+
+
+def check_rounds() -> Found:
+    """Memory that a round of boosting takes for a moment: masses are moved in place."""
+    from _data import draw_two_classes
+
+    import sklearn_rank
+    from sklearn_rank.objectives import BipartiteDescent
+
+    X, y = draw_two_classes(1_000_000, n_features=5, n_informative=5)
+    advance, taken, start = BipartiteDescent.advance, [], 0
+
+    def watched(*arguments: Any) -> None:  # from one call to the next it is a round
+        nonlocal start
+        taken.append(tracemalloc.get_traced_memory()[1] - start)
+        tracemalloc.reset_peak()
+        start = tracemalloc.get_traced_memory()[0]
+        advance(*arguments)
+
+    BipartiteDescent.advance = watched
+    tracemalloc.start()
+    for name in ("RankBoost", "PNormPushRanker", "SmoothMarginRanker"):
+        taken.clear()
+        getattr(sklearn_rank, name)(n_estimators=5, max_bins=BINS, tol=0).fit(X, y)
+        # What comes before the third call is prepared once a fit.
+        yield f"bytes a row that a round of {name} takes", max(taken[2:]) / len(y), 4.0
+
+
+def check_memory(name: str, limit: float, **parameters: Any) -> Found:
+    """Memory of a fit beyond the data."""
+    from _data import draw_two_classes
+
+    import sklearn_rank
+
+    X, y = draw_two_classes(500_000)
+    model = getattr(sklearn_rank, name)(**parameters)
+    model.fit(X[:1000], y[:1000])  # what is imported and started late is no part of it
+    extra = watch(partial(model.fit, X, y))["extra_mb"]
+    if extra is not None:
+        yield f"memory of {name}'s fit / data", extra * 1e6 / X.nbytes, limit
+
+
+def check_listnet() -> Found:
+    """Value and gradient of linear ListNet beside two passes over the features."""
+    from bench_listnet import GRADIENT, PASSES, gradient_calls
+
+    return ratios(gradient_calls(200_000, "many"), PASSES, {GRADIENT: 2.2}, 9)
+
+
+def check_metrics() -> Found:
+    """NDCG beside a loop over scikit-learn's, the p-norm push beside a sort."""
+    from bench_metrics import LOOP, STABLE, list_calls, query_calls
+
+    yield from ratios(query_calls(10_000, 100)[0], LOOP, {"ndcg_score, k=10": 0.1}, 5)
+    yield from ratios(list_calls(200_000), STABLE, {"p_norm_push_loss, p=4": 1.0}, 5)
+
+
+CHECKS: dict[str, Callable[[], Found]] = {
+    "growth": check_growth,
+    "sums": check_sums,
+    "boosting": check_boosting,
+    "rounds": check_rounds,
+    "memory of RankBoost": partial(check_memory, "RankBoost", 1.9, n_estimators=10),
+    "memory of PNormPushRanker": partial(
+        check_memory, "PNormPushRanker", 1.9, p=64, n_estimators=10
+    ),
+    "memory of ListNetLinear": partial(check_memory, "ListNetLinear", 1.9),
+    "memory of KernelPairwiseSGDRanker": partial(
+        check_memory, "KernelPairwiseSGDRanker", 3.0, kernel="linear", solver="lbfgs"
+    ),
+    "listnet": check_listnet,
+    "metrics": check_metrics,
+}
+
+
+# --- in the parent -------------------------------------------------------------------------------
+
+
+def run_check(name: str) -> tuple[list[Verdict], str]:
+    """Return the verdicts of one check, or why there are none."""
+    found = run_in_process(__file__, ["--child", name], threads=1, timeout=TIMEOUT)
+    if "error" in found:
+        return [], f"{name}: {found['error']}"
+    return [Verdict(label, limit, measured) for label, measured, limit in found["found"]], ""
+
+
+def is_fine(verdicts: list[Verdict], error: str) -> bool:
+    """Whether nothing is beyond its limit."""
+    return not error and all(one.words == "reached" for one in verdicts)
+
+
+def measure(names: list[str]) -> tuple[list[Verdict], list[str]]:
+    """Run the checks until one fails twice; return the verdicts and the errors."""
+    verdicts: list[Verdict] = []
+    for name in names:
+        started = time.perf_counter()
+        found, error = run_check(name)
+        if not is_fine(found, error):
+            print(f"{name}: once more", file=sys.stderr, flush=True)
+            found, error = run_check(name)
+        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        verdicts += found
+        if not is_fine(found, error):  # what has become quadratic would hold up the checks to come
+            return verdicts, [error] if error else []
+    return verdicts, []
+
+
+def run_child(name: str) -> Record:
+    """Run one check in this process."""
+    warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
+    return {"found": list(CHECKS[name]())}
+
+
+def main() -> None:
+    """Run the checks; leave with 1 when one is beyond its limit."""
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(run_child(sys.argv[2])))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    options = parser.parse_args()
+    machine = describe_machine()
+    verdicts, errors = measure(options.only)
+    settings = "Least time of the processor over the repeats; one thread."
+    Report("smoke", settings, machine, [], verdicts, errors).publish(options.json)
+    failed = [
+        f"{one.label}: {one.measured:.3g}, at most {one.limit:g}"
+        for one in verdicts
+        if one.words != "reached"
+    ]
+    if failed or errors:
+        raise SystemExit("\n".join(["", "smoke: beyond its limit, twice:", *failed, *errors]))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ how. A workload is prepared once for a number of rows and then called as often a
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -75,10 +75,16 @@ FORMS: dict[str, dict[str, dict[str, Any]]] = {
 ENDS = {f"{KERNEL}, rbf": (10_000, "its kernel matrix has rows² numbers, 0.8 GB at 10,000 rows")}
 
 
+@lru_cache(maxsize=1)
+def draw_features(n_rows: int) -> tuple[Any, Any]:
+    """Return features and labels of two classes."""
+    return draw_two_classes(n_rows)
+
+
 def estimator_calls(name: str, parameters: dict[str, Any], n_rows: int) -> Calls:
     """Return fit, and scores, which are to be asked for after a fit."""
     build = partial(getattr(sklearn_rank, name), **parameters)
-    X, y = draw_two_classes(n_rows)
+    X, y = draw_features(n_rows)
     extra = {"qid": query_ids(n_rows)} if build().relevance == "graded" else {}
     model = build()
 
@@ -103,12 +109,14 @@ def of_estimators() -> Iterator[Workload]:
 # --- sums over pairs and lists -------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1)
 def draw_list(n_rows: int) -> tuple[Any, Any]:
     """Return labels of two classes and scores without regard to them."""
     rng = np.random.default_rng(0)
     return (rng.random(n_rows) < POSITIVE_SHARE).astype(float), 3 * rng.standard_normal(n_rows)
 
 
+@lru_cache(maxsize=1)
 def draw_grades(n_rows: int) -> tuple[Any, Any]:
     """Return relevance 0 to 4 and scores that follow it with noise."""
     rng = np.random.default_rng(0)
@@ -185,11 +193,11 @@ OTHERS = {
         "metrics",
         "bootstrap_interval",
         partial(resampled_calls, "bootstrap_interval", 1),
-        20_000,
+        10_000,
         BCA,
     ),
     "compare_rankings": Workload(
-        "metrics", "compare_rankings", partial(resampled_calls, "compare_rankings", 2), 20_000, BCA
+        "metrics", "compare_rankings", partial(resampled_calls, "compare_rankings", 2), 10_000, BCA
     ),
     "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
 }

@@ -107,7 +107,7 @@ def check_boosting() -> Found:
         "RankBoost's scores": partial(ours.decision_function, X),
         "scikit-learn's": partial(theirs.decision_function, X),
     }
-    yield from ratios(scores, "scikit-learn's", {"RankBoost's scores": 2.0}, 5)
+    yield from ratios(scores, "scikit-learn's", {"RankBoost's scores": 0.5}, 5)
 
 
 def check_rounds() -> Found:

@@ -8,7 +8,8 @@ Each group has a process of its own for each number of rows. A call is timed up 
 no more once the runs have taken two seconds, and the median counts; the first run is left out
 where there are more. The exponent is the slope of log time over log rows, by least squares, over
 the sizes of the last two decades at which a call takes at least five times what it takes at the
-smallest size: below, what a call costs whatever the rows would hide the growth.
+smallest size: below, what a call costs whatever the rows would hide the growth. What ends early
+begins at a hundred rows.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from _harness import Record, describe_machine, growth, run_in_process, timed
 from _report import Cell, Report, Table, Verdict
 
 SMALLEST, LARGEST = 1000, 10_000_000
+SHORT_SMALLEST = 100
+"""The smallest size of what ends early."""
+
 GROUPS = {
     "estimators": "estimators, 20 features",
     "sums": "value and gradient of sums over pairs and lists, prepared as in a fit",
@@ -61,7 +65,8 @@ def run_group(group: str, n_rows: int) -> Record:
     warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
     found: Record = {"lines": []}
     for work in workloads():
-        if work.group != group or n_rows > work.most_rows:
+        least_rows = SHORT_SMALLEST if work.why else SMALLEST
+        if work.group != group or not least_rows <= n_rows <= work.most_rows:
             continue
         for line, call in work.prepare(n_rows).items():
             found["lines"].append([work.name, line, run_times(call)])
@@ -80,8 +85,8 @@ def list_ends() -> Record:
 
 def sizes(largest: int) -> list[int]:
     """Return one and three times each power of ten, from the smallest size to the largest."""
-    found = [factor * 10**power for power in range(3, 9) for factor in (1, 3)]
-    return [n_rows for n_rows in found if SMALLEST <= n_rows <= largest]
+    found = [factor * 10**power for power in range(2, 9) for factor in (1, 3)]
+    return [n_rows for n_rows in found if SHORT_SMALLEST <= n_rows <= largest]
 
 
 def exponent(curve: Curve) -> tuple[float | None, int | None]:
@@ -160,7 +165,7 @@ def draw_panel(ax: Any, name: str, lines: Mapping[str, Curve], *, with_legend: b
         slopes.append("–" if slope is None else f"{slope:.2f}")
     first = next(iter(lines.values()))
     n_rows, seconds = first["rows"][-1], first["s"][-1]
-    guide = [SMALLEST, LARGEST]
+    guide = [SHORT_SMALLEST, LARGEST]
     ax.loglog(guide, [seconds * n / n_rows for n in guide], color="0.8", linewidth=3, zorder=0)
     ax.tick_params(labelsize=6)
     ax.set_title(f"{name}\n{' / '.join(slopes)}", fontsize=7)
@@ -197,7 +202,7 @@ def plot(curves: Mapping[str, Curves], path: Path) -> None:
     for ax, ((_, name), lines) in zip(axes.flat, panels.items(), strict=False):
         draw_panel(ax, name, lines, with_legend=tuple(lines) not in legends)
         legends.add(tuple(lines))
-    axes.flat[0].set(xlim=(SMALLEST / 2, LARGEST * 2), ylim=(1e-5, 1e2))
+    axes.flat[0].set(xlim=(SHORT_SMALLEST / 2, LARGEST * 2), ylim=(1e-5, 1e2))
     figure.supxlabel("rows", fontsize=8)
     figure.supylabel("seconds", fontsize=8)
     figure.suptitle(
@@ -233,7 +238,8 @@ def make_report(options: argparse.Namespace) -> tuple[Report, dict[str, Curves]]
         f"{SMALLEST:,} to {options.max_rows:,} rows; medians of up to {MOST_RUNS} runs; threads "
         f"of linear algebra: {options.threads}, of the estimators: 1. The exponent is the slope of "
         "log time over log rows over the last two decades, where a call takes at least "
-        f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows."
+        f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows ({SHORT_SMALLEST} where the range "
+        "ends early)."
     )
     return Report("scaling", settings, machine, tables, verdicts, notes, runs), curves
 

@@ -1,7 +1,7 @@
 """Tables 3, 4 and 5 and figures 5, 6 and 7 of C. Rudin, "The P-Norm Push" (JMLR 10, 2009).
 
-    python benchmarks/paper_tables.py --data DIR                    # about a minute
-    python benchmarks/paper_tables.py --data DIR --output tables.md --figures pictures
+    python benchmarks/paper_tables.py --data DIR                    # some minutes
+    python benchmarks/paper_tables.py --data DIR --json tables.json --figures pictures
 
 DIR (or SKLEARN_RANK_DATA) is described in _real_data.py; a set that is not there comes from OpenML.
 What is known of the paper's protocol and what is not: README.md beside this file.
@@ -9,7 +9,6 @@ What is known of the paper's protocol and what is not: README.md beside this fil
 
 import argparse
 import math
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,14 +16,14 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-import scipy
-import sklearn
-from _real_data import DataNotFoundError, add_data_option, load_two_classes  # noqa: PLC2701
+from _harness import describe_machine
+from _real_data import DataNotFoundError, add_data_option, load_two_classes
+from _report import Report, Table, Verdict
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from sklearn_rank import PNormPushRanker, __version__
+from sklearn_rank import PNormPushRanker
 from sklearn_rank.metrics import (
     auc_score,
     p_norm_push_loss,
@@ -182,6 +181,7 @@ def show(mean, deviation):
 
 
 def show_printed(printed):
+    """Write a printed value as the paper does."""
     if printed is None:
         return ABSENT
     mantissa, exponent = f"{printed.value:.1e}".split("e")
@@ -205,55 +205,57 @@ def trend_cells(measure, mine):
         champions.append(mine[:, group[best_settings(mean[group], measure.greater_is_better)]])
     gap = champions[0] - champions[1]
     by = show(abs(gap.mean()), gap.std(ddof=1) / math.sqrt(len(gap)))
-    holds = f"{'yes' if expected[best] else 'NO'}, by {by}"
+    verdict = f"{'yes' if expected[best] else 'no'}, by {by}"
     n_hold = expected[best_settings(mine, measure.greater_is_better)].sum()
     kind = "small p" if measure.expected == SMALL else "large p or IR"
-    return [names[best], kind, holds, f"{n_hold} of {len(mine)}"]
+    return [names[best], kind, verdict, f"{n_hold} of {len(mine)}"]
 
 
-def table_lines(experiment, values):
+def table(experiment, values):
     """Return the table: ours, then what is printed, for each measure."""
     names = list(SETTINGS)
-    lines = [
-        f"| measure | | {' | '.join(names)} | best | expected | holds | splits |",
-        f"| --- | --- |{' ---: |' * len(names)} --- | --- | --- | ---: |",
-    ]
+    rows = []
     for column, (name, measure) in enumerate(MEASURES.items()):
         mine = values[:, :, column]
         mean, deviation = mine.mean(axis=0), mine.std(axis=0, ddof=1)
-        best = names[best_settings(mean, measure.greater_is_better)]
-        trend = trend_cells(measure, mine)
         cells = [show(*both) for both in zip(mean, deviation, strict=True)]
-        cells = [
-            f"**{cell}**" if one == best else cell for one, cell in zip(names, cells, strict=True)
-        ]
-        printed = [show_printed(experiment.printed.get((name, one))) for one in names]
-        lines.append(f"| {name} | ours | {' | '.join(cells + trend)} |")
-        lines.append(f"| | printed | {' | '.join(printed)} | | | | |")
-    return lines
-
-
-def check_lines(experiment, values):
-    """Return a line for each printed value: how far we are, and whether that is near enough."""
-    lines = []
-    for (name, setting), printed in experiment.printed.items():
-        mine = values[:, list(SETTINGS).index(setting), list(MEASURES).index(name)]
-        off = mine.mean() - printed.value
-        share = off / printed.value
-        verdict = ""
-        if printed.absolute is not None:
-            reached = "reached" if abs(off) <= printed.absolute else "MISSED"
-            verdict = f"; {reached}: at most {printed.absolute:g}"
-        elif printed.relative is not None:
-            reached = "reached" if abs(share) <= printed.relative else "MISSED"
-            verdict = f"; {reached}: at most {100 * printed.relative:g} %"
-        lines.append(
-            f"- {name}, {setting}: {100 * share:+.1f} % off the printed value, "
-            f"{abs(off) / mine.std(ddof=1):.1f} standard deviations over splits{verdict}"
-        )
+        rows.append([name, "ours", *cells, *trend_cells(measure, mine)])
+        printed = [experiment.printed.get((name, one)) for one in names]
+        if any(printed):
+            rows.append([name, "printed", *map(show_printed, printed), *[""] * 4])
+    title = f"Table {experiment.table}: {experiment.title}"
+    columns = ["measure", "", *names, "best", "expected", "holds", "splits"]
+    notes = [f"{experiment.protocol[0].upper()}{experiment.protocol[1:]}."]
+    notes += [] if experiment.printed else ["No printed value was at hand."]
     if experiment.quoted_auc is not None:
-        lines.append(quoted_line(experiment, values[:, :, list(MEASURES).index("AUC")]))
-    return lines or ["- No printed value to compare with."]
+        notes.append(quoted_line(experiment, values[:, :, list(MEASURES).index("AUC")]))
+    return Table(title, columns, rows, " ".join(notes))
+
+
+def verdicts(experiment, values):
+    """Return how far each printed value is that has a limit, and whether the trends hold."""
+    found = []
+    for (name, setting), printed in experiment.printed.items():
+        mine = values[:, list(SETTINGS).index(setting), list(MEASURES).index(name)].mean()
+        label = f"Table {experiment.table}, {name}, {setting}: off the printed value"
+        if printed.absolute is not None:
+            found.append(Verdict(label, printed.absolute, abs(mine - printed.value)))
+        elif printed.relative is not None:
+            share = 100 * abs(mine / printed.value - 1)
+            found.append(Verdict(label, 100 * printed.relative, share, "%"))
+    trends = [one for one in MEASURES.values() if one.expected]
+    columns = [list(MEASURES.values()).index(one) for one in trends]
+    n_hold = sum(
+        holds(one, values[:, :, column].mean(axis=0))
+        for one, column in zip(trends, columns, strict=True)
+    )
+    label = f"Table {experiment.table}: measures whose best setting is where expected"
+    return [*found, Verdict(label, len(trends), n_hold, f"of {len(trends)}", at_least=True)]
+
+
+def holds(measure, mean):
+    """Whether the best setting is one of the expected."""
+    return list(SETTINGS)[best_settings(mean, measure.greater_is_better)] in measure.expected
 
 
 def quoted_line(experiment, auc):
@@ -262,49 +264,31 @@ def quoted_line(experiment, auc):
     off = experiment.quoted_auc - auc[:, best].mean()
     side = "above" if off > 0 else "below"
     return (
-        f"- An AUC of {experiment.quoted_auc:.3f} is quoted from the paper's table without its "
+        f"An AUC of {experiment.quoted_auc:.3f} is quoted from the paper's table without its "
         f"column, so it is in no cell. It lies {abs(off):.3f} {side} the largest mean here, that "
         f"of {list(SETTINGS)[best]}: {abs(off) / auc[:, best].std(ddof=1):.1f} standard deviations "
-        "over splits"
+        "over splits."
     )
 
 
-def section(experiment, values):
-    """Return the part of the report about one table."""
-    return [
-        f"## Table {experiment.table}: {experiment.title}",
-        "",
-        f"{experiment.protocol[0].upper()}{experiment.protocol[1:]}.",
-        "",
-        *table_lines(experiment, values),
-        "",
-        *check_lines(experiment, values),
-        "",
-    ]
-
-
-def heading(options):
+def settings_line(options):
     """Return what holds for all tables."""
-    return [
-        "# The P-Norm Push, Tables 3 to 5",
-        "",
+    return (
         f"Mean ± standard deviation over {options.splits} random splits (seed {options.seed}). "
         f"Features scaled to [0, 1] on the training rows, {ROUNDS} rounds, either sign, steepest "
         "edge. R_p: the raw sum of the p-th powers of the negatives' heights, ties counted as "
         "errors, on the test rows. DCG: sum of 1 / ln(1 + rank) of the positives; AveR: sum of "
-        "their reciprocal ranks.",
-        "",
-        "Printed: what the paper prints, quoted at second hand; – is a value that was not at hand, "
-        "not one that the paper leaves out. Bold: the best mean. Expected: where the best setting "
-        f"should be, small p ({', '.join(SMALL)}) or large p or IR ({', '.join(LARGE)}); holds: "
-        "whether the best mean is there, and by how much the best of those means and the best of "
-        "the others differ, ± the standard error of that difference; splits: in how many splits "
-        "the best is there.",
-        "",
-        f"sklearn-rank {__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}, "
-        f"SciPy {scipy.__version__}, Python {platform.python_version()}.",
-        "",
-    ]
+        "their reciprocal ranks."
+    )
+
+
+COLUMNS = (
+    "Printed: what the paper prints, quoted at second hand; – is a value that was not at hand, "
+    "not one that the paper leaves out. Expected: where the best setting should be, small p "
+    f"({', '.join(SMALL)}) or large p or IR ({', '.join(LARGE)}); holds: whether the best mean is "
+    "there, and by how much the best of those means and the best of the others differ, ± the "
+    "standard error of that difference; splits: in how many splits the best is there."
+)
 
 
 def draw(experiment, X, y, seed, folder):
@@ -340,7 +324,7 @@ def parse(arguments=None):
     parser.add_argument("--splits", type=int, default=40, help="at least 2 (default: 40)")
     parser.add_argument("--seed", type=int, default=0, help="of the first split (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the report, else printed")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draws the ROC curves there")
     add_data_option(parser)
     options = parser.parse_args(arguments)
@@ -353,22 +337,24 @@ def parse(arguments=None):
 
 def main(arguments=None):
     options = parse(arguments)
-    lines = heading(options)
+    machine = describe_machine()
+    tables, judged, runs = [], [], {}
     for experiment in (one for one in EXPERIMENTS if one.table in options.tables):
         try:
             X, y = experiment.load(options.data)
         except DataNotFoundError as error:
             raise SystemExit(f"Table {experiment.table}: {error}") from error
-        lines += section(experiment, measure_all(experiment, X, y, options))
+        values = measure_all(experiment, X, y, options)
+        tables.append(table(experiment, values))
+        judged += verdicts(experiment, values)
+        runs[experiment.table] = values.tolist()
         if options.figures is not None:
             options.figures.mkdir(parents=True, exist_ok=True)
             print(draw(experiment, X, y, options.seed, options.figures))
-    report = "\n".join(lines)
-    if options.output is None:
-        print(report)
-    else:
-        options.output.write_text(report, encoding="utf-8")
-        print(options.output)
+    report = Report(
+        "paper_tables", settings_line(options), machine, tables, judged, [COLUMNS], runs
+    )
+    report.publish(options.json)
 
 
 if __name__ == "__main__":

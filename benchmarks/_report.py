@@ -46,6 +46,16 @@ class Verdict:
 
 
 @dataclass
+class PartResult:
+    """What one part of a benchmark found; a report joins several."""
+
+    tables: list[Table]
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    runs: Any = None
+
+
+@dataclass
 class Report:
     """All that one run of one benchmark found.
 

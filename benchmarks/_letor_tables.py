@@ -15,6 +15,7 @@ METRICS = ("NDCG@1", "NDCG@5", "NDCG@10", "MAP")
 MAIN = "NDCG@10"
 OURS, OTHERS = "ours (best on validation)", "others (best on validation)"
 FOLD_1_TARGET = 0.72
+TIMED_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Fold:
     @property
     def title(self) -> str:
         return f"{TITLES[self.data]} fold {self.number + 1}"
+
+    @property
+    def is_timed(self) -> bool:
+        return self.data == MQ2008 and self.number < TIMED_FOLDS
 
     @property
     def folder(self) -> str:
@@ -143,7 +148,7 @@ def best_runs(found: Found, times: Times, label: str) -> dict[Fold, Record]:
     return {
         fold: times[records[label]["system"]][fold]
         for fold, records in found.items()
-        if fold.data == MQ2008
+        if fold.is_timed
     }
 
 
@@ -155,12 +160,12 @@ def times_table(found: Found, times: Times, threads: int) -> Table:
             runs = times[label] if label in SYSTEMS else best_runs(found, times, label)
             seconds, memory = flat(runs, "s"), flat(runs, "extra_mb")
         except KeyError:
-            rows.append([label, None, "no fit, or not of every fold", None])
+            rows.append([label, None, "no fit, or one that failed", None])
             continue
         extra = None if None in memory else round(median(memory))
         rows.append([label, median(seconds), f"{min(seconds):.2f}–{max(seconds):.2f}", extra])
     return Table(
-        f"MQ2008: fits of the chosen configurations, {threads} threads each",
+        f"MQ2008: fits of the chosen configurations, up to {TIMED_FOLDS} folds, {threads} threads",
         ["system", "seconds", "fastest–slowest", "extra MB"],
         rows,
     )

@@ -9,7 +9,7 @@ None of it is part of this repository. The folder, `--data DIR` or SKLEARN_RANK_
     letor_ohsumed_s123/                S1.txt.gz, S2.txt.gz and S3.txt.gz of LETOR with 25 features
     lightgbm_lambdarank/               rank.train.gz, rank.test and their .query files, of LightGBM
 
-Nothing large is imported before it is used: see bench_boosting.py.
+Nothing large is imported before it is used: see _harness.py.
 """
 
 import gzip

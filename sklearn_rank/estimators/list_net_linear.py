@@ -37,7 +37,7 @@ from sklearn_rank.theory import lipschitz_constant, ogd_step
 _LARGEST_FEATURE, _LARGEST_GRADE = 1e70, 240
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
-_ZERO = 1e-15
+_ZERO = 1e-12
 
 
 def takes_streams(ranker: Any) -> bool:

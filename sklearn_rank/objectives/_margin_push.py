@@ -69,15 +69,19 @@ class MarginPush(RowwiseLine):
         check_parameters("MarginPush", {"loss": loss, "push": push}, allowed)
         self.p = p
         self._pair_loss = PairLoss(preferences, loss)
-        self._sides = []
+        self._sides: list[_Side] = []
+        self._price = 0.0
         for name, price in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both"):
+                self._price += price
                 weight = price * preferences.weight
                 self._sides.append(_Side(name, weight, preferences.paired_weight(name)))
         self._log_norm = self._log_sum([side.pairs for side in self._sides])
 
     def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
         """Return J_p and minus its gradient."""
+        if self.p == 1:
+            return self._mean_and_masses(scores)
         weight = self._pair_loss.preferences.weight
         heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
         log_sum = self._log_sum(heights)
@@ -95,6 +99,12 @@ class MarginPush(RowwiseLine):
             sums = self._pair_loss.sums(scores, inner, other)
             masses += other * sums.lower - inner * sums.upper
         return value, masses
+
+    def _mean_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        """Return both at p = 1, where every side is one sum over the same pairs."""
+        value, gradient = self._pair_loss.value_and_gradient(scores)
+        share = self._price / np.exp(self._log_norm)
+        return share * value, -share * gradient
 
     def _log_sum(self, heights: list[Floats]) -> float:
         """Return the logarithm of the weighted sum of the p-th powers."""

@@ -9,7 +9,11 @@ from scipy.optimize import brentq
 
 from sklearn_rank._protocols import PairShares
 
-_TOLERANCE = 4 * np.finfo(float).eps
+_TOLERANCE = 1e-12
+"""Relative to the step. An evaluation costs a pass over the rows."""
+
+_FIRST_BRACKET = 1 / 16
+"""Share of the longest step that is tried first: most steps are far shorter."""
 
 
 def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
@@ -39,15 +43,14 @@ def step_to_slope(slope: Callable[[float], float], target: float, bound: float) 
     gap = slope(0.0) - target
     if gap == 0:
         return 0.0
-    end = -np.copysign(bound, gap)
-    if (slope(end) - target) * gap >= 0:
-        return float(end)
-    root = brentq(
-        lambda a: slope(a) - target,
-        0.0,
-        end,
-        xtol=_TOLERANCE * bound,
-        rtol=_TOLERANCE,
-        maxiter=200,
-    )
+    start, share = 0.0, _FIRST_BRACKET
+    while True:
+        end = -np.copysign(share * bound, gap)
+        beyond = slope(end) - target
+        if beyond * gap < 0:
+            break
+        if beyond == 0 or share == 1:
+            return float(end)
+        start, share = end, min(4 * share, 1.0)
+    root = brentq(lambda a: slope(a) - target, start, end, xtol=_TOLERANCE * bound, rtol=_TOLERANCE)
     return float(root)

@@ -15,7 +15,7 @@ Task = tuple[Callable[[int], object], int]
 Outcome = tuple[int, object, BaseException | None]
 
 
-_WORTHWHILE = 200_000
+_WORTHWHILE = 2_000_000
 """Values a fit or a prediction must go through for helpers to pay."""
 
 
@@ -32,7 +32,8 @@ class Crew:
     n_jobs : int or None
         Number of threads, with joblib's meaning.
     n_values : int, default=None
-        Values to go through: too few are not worth the 10 ms that threads take to start.
+        Values to go through: too few are not worth the time that threads take to start
+        and to wait for each other each round.
     """
 
     def __init__(self, n_jobs: int | None = None, n_values: int | None = None) -> None:

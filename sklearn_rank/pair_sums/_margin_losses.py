@@ -38,7 +38,7 @@ class MarginLoss(ABC):
 
     @abstractmethod
     def local_lipschitz(self, radius: float) -> float:
-        r"""Return M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for |t| up to `radius`.
+        r"""Return M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t within `radius` of 0.
 
         Chen2012, eq. (3.7).
         """

@@ -1,0 +1,62 @@
+"""The pages of the documentation run as they stand, from top to bottom, in an empty folder.
+
+A block of Python and lines of the command line (``$ sklearn-rank ...``) are run; a ``text`` block
+that follows must hold what they print, where ``...`` stands for anything.
+"""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import sklearn
+
+from sklearn_rank.cli import main
+
+DOCS = Path(__file__).parents[1] / "docs"
+BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```", re.M | re.S)
+PAGES = sorted(
+    page for page in (*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")) if page.name != "README.md"
+)
+
+
+def run_block(kind, code, namespace, page):
+    if kind == "python":
+        exec(compile(code, str(page), "exec"), namespace)
+        return
+    for line in code.replace("\\\n", " ").splitlines():
+        assert line.startswith("$ sklearn-rank "), line
+        assert main(shlex.split(line)[2:]) in (None, 0), line
+
+
+def same(printed, expected):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(expected, printed, flags)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    namespace, printed = {}, ""
+    with sklearn.config_context():  # a page may switch metadata routing on
+        for kind, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+            if kind == "text":
+                assert same(printed, code), f"printed:\n{printed}\nthe page has:\n{code}"
+            else:
+                capsys.readouterr()
+                run_block(kind, code, namespace, page)
+                printed = capsys.readouterr().out
+
+
+def test_there_are_pages_and_they_hold_code():
+    blocks = [BLOCK.findall(page.read_text(encoding="utf-8")) for page in PAGES]
+    assert len(PAGES) >= 10
+    assert sum(map(len, blocks)) >= 10
+
+
+def test_text_that_differs_is_noticed():
+    assert same("AUC  0.91\n", "AUC 0.91\n")
+    assert same("AUC 0.91 in 3 s\n", "AUC 0.91 in ... s\n")
+    assert not same("AUC 0.91\n", "AUC 0.92\n")

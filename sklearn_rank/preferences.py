@@ -9,6 +9,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 
+__all__ = ["Preferences"]
+
 _MANY_LEVELS = 32
 """Queries with more levels are scanned one by one, the others side by side."""
 
@@ -38,6 +40,22 @@ class Preferences:
         First row of each segment.
     query_start : ndarray of shape (n_queries,)
         First segment of each query.
+
+    Examples
+    --------
+    Four rows of two queries:
+
+    >>> import numpy as np
+    >>> from sklearn_rank.preferences import Preferences
+    >>> y, qid = np.array([0, 1, 2, 0]), np.array([0, 0, 1, 1])
+    >>> preferences = Preferences.from_labels(y, qid, np.ones(4))
+    >>> preferences.order
+    array([1, 0, 2, 3])
+    >>> preferences.total_pair_weight
+    2.0
+    >>> scores = np.array([3.0, 1.0, 5.0, 4.0])[preferences.order]
+    >>> preferences.smallest_difference(scores, scores)  # the smallest margin
+    -2.0
     """
 
     order: Indices

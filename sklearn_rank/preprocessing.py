@@ -49,7 +49,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    T. Qin, T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv 1306.2597 (2013).
+    Qin2013 (features scaled query by query).
 
     Examples
     --------

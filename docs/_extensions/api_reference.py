@@ -1,7 +1,7 @@
 """Sphinx extension: the reference is made from each module's `__all__`, and checked on the way.
 
 Before anything is read it writes one page for each public module below ``docs/api`` and refuses
-to go on when a public name lacks a description, an example or, where it shows a formula, a source.
+to go on when the docstring of a public name is not complete: `docstring_checks` has the rules.
 While docstrings are read, a bare key of the bibliography ("Rudin2009, sec. 2") becomes a citation
 and a public name in single backticks a link; in a terminal both read well as they stand.
 """
@@ -12,64 +12,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docstring_checks import MODULES, bibliography_keys, gaps, has_docstring, public_names
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-MODULES = {
-    "sklearn_rank": "Rankers",
-    "sklearn_rank.metrics": "Metrics",
-    "sklearn_rank.model_selection": "Splitting",
-    "sklearn_rank.plotting": "Displays",
-    "sklearn_rank.preprocessing": "Preprocessing",
-    "sklearn_rank.datasets": "Data sets",
-    "sklearn_rank.objectives": "Objectives",
-    "sklearn_rank.theory": "Theory",
-}
-WITH_NUMBERS = ("Chen2012", "Freund2003", "Rudin2009", "RudinSchapire2009", "Tewari2015")
-"""The papers that the package rests on: whoever cites one says where in it."""
-
-LOCATOR = re.compile(
-    r"\b(eqs?\.|secs?\.|Theorem|Lemma|Prop\.|Corollary|Table|Figure|Algorithm|Appendix) *\(?[\dA-Z]"
-)
 FITTED = re.compile(r"(?<![`\\\w])([A-Za-z]\w{2,})_(?=[,.;:)\s]|$)")
 """A name with an underscore at its end, which reStructuredText takes for a link."""
 
 BACKTICKS = re.compile(r"(?<![`:\w])`([A-Za-z_][\w.]*)`(?![`_\w])")
-
-
-def public_names() -> dict[str, tuple[str, Any]]:
-    """Return each public name with its module and what it stands for."""
-    found = {}
-    for module in MODULES:
-        imported = importlib.import_module(module)
-        for name in imported.__all__:
-            found.setdefault(name, (module, getattr(imported, name)))
-    return found
-
-
-def _has_docstring(thing: Any) -> bool:
-    return inspect.isclass(thing) or inspect.isroutine(thing)
-
-
-def gaps(keys: set[str]) -> list[str]:
-    """Say what is missing from the docstrings of public names."""
-    missing = []
-    for name, (module, thing) in public_names().items():
-        if not _has_docstring(thing):
-            continue
-        text = inspect.getdoc(thing) or ""
-        full = f"{module}.{name}"
-        if not text:
-            missing.append(f"{full}: no docstring")
-        if ">>> " not in text:
-            missing.append(f"{full}: no example")
-        if ".. math::" in text or ":math:" in text:
-            cited = {key for key in keys if re.search(rf"\b{key}\b", text)}
-            if not cited:
-                missing.append(f"{full}: a formula, but no source")
-            elif cited.intersection(WITH_NUMBERS) and not LOCATOR.search(text):
-                missing.append(f"{full}: a source, but not where in it")
-    return missing
 
 
 def write_pages(folder: Path, keys: set[str]) -> None:
@@ -77,7 +27,7 @@ def write_pages(folder: Path, keys: set[str]) -> None:
     folder.mkdir(exist_ok=True)
     for module, title in MODULES.items():
         imported = importlib.import_module(module)
-        functions = [n for n in imported.__all__ if _has_docstring(getattr(imported, n))]
+        functions = [n for n in imported.__all__ if has_docstring(getattr(imported, n))]
         constants = [n for n in imported.__all__ if n not in functions]
         summary = linked((inspect.getdoc(imported) or "").splitlines(), keys)
         lines = [title, "=" * len(title), "", f".. module:: {module}", "", *summary, ""]
@@ -99,11 +49,6 @@ def _write(page: Path, lines: list[str]) -> None:
     text = "\n".join(lines)
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
-
-
-def bibliography_keys(path: Path) -> set[str]:
-    """Return the keys of a BibTeX file."""
-    return set(re.findall(r"^@\w+\{(\w+),", path.read_text(encoding="utf-8"), re.M))
 
 
 def prepare(app: Sphinx, config: Any) -> None:

@@ -128,8 +128,7 @@ def compare_with_best(known: Known, scores: Mapping[str, Floats]) -> Standings:
         column = {name: found[key] for name, found in intervals.items()}
         best = max(column, key=lambda name: column[name].estimate)
         # The best is chosen by the same numbers. With the error rate shared among all other
-        # rows it is kept nevertheless for the row that is truly the best (Hsu 1981, multiple
-        # comparisons with the best).
+        # rows it is kept nevertheless for the row that is truly the best (Hsu1981).
         rate = _ERROR_RATE / max(1, len(column) - 1)
         standings[key] = {}
         for name, interval in column.items():

@@ -179,9 +179,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     References
     ----------
-    Chen2012, eq. (1.3) (problem), eq. (1.5) (steps), Lemma 3.4 (``eta0="auto"``): H. Chen,
-    F. He, Z. Pan, "Approximation Analysis of Gradient Descent Algorithm for Bipartite
-    Ranking", J. Appl. Math. 2012, 189753. The paper's lambda is half of `alpha`.
+    Chen2012, eq. (1.3) (problem; its lambda is half of `alpha`), eq. (1.5) (steps), Lemma 3.4
+    (``eta0="auto"``).
 
     Examples
     --------

@@ -186,11 +186,8 @@ class ListNetLinear(BaseRanker):
 
     References
     ----------
-    Cao2007 (top-one cross-entropy): Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li,
-    "Learning to rank: from pairwise approach to listwise approach", ICML 2007.
-    Tewari2015, eq. 3 (objective), sec. 3.2 (smoothed DCG), Theorem 5 (online descent):
-    A. Tewari, S. Chaudhuri, "Generalization error bounds for learning to rank: Does the
-    length of document lists matter?", ICML 2015.
+    Cao2007 (top-one cross-entropy). Tewari2015, eq. 3 (objective), sec. 3.2 (smoothed DCG),
+    Theorem 5 (online descent).
 
     Examples
     --------

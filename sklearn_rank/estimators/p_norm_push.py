@@ -159,7 +159,7 @@ class PNormPushRanker(BoostingRanker):
     References
     ----------
     Rudin2009, sec. 2 (objective), sec. 4 (the normalised loss of `score_p`), sec. 9.2
-    (p = inf): C. Rudin, "The P-Norm Push", JMLR 10 (2009) 2233-2271.
+    (p = inf).
 
     Examples
     --------

@@ -131,11 +131,8 @@ class RankBoost(BoostingRanker):
 
     References
     ----------
-    Freund2003, Figure 1 (algorithm), sec. 3.2 (step, `selection="optimal"`): Y. Freund, R.
-    Iyer, R. Schapire, Y. Singer, "An efficient boosting algorithm for combining
-    preferences", JMLR 4 (2003) 933-969. RudinSchapire2009 (margins, the offset): C. Rudin,
-    R. Schapire, "Margin-based Ranking and an Equivalence between AdaBoost and RankBoost",
-    JMLR 10 (2009) 2193-2232.
+    Freund2003, Figure 1 (algorithm), sec. 3.2 (step, ``selection="optimal"``).
+    RudinSchapire2009, no number at hand (margins, the offset).
 
     Examples
     --------

@@ -102,8 +102,7 @@ class SmoothMarginRanker(BoostingRanker):
     References
     ----------
     RudinSchapire2009, eq. 12 (step), Theorem 6 (RankBoost can miss the largest margin),
-    Theorem 7 (G never falls): C. Rudin, R. Schapire, "Margin-based Ranking and an
-    Equivalence between AdaBoost and RankBoost", JMLR 10 (2009) 2193-2232.
+    Theorem 7 (G never falls).
 
     Examples
     --------

@@ -118,15 +118,7 @@ def auc_interval(
 
     References
     ----------
-    DeLong, DeLong and Clarke-Pearson, *Comparing the areas under two or more correlated
-    receiver operating characteristic curves*, Biometrics 44 (1988): one list.
-
-    Obuchowski, *Nonparametric analysis of clustered ROC curve data*, Biometrics 53 (1997):
-    rows that are drawn together.
-
-    LeDell, Petersen and van der Laan, *Computationally efficient confidence intervals for
-    cross-validated area under the ROC curve estimates*, Electronic Journal of Statistics 9
-    (2015): folds.
+    DeLong1988 (one list). Obuchowski1997 (rows that are drawn together). LeDell2015 (folds).
 
     Examples
     --------
@@ -185,8 +177,8 @@ def compare_auc(
 
     References
     ----------
-    As in `auc_interval`. For one list the p-value is that of DeLong's test, without its
-    factors m / (m - 1).
+    DeLong1988 (one list: its test, without the factors m / (m - 1)). Obuchowski1997 and
+    LeDell2015, as in `auc_interval`.
 
     Examples
     --------

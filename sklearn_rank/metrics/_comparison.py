@@ -128,7 +128,7 @@ def bootstrap_interval(
 
     References
     ----------
-    Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993 (BCa).
+    Efron1993 (the BCa interval).
 
     Examples
     --------
@@ -205,8 +205,7 @@ def compare_rankings(
 
     References
     ----------
-    Smucker, Allan and Carterette, *A comparison of statistical significance tests for
-    information retrieval evaluation*, CIKM 2007 (the permutation test).
+    Smucker2007 (the permutation test).
 
     Examples
     --------

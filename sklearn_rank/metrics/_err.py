@@ -75,7 +75,7 @@ def err_score(
 
     References
     ----------
-    Chapelle et al., *Expected reciprocal rank for graded relevance*, CIKM 2009.
+    Chapelle2009 (the measure).
 
     Examples
     --------

@@ -60,8 +60,7 @@ def average_precision(
 
     References
     ----------
-    McSherry and Najork, *Computing information retrieval performance measures efficiently
-    in the presence of tied scores*, ECIR 2008 (ties).
+    McSherry2008 (tied rows).
 
     Examples
     --------
@@ -134,8 +133,7 @@ def reciprocal_rank(
 
     References
     ----------
-    McSherry and Najork, *Computing information retrieval performance measures efficiently
-    in the presence of tied scores*, ECIR 2008 (ties).
+    McSherry2008 (tied rows).
 
     Examples
     --------

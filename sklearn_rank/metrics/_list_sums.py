@@ -54,7 +54,7 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
     References
     ----------
-    Rudin2009 (called AveR in its experiments).
+    Rudin2009, no number at hand (called AveR in its experiments).
 
     Examples
     --------
@@ -94,8 +94,8 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 
     References
     ----------
-    Rudin2009 (called DCG in its experiments). `ndcg_score` has another logarithm, gains,
-    and the expected value over ties.
+    Rudin2009, no number at hand (called DCG in its experiments). `ndcg_score` has another
+    logarithm, gains, and the expected value over ties.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def ranking_margin(
 
     References
     ----------
-    RudinSchapire2009 (the margin, before normalisation).
+    RudinSchapire2009, no number at hand (the margin, before it is normalised).
 
     Examples
     --------

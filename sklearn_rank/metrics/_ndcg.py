@@ -89,10 +89,7 @@ def ndcg_score(
 
     References
     ----------
-    Järvelin and Kekäläinen, *Cumulated gain-based evaluation of IR techniques*, ACM TOIS
-    2002 (the idea). Burges et al., *Learning to rank using gradient descent*, ICML 2005
-    (exponential gain). McSherry and Najork, *Computing information retrieval performance
-    measures efficiently in the presence of tied scores*, ECIR 2008 (ties).
+    Jarvelin2002 (the idea). Burges2005 (exponential gain). McSherry2008 (tied rows).
 
     Examples
     --------

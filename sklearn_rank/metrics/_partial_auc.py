@@ -65,7 +65,7 @@ def partial_auc_score(
 
     References
     ----------
-    McClish, *Analyzing a portion of the ROC curve*, Medical Decision Making 1989.
+    McClish1989 (the area, and the form of scikit-learn).
 
     Examples
     --------

@@ -72,8 +72,7 @@ def precision_at_k(
 
     References
     ----------
-    McSherry and Najork, *Computing information retrieval performance measures efficiently
-    in the presence of tied scores*, ECIR 2008 (ties).
+    McSherry2008 (tied rows).
 
     Examples
     --------
@@ -136,8 +135,7 @@ def recall_at_k(
 
     References
     ----------
-    McSherry and Najork, *Computing information retrieval performance measures efficiently
-    in the presence of tied scores*, ECIR 2008 (ties).
+    McSherry2008 (tied rows).
 
     Examples
     --------
@@ -195,8 +193,7 @@ def r_precision(
 
     References
     ----------
-    McSherry and Najork, *Computing information retrieval performance measures efficiently
-    in the presence of tied scores*, ECIR 2008 (ties).
+    McSherry2008 (tied rows).
 
     Examples
     --------

@@ -92,8 +92,7 @@ def p_norm_push_loss(
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), Theorem 1 (the bound) and sec. 4 (margin, normalised to
-    [0, 1]).
+    Rudin2009, sec. 2 (the sum), Theorem 1 (the bound), sec. 4 (margin, normalised to [0, 1]).
 
     Examples
     --------
@@ -210,7 +209,7 @@ def reverse_heights(
 
     References
     ----------
-    Rudin2009 (the mirror image of the height, for positives).
+    Rudin2009, sec. 2 (the height of a negative, of which this is the mirror image).
 
     Examples
     --------
@@ -259,7 +258,7 @@ def max_height_loss(
 
     References
     ----------
-    Rudin2009, sec. 2.
+    Rudin2009, sec. 2 (the largest height).
 
     Examples
     --------

@@ -152,6 +152,10 @@ class QueryKFold(_QuerySplitter):
 
     *No fold is empty*: an empty fold costs nothing and any other something.
 
+    References
+    ----------
+    Defined here.
+
     Examples
     --------
     >>> import numpy as np

@@ -27,6 +27,18 @@ class Block:
         First row of each query, counted from the block's first.
     length : ndarray of shape (n_queries_in_block,)
         Rows of each query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import Lists
+    >>> lists = Lists.from_codes(np.array([0, 0, 0, 1, 1]), 5)
+    >>> block = lists.block(0, 2)
+    >>> scores = np.array([2.0, 1.0, 3.0, 5.0, 5.0])
+    >>> block.reduce(np.maximum, scores)  # the best of each query
+    array([3., 5.])
+    >>> block.softmax(scores, None)[0].round(2)  # top-one probabilities
+    array([0.24, 0.09, 0.67, 0.5 , 0.5 ])
     """
 
     rows: slice
@@ -72,6 +84,14 @@ class Lists:
         First row of each query in list order.
     n_rows : int
         Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import Lists
+    >>> lists = Lists.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
+    >>> lists.order, lists.start
+    (array([0, 2, 1, 3]), array([0, 2]))
     """
 
     order: Indices | None
@@ -135,6 +155,27 @@ class ListwiseLoss(ABC):
         Positive multiplicities w, in list order.
     sigma : float
         Unit of the scores, for losses that have one.
+
+    Examples
+    --------
+    A loss of your own: half the squared errors, whose second derivatives are 1.
+
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import Lists, ListwiseLoss
+    >>> class SquaredError(ListwiseLoss):
+    ...     def _prepare(self, relevance):
+    ...         self._target = relevance
+    ...
+    ...     def _sum(self, block, scores):
+    ...         error = scores - self._target[block.rows]
+    ...         return float(error @ error) / 2, error
+    ...
+    ...     def _second(self, block, scores):
+    ...         return np.ones_like(scores), np.zeros_like(scores), np.zeros_like(scores)
+    >>> lists = Lists.from_codes(np.array([0, 0, 1, 1]), 4)
+    >>> loss = SquaredError(lists, np.array([1.0, 0.0, 2.0, 1.0]), np.ones(4))
+    >>> loss.value_and_gradient(np.array([1.0, 2.0, 2.0, 1.0]))
+    (1.0, array([0., 1., 0., 0.]))
     """
 
     def __init__(self, lists: Lists, relevance: Floats, weight: Floats, sigma: float = 1.0) -> None:
@@ -197,12 +238,30 @@ class ListwiseLoss(ABC):
 
 
 class CrossEntropy(ListwiseLoss):
-    r"""Cross-entropy of top-one probabilities (Cao2007; Tewari2015, sec. 3.1).
+    r"""Cross-entropy of top-one probabilities.
 
     .. math:: \phi(s, y) = -\sum_j P_y(j) \, (s_j - \log Z_s), \qquad
         P_y(j) = \frac{w_j e^{y_j}}{\sum_l w_l e^{y_l}}, \qquad Z_s = \sum_l w_l e^{s_l}
 
-    Convex; the gradient is :math:`P_s - P_y`.
+    where s are the scores of a query, y its relevance and w its row weights. Convex; the
+    gradient is :math:`P_s - P_y`. Parameters as in `ListwiseLoss`.
+
+    References
+    ----------
+    Cao2007 (top-one probabilities). Tewari2015, sec. 3.1 (the loss).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import CrossEntropy, Lists
+    >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
+    >>> loss = CrossEntropy(Lists.from_codes(np.array([0, 0, 1, 1]), 4), relevance, np.ones(4))
+    >>> value, gradient = loss.value_and_gradient(np.zeros(4))
+    >>> gradient.round(2)  # the mean over two queries: the second one is as it should be
+    array([-0.19,  0.19,  0.  ,  0.  ])
+    >>> best, _ = loss.value_and_gradient(relevance)
+    >>> round(value, 3), round(best, 3)
+    (0.693, 0.529)
     """
 
     def _prepare(self, relevance: Floats) -> None:
@@ -226,14 +285,33 @@ class CrossEntropy(ListwiseLoss):
 
 
 class SmoothedDcg(ListwiseLoss):
-    r"""Minus the smoothed DCG (Tewari2015, sec. 3.2).
+    r"""Minus the smoothed DCG.
 
     .. math:: \phi(s, y) = -D(1) \sum_i G(y_i) \, P_{s / \sigma}(i), \qquad
         G(y) = 2^y - 1, \qquad D(1) = \frac{1}{\log_2 2} = 1
 
-    with the top-one probabilities P of `CrossEntropy`. Not convex; the gradient is
+    where s are the scores of a query, y its relevance, :math:`\sigma` is `sigma` and P are
+    the top-one probabilities of `CrossEntropy`. Not convex; the gradient is
     :math:`-P_{s/\sigma}(i) \, (G(y_i) - \bar G) / \sigma`, with :math:`\bar G` the mean
-    gain under P.
+    gain under P. Parameters as in `ListwiseLoss`.
+
+    References
+    ----------
+    Tewari2015, sec. 3.2 (the gain of which this is the negative).
+
+    Examples
+    --------
+    The smaller `sigma`, the nearer to minus the gain of the first row:
+
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import Lists, SmoothedDcg
+    >>> lists, relevance = Lists.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
+    >>> for sigma in (1.0, 0.1):
+    ...     loss = SmoothedDcg(lists, relevance, np.ones(3), sigma)
+    ...     value, _ = loss.value_and_gradient(np.array([1.0, 2.0, 0.0]))
+    ...     print(round(value, 3))
+    -2.086
+    -3.0
     """
 
     def _prepare(self, relevance: Floats) -> None:

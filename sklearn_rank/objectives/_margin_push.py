@@ -25,7 +25,7 @@ class _Side:
 
 
 class MarginPush(RowwiseLine):
-    r"""P-norm push with a margin loss (Rudin2009, sec. 2), relative to its pairs.
+    r"""P-norm push with a margin loss, relative to its pairs.
 
     .. math:: J_p(f) = \Bigl( \frac{\sum_k w_k H_k^p}{\sum_k w_k A_k^p} \Bigr)^{1/p},
         \qquad H_k = \sum_{i \text{ above } k} w_i \phi(f_i - f_k),
@@ -54,6 +54,24 @@ class MarginPush(RowwiseLine):
     ------
     ValueError
         When `loss` or `push` is not one of these.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the sum of the p-th powers; the quotient and its root are defined here).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import MarginPush
+    >>> from sklearn_rank.preferences import Preferences
+    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
+    >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
+    >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
+    >>> for p in (1, 8):
+    ...     push = MarginPush(preferences, "hinge", p)
+    ...     print(round(push.value(first_is_wrong), 2), round(push.value(last_is_wrong), 2))
+    1.25 1.25
+    2.29 1.38
     """
 
     def __init__(

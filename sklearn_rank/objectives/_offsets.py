@@ -31,6 +31,20 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
     -------
     float
         The cut: rows above it count as positive.
+
+    References
+    ----------
+    Defined here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import error_cut
+    >>> scores, positive = np.array([1.0, 2.0, 4.0, 5.0]), np.array([False, True, False, True])
+    >>> error_cut(scores, positive, np.ones(4))
+    1.5
+    >>> error_cut(scores, positive, np.array([1.0, 1.0, 3.0, 1.0]))
+    4.5
     """
     order = np.argsort(scores)
     values, signed = scores[order], np.where(positive, weight, -weight)[order]

@@ -27,6 +27,27 @@ class MarginLoss(ABC):
         :math:`|\phi'(0)|`.
     is_smooth : bool
         Whether phi has a derivative everywhere.
+
+    References
+    ----------
+    Chen2012, eq. (3.7) (the constant of `local_lipschitz`).
+
+    Examples
+    --------
+    A hinge loss that wants a margin of 2:
+
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
+    >>> class WideHinge(MarginLoss):
+    ...     slope_at_zero, is_smooth = 1.0, False
+    ...
+    ...     def value_and_derivative(self, margin):
+    ...         return np.maximum(2 - margin, 0), np.where(margin <= 2, -1.0, 0.0)
+    ...
+    ...     def local_lipschitz(self, radius):
+    ...         return 1.0
+    >>> pair_loss_and_gradient([0, 1, 1], [2.0, 2.5, 4.5], loss=WideHinge())
+    (1.5, array([ 1., -1.,  0.]))
     """
 
     slope_at_zero: ClassVar[float]

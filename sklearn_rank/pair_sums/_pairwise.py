@@ -82,7 +82,29 @@ class PairLoss:
 
     References
     ----------
-    Chen2012, eq. (1.2): the mean of these losses, without weights, in one list.
+    Chen2012, eq. (1.2) (the mean of these losses, without weights, in one list).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import PairLoss
+    >>> from sklearn_rank.preferences import Preferences
+    >>> y, f = np.array([1, 0, 1]), np.array([4.0, 2.0, 2.5])
+    >>> preferences = Preferences.from_labels(y, None, np.ones(3))
+    >>> loss = PairLoss(preferences, "hinge")
+    >>> loss.value(f[preferences.order])  # margins 2 and 0.5
+    0.5
+
+    The pairs of a million rows, none of which is built:
+
+    >>> rng = np.random.default_rng(0)
+    >>> y, f = rng.random(1_000_000) < 0.3, rng.normal(size=1_000_000)
+    >>> preferences = Preferences.from_labels(y, None, np.ones(len(y)))
+    >>> preferences.total_pair_weight > 2e11
+    True
+    >>> mean = PairLoss(preferences).value(f[preferences.order]) / preferences.total_pair_weight
+    >>> round(mean, 2)  # of a random order
+    0.9
     """
 
     def __init__(
@@ -263,7 +285,7 @@ def pair_loss_and_gradient(
 
     References
     ----------
-    Chen2012, eq. (1.2): their mean, without weights, in one list.
+    Chen2012, eq. (1.2) (their mean, without weights, in one list).
 
     Examples
     --------

@@ -42,6 +42,10 @@ class MarginDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Where they were drawn.
 
+    References
+    ----------
+    RudinSchapire2009, no number at hand (both margins), Theorem 7 (G never falls).
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

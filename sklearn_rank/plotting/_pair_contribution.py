@@ -55,8 +55,8 @@ class PairContributionDisplay:
 
     References
     ----------
-    Rudin2009, sec. 2 and Figures 1 and 4: C. Rudin, "The P-Norm Push", JMLR 10 (2009) 2233-2271.
-    Its tables hold with the scores halved.
+    Rudin2009, sec. 2 (the sum), Figure 1 and Figure 4 (such pictures), Tables 1 and 2 (which hold
+    with the scores halved).
 
     Examples
     --------

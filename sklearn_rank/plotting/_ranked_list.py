@@ -60,6 +60,10 @@ class RankedListDisplay(PredictionsDisplay):
     ax_, figure_ : matplotlib Axes and Figure
         Where they were drawn.
 
+    References
+    ----------
+    McSherry2008 (tied rows).
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

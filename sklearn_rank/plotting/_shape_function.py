@@ -60,6 +60,11 @@ class ShapeFunctionDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         The first of them, and their figure.
 
+    References
+    ----------
+    Freund2003, Figure 1 (the sum over the rounds); that it is one function for each feature
+    is derived here.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

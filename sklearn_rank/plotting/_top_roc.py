@@ -52,6 +52,10 @@ class TopROCDisplay(PredictionsDisplay):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    References
+    ----------
+    Defined here: the curve of queries whose area is that of `sklearn_rank.metrics.auc_score`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -109,7 +109,7 @@ def gamma_limit(loss: str, theta: float) -> float:
 
     References
     ----------
-    Chen2012, Theorem 2.1.
+    Chen2012, Theorem 2.1 (the condition).
 
     Examples
     --------
@@ -153,7 +153,7 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
 
     References
     ----------
-    Chen2012, eq. (3.7).
+    Chen2012, eq. (3.7) (M).
 
     Examples
     --------
@@ -194,7 +194,7 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
 
     References
     ----------
-    Chen2012, Lemma 3.4.
+    Chen2012, Lemma 3.4 (the bound).
 
     Examples
     --------
@@ -237,7 +237,7 @@ def safe_step(loss: str, kappa: float, alpha: float) -> float:
 
     References
     ----------
-    Chen2012, Lemma 3.4.
+    Chen2012, Lemma 3.4 (the condition).
 
     Examples
     --------
@@ -291,7 +291,7 @@ def step_divisor(loss: str, kappa: float) -> float:
 
     References
     ----------
-    Chen2012, Theorem 2.1 and Lemma 3.4.
+    Chen2012, Theorem 2.1 (the divisor), Lemma 3.4 (what it must be for the bound to hold).
 
     Examples
     --------
@@ -358,7 +358,7 @@ def chen_schedule(
 
     References
     ----------
-    Chen2012, Theorem 2.1, with the corrections of `gamma_limit` and `step_divisor`.
+    Chen2012, Theorem 2.1 (with the corrections of `gamma_limit` and `step_divisor`).
 
     Examples
     --------

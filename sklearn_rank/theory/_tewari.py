@@ -1,9 +1,7 @@
 """Why long lists are no harder: constants and bounds of Tewari2015.
 
-The source is A. Tewari, S. Chaudhuri, "Generalization error bounds for learning to rank:
-Does the length of document lists matter?", ICML 2015 (arXiv 1603.01860). Where a
-docstring says *derived here*, the constant follows from the lines it gives, and may be
-larger or smaller than the printed one.
+Where a docstring says *derived here*, the constant follows from the lines it gives, and may
+be larger or smaller than the printed one.
 
 Throughout, a query has m rows, n queries are drawn independently, scores are linear with
 coefficients of norm at most W, and rows have norm at most R.
@@ -82,7 +80,7 @@ def lipschitz_constant(
 
     References
     ----------
-    Tewari2015, Prop. 1, Prop. 2, Appendix C.
+    Tewari2015, Prop. 1, Prop. 2 and Appendix C.
 
     Examples
     --------
@@ -140,7 +138,7 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
 
     References
     ----------
-    Tewari2015, Prop. 1.
+    Tewari2015, Prop. 1 (the constant).
 
     Examples
     --------
@@ -188,7 +186,7 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
 
     References
     ----------
-    Tewari2015, Theorem 5.
+    Tewari2015, Theorem 5 (the step).
 
     Examples
     --------
@@ -304,7 +302,7 @@ def smooth_ogd_step(
 
     References
     ----------
-    Tewari2015, Theorem 6 and step (7); the constants are derived here.
+    Tewari2015, Theorem 6 and step (7) (the form; the constants are derived here).
 
     Examples
     --------
@@ -358,7 +356,7 @@ def smooth_ogd_bound(
 
     References
     ----------
-    Tewari2015, Theorem 6; the constants are derived here.
+    Tewari2015, Theorem 6 (the form; the constants are derived here).
 
     Examples
     --------
@@ -438,8 +436,7 @@ def covering_number(
 
     References
     ----------
-    Tewari2015, Prop. 7. Zhang2002, Theorem 4 (the constants): T. Zhang, "Covering number
-    bounds of certain regularized linear function classes", JMLR 2 (2002) 527-550.
+    Tewari2015, Prop. 7 (the bound). Zhang2002, Theorem 4 (the constants).
 
     Examples
     --------
@@ -505,7 +502,7 @@ def rademacher_bound(
 
     References
     ----------
-    Tewari2015, Corollary 8; the constants are derived here.
+    Tewari2015, Corollary 8 (the form; the constants are derived here).
 
     Examples
     --------
@@ -575,7 +572,7 @@ def smooth_rademacher_bound(
 
     References
     ----------
-    Tewari2015, Corollary 11; the constants are derived here.
+    Tewari2015, Corollary 11 (the form; the constants are derived here).
 
     Examples
     --------

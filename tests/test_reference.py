@@ -1,0 +1,114 @@
+"""The reference is complete: what it demands of a docstring, and that all papers are listed."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "docs" / "_extensions" / "docstring_checks.py"
+KEY = re.compile(r"\b[A-Z][A-Za-z]+(?:19|20)\d\d\b")
+KEYS = {"Efron1993", "Rudin2009", "RudinSchapire2009"}
+
+
+def load():
+    """Import the checks from where Sphinx finds them; they need no Sphinx."""
+    spec = importlib.util.spec_from_file_location("docstring_checks", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+checks = load()
+
+
+def keys_of(*folders_and_endings):
+    files = [file for name, end in folders_and_endings for file in (ROOT / name).rglob(end)]
+    assert files
+    return set(KEY.findall("\n".join(file.read_text(encoding="utf-8") for file in files)))
+
+
+BIBLIOGRAPHY = checks.bibliography_keys(ROOT / "docs" / "references.bib")
+SOURCES = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Sources\n")[2]
+IN_README = set(re.findall(rf"^- ({KEY.pattern}): ", SOURCES, re.M))
+
+
+def docstring(formula="", references="", example="    >>> 1 + 1\n    2\n"):
+    text = f"Do it.\n\n{formula}\n\n"
+    if references:
+        text += f"References\n----------\n{references}\n\n"
+    return text + f"Examples\n--------\n{example}" if example else text
+
+
+def gaps(**parts):
+    return list(checks.docstring_gaps(docstring(**parts), KEYS))
+
+
+def test_every_public_docstring_is_complete():
+    assert checks.gaps(BIBLIOGRAPHY) == []
+
+
+def test_the_check_sees_the_public_names():
+    names = {f"{module}.{name}" for name, (module, _) in checks.public_names().items()}
+    assert {"sklearn_rank.RankBoost", "sklearn_rank.metrics.auc_score"} <= names
+    assert "sklearn_rank.objectives.PairLoss" in names
+    assert len(names) > 60
+
+
+def test_a_gap_is_reported_with_its_name(monkeypatch):
+    def lacking():
+        r"""Return the square, :math:`x^2`."""
+
+    monkeypatch.setattr(checks, "public_names", lambda: {"lacking": ("module", lacking)})
+    assert checks.gaps(KEYS) == [
+        "module.lacking: no example",
+        "module.lacking: a formula, but no source",
+    ]
+
+
+def test_an_empty_docstring_is_reported():
+    assert "no docstring" in list(checks.docstring_gaps("", KEYS))
+
+
+def test_an_example_must_be_code_in_its_section():
+    assert gaps() == []
+    assert gaps(example="") == ["no example"]
+    assert gaps(example="    As in `fit`.\n") == ["no example"]
+
+
+@pytest.mark.parametrize("formula", [".. math:: x^2", "The square, :math:`x^2`."])
+def test_a_formula_needs_a_source(formula):
+    assert gaps(formula=formula) == ["a formula, but no source"]
+    assert gaps(formula=formula, references="Somebody, *A paper*, 1993.") != []
+    assert gaps(formula=formula, references="Efron1993 (the square).") == []
+    assert gaps(formula=formula, references="Defined here.") == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["sec. 2", "eq. (3.7)", "eq. 12", "Theorem 1", "Figure 1", "Tables 1 and 2", "Appendix C"],
+)
+def test_a_paper_with_numbers_needs_a_place(place):
+    assert gaps(references=f"Rudin2009, {place} (what).") == []
+    assert gaps(references="Rudin2009 (what).") == ["Rudin2009 is cited, but not where in it"]
+    assert gaps(references="Rudin2009, no number at hand (what).") == []
+
+
+def test_the_place_in_one_paper_is_not_that_in_another():
+    found = gaps(references="Rudin2009 (what). RudinSchapire2009, eq. 12 (step).")
+    assert found == ["Rudin2009 is cited, but not where in it"]
+
+
+def test_every_key_that_is_cited_is_in_the_bibliography():
+    cited = keys_of(("sklearn_rank", "*.py"), ("docs/guide", "*.md"))
+    assert "Rudin2009" in cited
+    assert cited <= BIBLIOGRAPHY
+
+
+def test_every_entry_of_the_bibliography_is_cited_in_the_package():
+    assert keys_of(("sklearn_rank", "*.py")) >= BIBLIOGRAPHY
+
+
+def test_the_readme_lists_the_bibliography():
+    assert IN_README == BIBLIOGRAPHY

@@ -36,7 +36,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 bibtex_bibfiles = ["references.bib"]
-bibtex_default_style = "plain"
+bibtex_default_style = "keys"  # of the extension api_reference
 bibtex_reference_style = "author_year"
 
 # --- reference -----------------------------------------------------------------------------------
@@ -44,6 +44,7 @@ bibtex_reference_style = "author_year"
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_inherit_docstrings = True
+toc_object_entries_show_parents = "hide"  # the column has no room for them
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -67,6 +67,13 @@ def test_a_gap_is_reported_with_its_name(monkeypatch):
     ]
 
 
+def test_a_constant_needs_a_text_below_it(monkeypatch):
+    assert "`MarginLoss`" in checks.constant_docstring("MARGIN_LOSSES")
+    assert checks.constant_docstring("NO_SUCH_NAME") == ""
+    monkeypatch.setattr(checks, "public_names", lambda: {"NO_SUCH_NAME": ("module", 3)})
+    assert checks.gaps(KEYS) == ["module.NO_SUCH_NAME: no text below it"]
+
+
 def test_an_empty_docstring_is_reported():
     assert "no docstring" in list(checks.docstring_gaps("", KEYS))
 

@@ -12,12 +12,28 @@ import re
 from pathlib import Path
 from typing import Any
 
-from docstring_checks import MODULES, bibliography_keys, gaps, has_docstring, public_names
+from docstring_checks import (
+    MODULES,
+    bibliography_keys,
+    constant_docstring,
+    gaps,
+    has_docstring,
+    public_names,
+)
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style as PlainStyle
+from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+LITERAL = re.compile(r"(``.*?``|:\w[\w:]*:`[^`]*`)")
+"""Spans that stay as they are: code, and what has a role already."""
+
 FITTED = re.compile(r"(?<![`\\\w])([A-Za-z]\w{2,})_(?=[,.;:)\s]|$)")
 """A name with an underscore at its end, which reStructuredText takes for a link."""
+
+AT = re.compile(r"(?<=\w)@(?=\w)")
+"""In the name of a metric, "ndcg@10", which reStructuredText takes for an address."""
 
 BACKTICKS = re.compile(r"(?<![`:\w])`([A-Za-z_][\w.]*)`(?![`_\w])")
 
@@ -34,7 +50,8 @@ def write_pages(folder: Path, keys: set[str]) -> None:
         lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :toctree: generated"]
         lines += ["   :nosignatures:", "", *(f"   {name}" for name in functions), ""]
         for name in constants:
-            lines += [f".. autodata:: {name}", "   :no-value:", ""]
+            text = linked(constant_docstring(name).splitlines(), keys)
+            lines += [f".. data:: {name}", "", *(f"   {line}" for line in text), ""]
         _write(folder / f"{_page(module)}.rst", lines)
     index = ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 2", ""]
     _write(folder / "index.rst", [*index, *(f"   {_page(module)}" for module in MODULES), ""])
@@ -68,25 +85,46 @@ def link(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: lis
 
 def linked(lines: list[str], keys: set[str]) -> list[str]:
     """Turn keys of the bibliography into citations, and names in backticks into links."""
-    homes = {name: module for name, (module, _) in public_names().items()}
-    key = re.compile(rf"(?<![`\w<{{])({'|'.join(sorted(keys))})\b(?![`}}])")
+    homes = {}
+    for name, (module, _) in public_names().items():
+        full = f"{module}.{name}"
+        homes |= dict.fromkeys((name, full, full.removeprefix("sklearn_rank.")), full)
+    key = re.compile(rf"(?<![\w<{{])({'|'.join(sorted(keys))})\b(?!}})")
 
     def refer(found: re.Match[str]) -> str:
         word = found[1]
-        if word in homes:
-            return f":obj:`{word} <{homes[word]}.{word}>`"
-        return f"``{word}``"
+        return f":obj:`{word} <{homes[word]}>`" if word in homes else f"``{word}``"
 
-    def edit(line: str) -> str:
-        if line.lstrip().startswith(">>>"):
-            return line
-        return BACKTICKS.sub(refer, key.sub(r":cite:t:`\1`", FITTED.sub(r"\1\\_", line)))
+    def edit(text: str) -> str:
+        text = AT.sub(r"\@", FITTED.sub(r"\1\\_", text))
+        return BACKTICKS.sub(refer, key.sub(r":cite:t:`\1`", text))
 
-    return [edit(line) for line in lines]
+    done, in_example = [], False
+    for line in lines:
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        # Every second part is literal.
+        parts = ["", line] if in_example else LITERAL.split(line)
+        done.append("".join(part if n % 2 else edit(part) for n, part in enumerate(parts)))
+    return done
+
+
+class KeyLabels(BaseLabelStyle):
+    """Label each entry of the bibliography by the key that docstrings cite."""
+
+    def format_labels(self, sorted_entries: list[Any]) -> list[str]:
+        """Return the labels."""
+        return [entry.key for entry in sorted_entries]
+
+
+class KeyStyle(PlainStyle):
+    """The plain style, with keys instead of numbers."""
+
+    default_label_style = KeyLabels
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the extension."""
+    register_plugin("pybtex.style.formatting", "keys", KeyStyle)
     app.connect("config-inited", prepare)  # before Sphinx looks for pages
     app.connect("autodoc-process-docstring", link, priority=600)  # after numpydoc
     return {"parallel_read_safe": True}

@@ -335,3 +335,4 @@ LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
     "cross_entropy": CrossEntropy,
     "smoothed_dcg": SmoothedDcg,
 }
+"""The classes of `ListwiseLoss` by the names that `ListNetLinear` takes as ``loss``."""

@@ -296,6 +296,7 @@ class InformationRetrievalPush(RowwiseLine):
 
 
 Push = SidePush | RowwiseLine
+"""Any push: a type for annotations."""
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
     "top": lambda preferences, p, _: SidePush(preferences, p, "top"),
@@ -303,3 +304,7 @@ PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
     "both": BothPush,
     "ir": lambda preferences, _, __: InformationRetrievalPush(preferences),
 }
+"""Makers of each push by the name that `PNormPushRanker` takes as ``push``.
+
+Each is called with the preferences, p and the bottom weight.
+"""

@@ -158,3 +158,4 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "squared_hinge": SquaredHinge(),
     "logistic": Logistic(),
 }
+"""Each `MarginLoss` of the package by the name that users pass as ``loss``."""

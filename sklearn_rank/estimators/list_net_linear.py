@@ -119,7 +119,7 @@ class ListNetLinear(BaseRanker):
         :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
         G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
         passes; it needs `max_norm`, "cross_entropy", and to know T, which `partial_fit`
-        does not. With ``max_iter=1`` it is that of Tewari2015's Theorem 5.
+        does not. With ``max_iter=1`` it is that of Tewari2015, Theorem 5.
     max_iter : int in [1, inf), default=500
         Largest number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6

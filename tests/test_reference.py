@@ -1,26 +1,25 @@
 """The reference is complete: what it demands of a docstring, and that all papers are listed."""
 
-import importlib.util
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PATH = ROOT / "docs" / "_extensions" / "docstring_checks.py"
+EXTENSIONS = ROOT / "docs" / "_extensions"
 KEY = re.compile(r"\b[A-Z][A-Za-z]+(?:19|20)\d\d\b")
 KEYS = {"Efron1993", "Rudin2009", "RudinSchapire2009"}
 
 
-def load():
-    """Import the checks from where Sphinx finds them; they need no Sphinx."""
-    spec = importlib.util.spec_from_file_location("docstring_checks", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load(name):
+    """Import a module from where Sphinx finds it; those loaded here need no Sphinx."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXTENSIONS)
+        return importlib.import_module(name)
 
 
-checks = load()
+checks, links = load("docstring_checks"), load("docstring_links")
 
 
 def keys_of(*folders_and_endings):
@@ -119,3 +118,33 @@ def test_every_entry_of_the_bibliography_is_cited_in_the_package():
 
 def test_the_readme_lists_the_bibliography():
     assert IN_README == BIBLIOGRAPHY
+
+
+RANK_BOOST = ":obj:`RankBoost <sklearn_rank.RankBoost>`"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Rudin2009, sec. 2 (sum).", ":cite:t:`Rudin2009`, sec. 2 (sum)."),
+        ("RudinSchapire2009, eq. 12.", ":cite:t:`RudinSchapire2009`, eq. 12."),
+        ("As in `RankBoost`.", f"As in {RANK_BOOST}."),
+        (
+            "See `metrics.heights`.",
+            "See :obj:`metrics.heights <sklearn_rank.metrics.heights>`.",
+        ),
+        ("A `tol` of one's own", "A ``tol`` of one's own"),
+        ("The attribute coef_, fitted", r"The attribute coef\_, fitted"),
+        ('such as "ndcg@10"', r'such as "ndcg\@10"'),
+        ("``Rudin2009 coef_ a@b`` stays", "``Rudin2009 coef_ a@b`` stays"),
+        (":math:`f_i` and :class:`RankBoost`", ":math:`f_i` and :class:`RankBoost`"),
+    ],
+)
+def test_docstrings_are_linked(line, expected):
+    assert links.linked([line], KEYS) == [expected]
+
+
+def test_examples_stay_as_they_are():
+    example = [">>> 'coef_ '", "'coef_ '", "Rudin2009", ""]
+    done = links.linked([*example, "Rudin2009"], KEYS)
+    assert done == [*example, ":cite:t:`Rudin2009`"]

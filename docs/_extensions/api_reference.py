@@ -8,34 +8,16 @@ and a public name in single backticks a link; in a terminal both read well as th
 
 import importlib
 import inspect
-import re
 from pathlib import Path
 from typing import Any
 
-from docstring_checks import (
-    MODULES,
-    bibliography_keys,
-    constant_docstring,
-    gaps,
-    has_docstring,
-    public_names,
-)
+from docstring_checks import MODULES, bibliography_keys, constant_docstring, gaps, has_docstring
+from docstring_links import linked
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style as PlainStyle
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-
-LITERAL = re.compile(r"(``.*?``|:\w[\w:]*:`[^`]*`)")
-"""Spans that stay as they are: code, and what has a role already."""
-
-FITTED = re.compile(r"(?<![`\\\w])([A-Za-z]\w{2,})_(?=[,.;:)\s]|$)")
-"""A name with an underscore at its end, which reStructuredText takes for a link."""
-
-AT = re.compile(r"(?<=\w)@(?=\w)")
-"""In the name of a metric, "ndcg@10", which reStructuredText takes for an address."""
-
-BACKTICKS = re.compile(r"(?<![`:\w])`([A-Za-z_][\w.]*)`(?![`_\w])")
 
 
 def write_pages(folder: Path, keys: set[str]) -> None:
@@ -81,31 +63,6 @@ def link(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: lis
     """Edit the lines of a docstring in place, as Sphinx wants it."""
     del what, name, thing, options
     lines[:] = linked(lines, bibliography_keys(Path(app.srcdir) / "references.bib"))
-
-
-def linked(lines: list[str], keys: set[str]) -> list[str]:
-    """Turn keys of the bibliography into citations, and names in backticks into links."""
-    homes = {}
-    for name, (module, _) in public_names().items():
-        full = f"{module}.{name}"
-        homes |= dict.fromkeys((name, full, full.removeprefix("sklearn_rank.")), full)
-    key = re.compile(rf"(?<![\w<{{])({'|'.join(sorted(keys))})\b(?!}})")
-
-    def refer(found: re.Match[str]) -> str:
-        word = found[1]
-        return f":obj:`{word} <{homes[word]}>`" if word in homes else f"``{word}``"
-
-    def edit(text: str) -> str:
-        text = AT.sub(r"\@", FITTED.sub(r"\1\\_", text))
-        return BACKTICKS.sub(refer, key.sub(r":cite:t:`\1`", text))
-
-    done, in_example = [], False
-    for line in lines:
-        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
-        # Every second part is literal.
-        parts = ["", line] if in_example else LITERAL.split(line)
-        done.append("".join(part if n % 2 else edit(part) for n, part in enumerate(parts)))
-    return done
 
 
 class KeyLabels(BaseLabelStyle):

@@ -5,6 +5,9 @@ import sys
 import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import sklearn
+
 import sklearn_rank
 
 HERE = Path(__file__).parent
@@ -51,7 +54,42 @@ numpydoc_xref_param_type = False
 # --- gallery -------------------------------------------------------------------------------------
 
 os.environ["SPHINX_GALLERY_BUILD"] = "1"
-warnings.filterwarnings("error", module="sklearn_rank")
+for module in ("__main__", "sklearn_rank", r"sklearn\b"):  # __main__: the example
+    warnings.filterwarnings("error", module=module)
+
+GALLERY = [
+    "p_and_roc",
+    "pair_contributions",
+    "margins",
+    "scorecard",
+    "million_rows",
+    "losses",
+    "kernel_ring",
+    "calibration",
+    "queries",
+    "leakage",
+    "list_length",
+]
+"""The examples in the order of the index; others come last."""
+
+
+class GalleryOrder:
+    """What sphinx-gallery sorts file names by."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, file_name):
+        name = file_name.removeprefix("plot_").removesuffix(".py")
+        return (GALLERY.index(name) if name in GALLERY else len(GALLERY), name)
+
+
+def start_afresh(gallery_conf, file_name):
+    """Give every example the same look, and no other example's settings."""
+    plt.style.use(HERE / "gallery.mplstyle")
+    sklearn.set_config(enable_metadata_routing=False)
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
@@ -66,8 +104,10 @@ sphinx_gallery_conf = {
     "reference_url": {"sklearn_rank": None},
     "doc_module": ("sklearn_rank",),
     "backreferences_dir": "gallery/backreferences",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": GalleryOrder,
+    "reset_modules": ("matplotlib", start_afresh),
     "image_srcset": ["2x"],
+    "thumbnail_size": (360, 240),
     "default_thumb_file": None,
 }
 
@@ -76,7 +116,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn-rank"
 html_static_path = ["_static"]
-html_css_files = ["sklearn_rank.css"]
+html_css_files = ["sklearn_rank.css", "gallery.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

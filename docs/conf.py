@@ -69,6 +69,7 @@ GALLERY = [
     "queries",
     "leakage",
     "list_length",
+    "own_model",
 ]
 """The examples in the order of the index; others come last."""
 

@@ -42,6 +42,7 @@ axes.set(
     ylim=(0, 30),
 )
 axes.legend()
+# sphinx_gallery_thumbnail_number = 2
 plt.show()
 
 # %%

@@ -93,6 +93,7 @@ axes.set(
     ylim=(-5, 5),
 )
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+# sphinx_gallery_thumbnail_number = 2
 plt.show()
 
 # %%

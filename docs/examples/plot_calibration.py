@@ -7,11 +7,11 @@ some of them.
 
 In binary mode a ranker is a scikit-learn classifier, so that
 ``CalibratedClassifierCV`` can turn its scores into probabilities and
-``TunedThresholdClassifierCV`` can find the cut with the lowest cost. On the
-left, the scores of a p-norm push read as log-odds stay far too low for the
-top of the list, and calibrated ones are near the diagonal. On the right,
-the cut that comes with the scores is not the cheap one; the tuned cut is
-near the cheapest.
+``TunedThresholdClassifierCV`` can find the cut with the lowest cost. On
+the left, the scores of a p-norm push read as log-odds stay far too low
+for the top of the list, and calibrated ones are near the diagonal. On
+the right, the cut that comes with the scores is not the cheap one; the
+tuned cut is near the cheapest.
 """
 
 # %%
@@ -49,8 +49,8 @@ X, X_new, y, y_new = train_test_split(
 # Probabilities
 # -------------
 #
-# :class:`~sklearn_rank.RankBoost` minimises an exponential loss, and twice
-# its scores are near the log-odds here.
+# :class:`~sklearn_rank.RankBoost` minimises an exponential loss, and
+# twice its scores are near the log-odds here.
 # :class:`~sklearn_rank.PNormPushRanker` is made for the top of the list:
 # the larger p, the smaller its scores, and they are no log-odds at all.
 # Calibration fits a curve from scores to labels on held-out folds; with
@@ -75,12 +75,12 @@ for name, probability in probabilities.items():
 # A cut for a cost
 # ----------------
 #
-# Say that a missed positive costs ten times what a false alarm costs. The
-# ``offset_`` of a ranker, and with it the cut at zero, is made for the
-# scale of RankBoost's scores (:cite:t:`RudinSchapire2009` show that with
-# such a cut RankBoost classifies as AdaBoost does). With a large p it may
-# leave one class empty. ``TunedThresholdClassifierCV`` finds a cut by
-# cross-validation; the order is not affected.
+# Say that a missed positive costs ten times what a false alarm costs.
+# The ``offset_`` of a ranker, and with it the cut at zero, is made for
+# the scale of RankBoost's scores (:cite:t:`RudinSchapire2009` show that
+# with such a cut RankBoost classifies as AdaBoost does). With a large p
+# it may leave one class empty. ``TunedThresholdClassifierCV`` finds a
+# cut by cross-validation; the order is not affected.
 
 
 def saved(y_true, y_predicted):
@@ -99,10 +99,9 @@ for name, cut in cuts.items():
     above = new_scores >= cut
     price = -saved(y_new == 1, above)
     print(
-        f"cut {name:16} {cut:+.3f}: {above.mean():6.1%} of the rows above,",
-        end=" ",
+        f"cut {name:16} {cut:+.3f}, cost of a row {price:.3f}", end="; "
     )
-    print(f"cost of a row {price:.3f}")
+    print(f"{above.mean():.1%} of the rows above it")
 
 # %%
 

@@ -6,9 +6,10 @@ No weighted sum of the features puts a ring above its middle; a kernel
 ranker does.
 
 Rows near a circle belong above the rows inside and outside of it.
-:class:`~sklearn_rank.KernelPairwiseSGDRanker` with ``kernel="linear"`` can
-only rank along one direction, which is no better than chance here. With
-``kernel="rbf"`` its score is highest on the ring and falls to both sides.
+:class:`~sklearn_rank.KernelPairwiseSGDRanker` with ``kernel="linear"``
+can only rank along one direction, which is no better than chance here.
+With ``kernel="rbf"`` its score is highest on the ring and falls to both
+sides.
 """
 
 # %%
@@ -36,9 +37,9 @@ X_new, y_new = make_ring(5_000, seed=1)
 # Two kernels
 # -----------
 #
-# ``solver="lbfgs"`` finds the minimum of the regularised mean loss over all
-# pairs, problem (1.3) of :cite:t:`Chen2012`; the default, ``solver="gd"``,
-# takes the steps of their equation (1.5).
+# ``solver="lbfgs"`` finds the minimum of the regularised mean loss over
+# all pairs, problem (1.3) of :cite:t:`Chen2012`; the default,
+# ``solver="gd"``, takes the steps of their equation (1.5).
 
 rankers = {
     kernel: KernelPairwiseSGDRanker(
@@ -48,18 +49,22 @@ rankers = {
 }
 for kernel, ranker in rankers.items():
     seen, new = ranker.score(X, y), ranker.score(X_new, y_new)
-    print(f"{kernel:6} AUC {seen:.3f} in training, {new:.3f} on new rows")
+    print(
+        f"{kernel:6} AUC {seen:.3f} in training, {new:.3f} on new rows"
+    )
 
 # %%
 # What they have learned
 # ----------------------
 #
-# The lighter, the higher in the list. Scores are drawn as the share of new
-# rows that lie below, so that the two panels have one scale; the lines are
-# at every tenth of the list.
+# The lighter, the higher in the list. Scores are drawn as the share of
+# new rows that lie below, so that the two panels have one scale; the
+# lines are at every tenth of the list.
 
 ticks = np.linspace(-2, 2, 200)
-grid = np.column_stack([axis.ravel() for axis in np.meshgrid(ticks, ticks)])
+grid = np.column_stack(
+    [axis.ravel() for axis in np.meshgrid(ticks, ticks)]
+)
 figure, panels = plt.subplots(1, 2, figsize=(8.0, 3.9), sharey=True)
 for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     below = np.sort(ranker.decision_function(X_new))
@@ -79,7 +84,12 @@ for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
         linewidths=0.4,
     )
     axes.scatter(
-        *X[~y].T, s=9, c="k", marker="x", linewidths=0.7, label="negative"
+        *X[~y].T,
+        s=9,
+        c="k",
+        marker="x",
+        linewidths=0.7,
+        label="negative",
     )
     axes.scatter(
         *X[y].T,

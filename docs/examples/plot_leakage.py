@@ -2,14 +2,15 @@
 What leaking folds cost
 =======================
 
-Folds that tear queries apart promise scores that new queries do not keep.
+Folds that tear queries apart promise scores that new queries do not
+keep.
 
 Rows of one query share what is special about it. With a plain ``KFold``
-some of them are in the training part and some in the test part, so that the
-ranker is tested on queries it knows. The more queries differ, the larger
-the gap between that promise and the score on new queries.
-:class:`~sklearn_rank.model_selection.QueryKFold` keeps every query whole,
-and its estimates come close to the truth.
+some of them are in the training part and some in the test part, so that
+the ranker is tested on queries it knows. The more queries differ, the
+larger the gap between that promise and the score on new queries.
+:class:`~sklearn_rank.model_selection.QueryKFold` keeps every query
+whole, and its estimates come close to the truth.
 """
 
 # %%
@@ -17,9 +18,10 @@ and its estimates come close to the truth.
 # ---------------------------------
 #
 # Every query has a place in the space of features, around which its rows
-# lie, and a taste: the direction in which relevance grows. ``difference``
-# says how much the tastes differ from the common one. A kernel ranker can
-# learn what belongs to a place, and thereby to a query.
+# lie, and a taste: the direction in which relevance grows.
+# ``difference`` says how much the tastes differ from the common one. A
+# kernel ranker can learn what belongs to a place, and thereby to a
+# query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +42,9 @@ def make_tastes(n_queries, difference, rng):
         (n_queries, 4)
     )
     X = rng.standard_normal((len(qid), 4))
-    utility = (X * taste[qid]).sum(axis=1) + rng.standard_normal(len(qid))
+    utility = (X * taste[qid]).sum(axis=1) + rng.standard_normal(
+        len(qid)
+    )
     return X + place[qid], np.digitize(utility, [0.5, 2.0]), qid
 
 
@@ -49,8 +53,8 @@ def make_tastes(n_queries, difference, rng):
 # ---------
 #
 # :func:`~sklearn_rank.model_selection.check_query_leakage` says which
-# queries a splitter puts on both sides; ``raise_if_leaking()`` of what it
-# returns makes an error of that.
+# queries a splitter puts on both sides; ``raise_if_leaking()`` of what
+# it returns makes an error of that.
 
 splitters = {
     "KFold": KFold(5, shuffle=True, random_state=0),
@@ -64,9 +68,9 @@ for name, cv in splitters.items():
 # Promise and truth
 # -----------------
 #
-# The AUC within queries in cross-validation with both splitters, and that
-# of a ranker fitted to the same 25 queries on 200 new ones; means over five
-# data sets.
+# The AUC within queries in cross-validation with both splitters, and
+# that of a ranker fitted to the same 25 queries on 200 new ones; means
+# over five data sets.
 
 ranker = KernelPairwiseSGDRanker(
     relevance="graded", solver="lbfgs", tol=1e-3
@@ -98,24 +102,26 @@ for row, difference in enumerate(differences):
 
 for row, difference in enumerate(differences):
     truth = found["new queries"][row]
-    print(
-        f"tastes differ by {difference}: {truth.mean():.3f} on new queries"
-    )
+    print(f"tastes differ by {difference}: {truth.mean():.3f} in truth")
     for name in splitters:
         gap = found[name][row] - truth
         error = gap.std(ddof=1) / np.sqrt(n_repeats)
-        print(f"{name:>13} {gap.mean():+.3f}, standard error {error:.3f}")
+        print(
+            f"{name:>13} {gap.mean():+.3f}, standard error {error:.3f}"
+        )
 
 # %%
 # ``QueryKFold`` misses the truth by what chance explains, ``KFold``
-# promises too much. Even where tastes do not differ the torn folds promise
-# too much: the ranker has seen where each query lies.
+# promises too much. Even where tastes do not differ the torn folds
+# promise too much: the ranker has seen where each query lies.
 
 figure, axes = plt.subplots()
 markers = {"KFold": "s", "QueryKFold": "o", "new queries": "D"}
 for name, values in found.items():
     label = (
-        f"estimate by {name}" if name in splitters else "truth: new queries"
+        f"estimate by {name}"
+        if name in splitters
+        else "truth: new queries"
     )
     error = values.std(axis=1, ddof=1) / np.sqrt(n_repeats)
     mean = values.mean(axis=1)

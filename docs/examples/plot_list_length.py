@@ -2,24 +2,24 @@
 Long lists do not hurt ListNet
 ==============================
 
-What linear ListNet has to learn grows with the number of queries it sees,
-not with their length.
+What linear ListNet has to learn grows with the number of queries it
+sees, not with their length.
 
 A bound on the error of a ranker that sums over pairs gets worse as lists
 get longer; that of :class:`~sklearn_rank.ListNetLinear` does not contain
 the length at all. The measured excess loss is far below the bound, and
 agrees with it on what matters: it falls with the number of queries, and
-longer lists do not raise it without end. With the minimum over all queries
-they even lower it.
+longer lists do not raise it without end. With the minimum over all
+queries they even lower it.
 """
 
 # %%
 # Queries of every length
 # -----------------------
 #
-# Rows lie on the unit sphere, relevance is a rounded linear function with
-# noise. The loss of a ranker is its mean cross-entropy on new queries,
-# written out here.
+# Rows lie on the unit sphere, relevance is a rounded linear function
+# with noise. The loss of a ranker is its mean cross-entropy on new
+# queries, written out here.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,13 +37,17 @@ def make_lists(n_queries, length, rng):
     """Return features, relevance and query of each row."""
     X = rng.standard_normal((n_queries * length, N_FEATURES))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    y = np.round(np.clip(X @ DIRECTION + rng.standard_normal(len(X)), 0, 4))
+    y = np.round(
+        np.clip(X @ DIRECTION + rng.standard_normal(len(X)), 0, 4)
+    )
     return X, y, np.repeat(np.arange(n_queries), length)
 
 
 def mean_loss(coefficients, X, y, length):
     """Return the mean cross-entropy of queries of one length."""
-    log_share = log_softmax((X @ coefficients).reshape(-1, length), axis=1)
+    log_share = log_softmax(
+        (X @ coefficients).reshape(-1, length), axis=1
+    )
     target = softmax(y.reshape(-1, length), axis=1)
     return -(target * log_share).sum(axis=1).mean()
 
@@ -64,7 +68,9 @@ rankers = {
     "one pass of descent": ListNetLinear(
         penalty=None, max_norm=LARGEST_NORM, solver="ogd", max_iter=1
     ),
-    "minimum": ListNetLinear(penalty=None, max_norm=LARGEST_NORM, tol=1e-4),
+    "minimum": ListNetLinear(
+        penalty=None, max_norm=LARGEST_NORM, tol=1e-4
+    ),
 }
 excess = np.zeros((len(rankers), len(numbers), len(lengths)))
 n_repeats = 4
@@ -122,7 +128,7 @@ panels[0].annotate(
 panels[0].set_ylabel("excess loss")
 panels[1].legend(loc="upper right")
 figure.suptitle(
-    "More queries lower the excess loss, and longer lists hardly raise it"
+    "More queries lower the excess loss, longer lists hardly raise it"
 )
 plt.show()
 
@@ -130,10 +136,11 @@ plt.show()
 # What a sum over pairs would allow
 # ---------------------------------
 #
-# The same argument bounds a ranker that sums the hinge loss over the pairs
-# of a query, but with a Lipschitz constant that grows with the square of
-# the length (their Appendix C). That the bound grows does not prove that
-# the error does: it says that this argument can't rule it out.
+# The same argument bounds a ranker that sums the hinge loss over the
+# pairs of a query, but with a Lipschitz constant that grows with the
+# square of the length (their Appendix C). That the bound grows does not
+# prove that the error does: it says that this argument can't rule it
+# out.
 
 known = {"max_norm": LARGEST_NORM, "row_norm": 1.0}
 print(f"400 queries: bound {ogd_bound(400, **known):.2f}")
@@ -141,5 +148,5 @@ for length in lengths:
     over_pairs = lipschitz_constant("rank_svm", n_rows=length)
     bound = ogd_bound(400, **known, lipschitz=over_pairs)
     print(
-        f"with the loss over pairs, lists of {length:3} rows: {bound:.0f}"
+        f"with a loss over pairs, lists of {length:3} rows: {bound:.0f}"
     )

@@ -4,20 +4,20 @@ Which loss for wrong labels?
 
 Wrong labels move the hinge loss least and the exponential loss most.
 
-:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises any of five losses
-of the margin of each pair. They differ in what a pair costs that is far out
-of order, which is what a mislabelled row makes. With clean labels the
-choice hardly matters. With labels that are wrong at random the rankers part
-by little more than chance; with labels that are wrong in the rows that look
-clearest they part more, and all of them suffer.
+:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises any of five
+losses of the margin of each pair. They differ in what a pair costs that
+is far out of order, which is what a mislabelled row makes. With clean
+labels the choice hardly matters. With labels that are wrong at random
+the rankers part by little more than chance; with labels that are wrong
+in the rows that look clearest they part more, and all of them suffer.
 """
 
 # %%
 # Losses of a margin
 # ------------------
 #
-# The margin of a pair is the score of the row that belongs above minus that
-# of the other: below zero, the pair is out of order.
+# The margin of a pair is the score of the row that belongs above minus
+# that of the other: below zero, the pair is out of order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,16 +50,21 @@ plt.show()
 # ------------
 #
 # A linear ranker learns from 300 rows, a share of whose labels is turned
-# round: those of random rows, or those of the rows that are furthest from
-# the boundary between the classes. It is tested on 2,000 rows with clean
-# labels; the curves are means over six data sets, the same for all losses.
+# round: those of random rows, or those of the rows that are furthest
+# from the boundary between the classes. It is tested on 2,000 rows with
+# clean labels; the curves are means over six data sets, the same for all
+# losses.
 
 
 def make_rows(n_rows, rng):
     """Return features, clean labels, and how clear each label is."""
     X = rng.standard_normal((n_rows, 8))
     utility = X @ [1, 1, 0.5, 0.5, 0, 0, 0, 0]
-    return X, utility + 0.5 * rng.logistic(size=n_rows) > 0, np.abs(utility)
+    return (
+        X,
+        utility + 0.5 * rng.logistic(size=n_rows) > 0,
+        np.abs(utility),
+    )
 
 
 def clean_auc(loss, share, at_random, seed):
@@ -67,7 +72,9 @@ def clean_auc(loss, share, at_random, seed):
     rng = np.random.default_rng(seed)
     X, y, clearness = make_rows(300, rng)
     X_new, y_new, _ = make_rows(2_000, rng)
-    order = rng.permutation(len(y)) if at_random else np.argsort(-clearness)
+    order = (
+        rng.permutation(len(y)) if at_random else np.argsort(-clearness)
+    )
     wrong = order[: round(share * len(y))]
     y[wrong] = ~y[wrong]
     ranker = KernelPairwiseSGDRanker(
@@ -84,7 +91,10 @@ for axes, at_random in zip(panels, [True, False], strict=True):
     for loss in LOSSES:
         aucs = np.array(
             [
-                [clean_auc(loss, s, at_random, seed) for seed in range(6)]
+                [
+                    clean_auc(loss, s, at_random, seed)
+                    for seed in range(6)
+                ]
                 for s in shares
             ]
         )
@@ -109,9 +119,9 @@ figure.suptitle(
 plt.show()
 
 # %%
-# How fast a loss grows is not all: least squares holds its own beside the
-# logistic loss.
+# How fast a loss grows is not all: least squares holds its own beside
+# the logistic loss.
 #
-# :class:`~sklearn_rank.PNormPushRanker` takes the same ``loss``; there the
-# power p enlarges the cost of the highest rows once more. The sums over
-# pairs are those of :cite:t:`Chen2012`, equation (1.2).
+# :class:`~sklearn_rank.PNormPushRanker` takes the same ``loss``; there
+# the power p enlarges the cost of the highest rows once more. The sums
+# over pairs are those of :cite:t:`Chen2012`, equation (1.2).

@@ -5,9 +5,9 @@ Margins of RankBoost and of the smooth margin ranker
 RankBoost can miss the largest margin for ever; the smooth margin ranker
 tends to it.
 
-On a data set of nine rows, which can be ranked without error, the margin of
-:class:`~sklearn_rank.RankBoost` settles at a value below the largest one
-and stays there, however many rounds it gets.
+On a data set of nine rows, which can be ranked without error, the margin
+of :class:`~sklearn_rank.RankBoost` settles at a value below the largest
+one and stays there, however many rounds it gets.
 :class:`~sklearn_rank.SmoothMarginRanker` goes on to widen the gap of the
 closest pair, and slowly comes near the largest margin there is.
 """
@@ -17,10 +17,10 @@ closest pair, and slowly comes near the largest margin there is.
 # ---------
 #
 # The matrix of :cite:t:`RudinSchapire2009`, Theorem 6: eight rows that
-# belong at the top, one below them, and eight features of which every one
-# orders at least two of the eight pairs wrongly. A linear program says
-# which margin is the largest possible for weights of the features whose
-# absolute values sum to one.
+# belong at the top, one below them, and eight features of which every
+# one orders at least two of the eight pairs wrongly. A linear program
+# says which margin is the largest possible for weights of the features
+# whose absolute values sum to one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +44,8 @@ TOP = np.array(
 X = np.vstack([TOP, np.zeros(8)])
 y = np.array([1] * 8 + [0])
 
-# The variables: positive parts and negative parts of the weights, then the
-# margin.
+# The variables: positive parts and negative parts of the weights, then
+# the margin.
 program = linprog(
     c=np.append(np.zeros(16), -1),
     A_ub=np.hstack([-TOP, TOP, np.ones((8, 1))]),
@@ -61,9 +61,9 @@ print(f"largest margin: {largest:.4f}")
 # Margins over the rounds
 # -----------------------
 #
-# :class:`~sklearn_rank.plotting.MarginDisplay` draws the margin after each
-# round and, below it, the smooth margin: that of the smooth margin ranker
-# never falls once it is positive (Theorem 7).
+# :class:`~sklearn_rank.plotting.MarginDisplay` draws the margin after
+# each round and, below it, the smooth margin: that of the smooth margin
+# ranker never falls once it is positive (Theorem 7).
 
 axes = None
 rankers = [
@@ -71,7 +71,9 @@ rankers = [
     for kind in (SmoothMarginRanker, RankBoost)
 ]
 for ranker in rankers:
-    axes = MarginDisplay.from_estimator(ranker, ax=axes, xscale="log").ax_
+    axes = MarginDisplay.from_estimator(
+        ranker, ax=axes, xscale="log"
+    ).ax_
     name, rounds = type(ranker).__name__, ranker.n_iter_
     print(f"{name:18} margin {ranker.margin_:.4f} after {rounds} rounds")
 axes.axhline(largest, color="0.4", linewidth=1.2)
@@ -88,8 +90,8 @@ plt.show()
 # The margins of the eight pairs
 # ------------------------------
 #
-# What the closest pairs gain, others lose: the smooth margin ranker makes
-# the eight pairs more alike.
+# What the closest pairs gain, others lose: the smooth margin ranker
+# makes the eight pairs more alike.
 
 figure, axes = plt.subplots()
 pairs = np.arange(1, 9)
@@ -97,7 +99,9 @@ looks = [
     {"color": "#0072b2"},
     {"color": "#f0c9a8", "edgecolor": "#d55e00", "hatch": "///"},
 ]
-for offset, ranker, look in zip((-0.2, 0.2), rankers, looks, strict=True):
+for offset, ranker, look in zip(
+    (-0.2, 0.2), rankers, looks, strict=True
+):
     margins = TOP @ ranker.coef_ / np.abs(ranker.coef_).sum()
     axes.bar(
         pairs + offset,

@@ -2,13 +2,13 @@
 A million rows, a hundred billion pairs
 =======================================
 
-The exact sum over all pairs costs a pass over the rows, so that pairs are
-free.
+The exact sum over all pairs costs a pass over the rows, so that pairs
+are free.
 
 A ranker is fitted to ten thousand rows, to a hundred thousand and to a
 million. The number of pairs grows with the square of the rows, the time
-roughly with the rows: a step of ten in the rows is a step of a hundred in
-the pairs. No pair is built, and none is left out.
+roughly with the rows: a step of ten in the rows is a step of a hundred
+in the pairs. No pair is built, and none is left out.
 """
 
 # %%
@@ -16,8 +16,8 @@ the pairs. No pair is built, and none is left out.
 # --------------
 #
 # One row in six is a positive. The score that would be best depends on
-# three features in a way that stumps can follow; the other seven features
-# are noise.
+# three features in a way that stumps can follow; the other seven
+# features are noise.
 
 from time import perf_counter
 
@@ -43,9 +43,9 @@ print(f"{len(y):,} rows, {y.sum() * (~y).sum():,} pairs")
 # ------------------------
 #
 # The times are those of the machine that built this page, which may have
-# had other things to do. :class:`~sklearn_rank.RankBoost` minimises the sum
-# of an exponential over all pairs, which is a product of two sums over rows
-# (:cite:t:`Freund2003`, section 3.2): a round costs one pass.
+# had other things to do. :class:`~sklearn_rank.RankBoost` minimises the
+# sum of an exponential over all pairs, which is a product of two sums
+# over rows (:cite:t:`Freund2003`, section 3.2): a round costs one pass.
 
 sizes = np.array([10_000, 30_000, 100_000, 300_000, 1_000_000])
 seconds, n_pairs = [], []
@@ -58,7 +58,7 @@ for n_rows in sizes:
     seconds.append(perf_counter() - start)
     n_pairs.append(y[rows].sum() * (~y[rows]).sum())
     print(
-        f"{n_rows:9,} rows, {n_pairs[-1]:15,} pairs: {seconds[-1]:6.2f} s"
+        f"{n_rows:9,} rows, {n_pairs[-1]:15,} pairs: {seconds[-1]:.2f} s"
     )
 speed = n_pairs[-1] * ranker.n_iter_ / seconds[-1]
 print(f"pairs summed a second, at a million rows: {speed:.1e}")
@@ -87,8 +87,8 @@ plt.show()
 #
 # Sums of other losses over all pairs cost a sort or a convolution. The
 # function is open to learners of your own:
-# :func:`~sklearn_rank.objectives.pair_loss_and_gradient` knows nothing but
-# labels and scores.
+# :func:`~sklearn_rank.objectives.pair_loss_and_gradient` knows nothing
+# but labels and scores.
 
 scores = ranker.decision_function(X)
 print("sum over all pairs, and its gradient")
@@ -102,4 +102,6 @@ for loss in (
     start = perf_counter()
     value, gradient = pair_loss_and_gradient(y, scores, loss=loss)
     spent = perf_counter() - start
-    print(f"{loss:14} {spent:5.2f} s, mean loss {value / n_pairs[-1]:.4f}")
+    print(
+        f"{loss:14} {spent:5.2f} s, mean loss {value / n_pairs[-1]:.4f}"
+    )

@@ -5,19 +5,19 @@ A neural network of your own, trained on all pairs
 Any model with a gradient can be trained on the exact sum over all pairs.
 
 :func:`~sklearn_rank.objectives.pair_loss_and_gradient` takes labels,
-scores and query ids, and returns the loss over all pairs and its gradient
-by the scores. The rest is the chain rule: here through a network with one
-hidden layer, in NumPy and SciPy. The relevance depends on a product of two
-features, which no weighted sum can follow; the network can, and is ahead
-on new queries.
+scores and query ids, and returns the loss over all pairs and its
+gradient by the scores. The rest is the chain rule: here through a
+network with one hidden layer, in NumPy and SciPy. The relevance depends
+on a product of two features, which no weighted sum can follow; the
+network can, and is ahead on new queries.
 """
 
 # %%
 # Queries
 # -------
 #
-# The utility of :func:`~sklearn_rank.datasets.make_queries` is linear but
-# for the product of the first two features. Every query shifts its
+# The utility of :func:`~sklearn_rank.datasets.make_queries` is linear
+# but for the product of the first two features. Every query shifts its
 # features; what is left after subtracting the mean of the query is what
 # tells its rows apart.
 
@@ -41,17 +41,16 @@ train, test = data.qid < N_TRAIN, data.qid >= N_TRAIN
 # -----------
 #
 # One vector holds all coefficients, as SciPy wants it. The mean logistic
-# loss over all pairs of rows of a query is that of
-# :cite:t:`Burges2005` (RankNet), without drawing pairs. The gradient by
-# the scores comes back from the library; three lines carry it on to the
-# coefficients.
+# loss over all pairs of rows of a query is that of :cite:t:`Burges2005`
+# (RankNet), without drawing pairs. The gradient by the scores comes back
+# from the library; three lines carry it on to the coefficients.
 
 N_HIDDEN, ALPHA = 8, 1e-3
 N_FEATURES = X.shape[1]
 
 
 def parts(w):
-    """Return weights and biases of the hidden layer, and output weights."""
+    """Return hidden weights, hidden biases and output weights."""
     hidden, bias, output = np.split(
         w, [N_FEATURES * N_HIDDEN, (N_FEATURES + 1) * N_HIDDEN]
     )
@@ -65,19 +64,21 @@ def scores_of(w, X):
 
 
 def objective(w, X, y, qid, n_pairs):
-    """Return the mean loss of all pairs with a ridge, and its gradient."""
+    """Return the mean loss of all pairs plus a ridge; the gradient."""
     hidden, bias, output = parts(w)
     layer = np.tanh(X @ hidden + bias)
     loss, by_score = pair_loss_and_gradient(y, layer @ output, qid=qid)
     back = np.outer(by_score, output) * (1 - layer**2)
-    gradient = [(X.T @ back).ravel(), back.sum(axis=0), layer.T @ by_score]
-    ridge = ALPHA / 2 * w @ w
-    return loss / n_pairs + ridge, np.concatenate(
-        gradient
-    ) / n_pairs + ALPHA * w
+    by_part = [(X.T @ back).ravel(), back.sum(0), layer.T @ by_score]
+    gradient = np.concatenate(by_part) / n_pairs + ALPHA * w
+    return loss / n_pairs + ALPHA / 2 * w @ w, gradient
 
 
-X_train, y_train, qid_train = X[train], data.target[train], data.qid[train]
+X_train, y_train, qid_train = (
+    X[train],
+    data.target[train],
+    data.qid[train],
+)
 # With all scores equal every pair has the loss log 2.
 at_zero = pair_loss_and_gradient(
     y_train, np.zeros(train.sum()), qid=qid_train
@@ -93,9 +94,7 @@ found = minimize(
     method="L-BFGS-B",
     options={"maxiter": 200},
 )
-print(
-    f"{n_pairs:,} pairs, mean loss {found.fun:.3f} after {found.nit} steps"
-)
+print(f"{n_pairs:,} pairs, objective {found.fun:.3f}, {found.nit} steps")
 
 # %%
 # New queries
@@ -132,7 +131,9 @@ ticks = np.linspace(-2, 2, 100)
 first, second = np.meshgrid(ticks, ticks)
 grid = np.zeros((first.size, N_FEATURES))
 grid[:, 0], grid[:, 1] = first.ravel(), second.ravel()
-truth = {"utility": lambda X: X[:, 0] + 0.8 * X[:, 1] + X[:, 0] * X[:, 1]}
+truth = {
+    "utility": lambda X: X[:, 0] + 0.8 * X[:, 1] + X[:, 0] * X[:, 1]
+}
 
 figure, panels = plt.subplots(1, 3, figsize=(8.0, 3.2), sharey=True)
 for axes, (name, scorer) in zip(

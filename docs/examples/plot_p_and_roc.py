@@ -2,25 +2,25 @@
 What p does to the ROC curve
 ============================
 
-A larger p trades some of the area under the curve for a cleaner top of the
-list.
+A larger p trades some of the area under the curve for a cleaner top of
+the list.
 
-The model is a weighted sum of two features that has to choose between two
-kinds of negatives. :class:`~sklearn_rank.PNormPushRanker` with ``p=1``
-chooses for the many, and has the largest area under the ROC curve; with
-``p=16`` it chooses for the few that are ranked too high, and its curve is
-the highest at the left end, which is the top of the list. Where one model
-can please both kinds of negatives, p changes little.
+The model is a weighted sum of two features that has to choose between
+two kinds of negatives. :class:`~sklearn_rank.PNormPushRanker` with
+``p=1`` chooses for the many, and has the largest area under the ROC
+curve; with ``p=16`` it chooses for the few that are ranked too high, and
+its curve is the highest at the left end, which is the top of the list.
+Where one model can please both kinds of negatives, p changes little.
 """
 
 # %%
 # Two kinds of negatives
 # ----------------------
 #
-# A fifth of the rows are positives. Most negatives are ordinary: feature A
-# tells them from positives, feature B slightly misleads. One negative in
-# twenty is a lookalike: feature A takes it for a positive, only feature B
-# gives it away.
+# A fifth of the rows are positives. Most negatives are ordinary: feature
+# A tells them from positives, feature B slightly misleads. One negative
+# in twenty is a lookalike: feature A takes it for a positive, only
+# feature B gives it away.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,8 +46,8 @@ def make_rows(n_rows, seed):
 X, y, _ = make_rows(5_000, seed=0)
 X_new, y_new, lookalike_new = make_rows(100_000, seed=1)
 
-# The larger p, the darker, so that the order survives grey; the dashes tell
-# them apart as well.
+# The larger p, the darker, so that the order survives grey; the dashes
+# tell them apart as well.
 STYLES = {
     1: {"color": "#e69f00", "linestyle": "-"},
     2: {"color": "#009e73", "linestyle": (0, (6, 1.5))},
@@ -55,14 +55,15 @@ STYLES = {
     16: {"color": "#000000", "linestyle": (0, (1, 1))},
 }
 rankers = {
-    p: PNormPushRanker(p=p, weak_ranker="feature").fit(X, y) for p in STYLES
+    p: PNormPushRanker(p=p, weak_ranker="feature").fit(X, y)
+    for p in STYLES
 }
 
 # %%
 # To the right of each line lie the five percent of the negatives that a
 # ranker puts highest. The line of ``p=1`` leans over the lookalikes; the
-# larger p, the more it turns away from them, and lets in ordinary negatives
-# instead.
+# larger p, the more it turns away from them, and lets in ordinary
+# negatives instead.
 
 kinds = {
     "ordinary negative": (~y_new & ~lookalike_new, "0.78", "o"),
@@ -86,7 +87,7 @@ for p, ranker in rankers.items():
     a = (cut - b * ranker.coef_[1]) / ranker.coef_[0]
     axes.plot(a, b, linewidth=2.2, label=f"p = {p}", **STYLES[p])
 axes.set(
-    title="The larger p, the more the cut turns away from the lookalikes",
+    title="A larger p turns the cut away from the lookalikes",
     xlabel="feature A",
     ylabel="feature B",
     xlim=(-5, 5),
@@ -100,12 +101,16 @@ plt.show()
 # The top of the list, and the whole of it
 # ----------------------------------------
 #
-# On the left only the first five percent of the negatives are shown: there
-# the curves lie in the order of p. Further down the list, on the right, the
-# order is reversed.
+# On the left only the first five percent of the negatives are shown:
+# there the curves lie in the order of p. Further down the list, on the
+# right, the order is reversed.
 
 figure, (left, whole) = plt.subplots(
-    1, 2, figsize=(9.0, 4.2), width_ratios=[1.5, 1.0], layout="constrained"
+    1,
+    2,
+    figsize=(9.0, 4.2),
+    width_ratios=[1.5, 1.0],
+    layout="constrained",
 )
 print("   p    AUC   positives above the first 1 % and 5 % of negatives")
 for p, ranker in rankers.items():
@@ -119,7 +124,11 @@ for p, ranker in rankers.items():
     label = f"p = {p:<3} (AUC {auc:.3f})"
     for axes in (left, whole):
         axes.plot(
-            false_share, true_share, label=label, linewidth=2.2, **STYLES[p]
+            false_share,
+            true_share,
+            label=label,
+            linewidth=2.2,
+            **STYLES[p],
         )
 
 left.set(
@@ -158,14 +167,19 @@ plt.show()
 
 # %%
 # :class:`~sklearn_rank.plotting.TopROCDisplay` draws such a curve in one
-# call. On a logarithmic axis every decade of the list has the same room, so
-# that its very top shows, too.
+# call. On a logarithmic axis every decade of the list has the same room,
+# so that its very top shows, too.
 
 axes = None
 for p in (1, 4, 16):
     scores = rankers[p].decision_function(X_new)
     axes = TopROCDisplay.from_predictions(
-        y_new, scores, name=f"p = {p}", max_fpr=1.0, xscale="log", ax=axes
+        y_new,
+        scores,
+        name=f"p = {p}",
+        max_fpr=1.0,
+        xscale="log",
+        ax=axes,
     ).ax_
 axes.set_xlim(left=1e-4)
 axes.figure.suptitle("Every decade of the list")
@@ -173,7 +187,8 @@ plt.show()
 
 # %%
 # Which p is right is a question about the list: how far down will anyone
-# look? To choose it by cross-validation, give all candidates one measure,
-# ``score_p``: without it every candidate would be judged by the AUC, which
-# favours ``p=1``. The p-norm push is from :cite:t:`Rudin2009`, section 2,
-# and ``score_p`` is its normalised loss of section 4.
+# look? To choose it by cross-validation, give all candidates one
+# measure, ``score_p``: without it every candidate would be judged by the
+# AUC, which favours ``p=1``. The p-norm push is from
+# :cite:t:`Rudin2009`, section 2, and ``score_p`` is its normalised loss
+# of section 4.

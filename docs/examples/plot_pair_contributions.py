@@ -4,20 +4,21 @@ Which rows carry the p-norm push
 
 With a large p the highest negatives are nearly the whole risk.
 
-Every negative adds the p-th power of its *height*, the sum of the losses of
-its pairs with all positives. The bars show each row's share of the total:
-at ``p=1`` every negative with a positive below it has a share worth
-speaking of; at ``p=4`` those near the top have almost all of it, and the
-exponential loss concentrates it more than counting mistakes does.
+Every negative adds the p-th power of its *height*, the sum of the losses
+of its pairs with all positives. The bars show each row's share of the
+total: at ``p=1`` every negative with a positive below it has a share
+worth speaking of; at ``p=4`` those near the top have almost all of it,
+and the exponential loss concentrates it more than counting mistakes
+does.
 """
 
 # %%
 # Eight rows
 # ----------
 #
-# The list of :cite:t:`Rudin2009`, section 2: eight rows with scores 1 to 8,
-# four of them positive. Its tables hold to every printed digit with the
-# scores halved, so that they are halved here.
+# The list of :cite:t:`Rudin2009`, section 2: eight rows with scores 1 to
+# 8, four of them positive. Its tables hold to every printed digit with
+# the scores halved, so that they are halved here.
 # :class:`~sklearn_rank.plotting.PairContributionDisplay` draws what its
 # Figures 1 and 4 show.
 
@@ -43,10 +44,11 @@ plt.show()
 # A mistake at the top costs more
 # -------------------------------
 #
-# Two neighbours change places, so that one more pair is out of order: once
-# at the bottom of the list, once at its top. With ``p=1`` and a count of
-# mistakes both swaps cost the same; with ``p=4`` the one at the top costs
-# far more. The rows for ``p=4`` are those of the paper's Tables 1 and 2.
+# Two neighbours change places, so that one more pair is out of order:
+# once at the bottom of the list, once at its top. With ``p=1`` and a
+# count of mistakes both swaps cost the same; with ``p=4`` the one at the
+# top costs far more. The rows for ``p=4`` are those of the paper's
+# Tables 1 and 2.
 
 swaps = {
     "as it is": [],
@@ -70,10 +72,10 @@ for p in (1, 4):
 # A list of a thousand rows
 # -------------------------
 #
-# The same in a list that a ranker made of rows it has not seen. The curves
-# add up the shares from the top of the list on: the larger p, the fewer
-# negatives make up nearly all of the risk. That is also why a large p is
-# moved far by a few mislabelled rows.
+# The same in a list that a ranker made of rows it has not seen. The
+# curves add up the shares from the top of the list on: the larger p, the
+# fewer negatives make up nearly all of the risk. That is also why a
+# large p is moved far by a few mislabelled rows.
 
 X, y = make_classification(
     2_000, n_informative=5, weights=[0.8], flip_y=0.02, random_state=0
@@ -88,11 +90,13 @@ plt.close()
 
 negative = ~display.is_positive
 figure, axes = plt.subplots()
-for p, share in zip(powers, display.share[0, :, negative].T, strict=True):
+for p, share in zip(
+    powers, display.share[0, :, negative].T, strict=True
+):
     total = np.cumsum(share)
     n_needed = np.searchsorted(total, 0.9) + 1
     print(
-        f"p = {p:2}: {n_needed} of {len(total)} negatives hold 90 % of it"
+        f"p = {p:2}: 90 % of it in {n_needed} of {len(total)} negatives"
     )
     axes.plot(np.arange(1, len(total) + 1), total, label=f"p = {p}")
 axes.set(

@@ -6,8 +6,8 @@ The query id is passed once, and reaches fitting, splitting and scoring.
 
 Rows are compared inside their query only. Two rankers are tuned by
 cross-validation that keeps queries whole, and compared on queries that
-neither has seen, with intervals that say how far the result would move with
-other queries.
+neither has seen, with intervals that say how far the result would move
+with other queries.
 """
 
 # %%
@@ -16,8 +16,8 @@ other queries.
 #
 # :func:`~sklearn_rank.datasets.make_queries` makes queries with graded
 # relevance: a row's utility is a linear function of the features and a
-# product of two of them, and every query shifts its features by an amount
-# that says nothing about relevance.
+# product of two of them, and every query shifts its features by an
+# amount that says nothing about relevance.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,19 +56,24 @@ print(f"{n_train} queries to learn from, {n_test} to test with")
 # Two searches
 # ------------
 #
-# ``qid`` is passed to ``fit`` of the search, which hands it to every part
-# that needs it: the splitter, the scaler inside the pipeline, the ranker
-# and the scorer. The scaler brings each feature of each query to the same
-# range, which a linear ranker needs; stumps do not mind.
+# ``qid`` is passed to ``fit`` of the search, which hands it to every
+# part that needs it: the splitter, the scaler inside the pipeline, the
+# ranker and the scorer. The scaler brings each feature of each query to
+# the same range, which a linear ranker needs; stumps do not mind.
 
 linear = make_pipeline(QueryMinMaxScaler(), ListNetLinear())
-stumps = make_pipeline(QueryMinMaxScaler(), RankBoost(relevance="graded"))
+stumps = make_pipeline(
+    QueryMinMaxScaler(), RankBoost(relevance="graded")
+)
 candidates = {
     "ListNetLinear": (
         linear,
         {"listnetlinear__alpha": [1e-4, 1e-3, 1e-2, 1e-1]},
     ),
-    "RankBoost": (stumps, {"rankboost__n_estimators": [25, 50, 100, 200]}),
+    "RankBoost": (
+        stumps,
+        {"rankboost__n_estimators": [25, 50, 100, 200]},
+    ),
 }
 searches = {}
 for name, (model, grid) in candidates.items():
@@ -80,19 +85,18 @@ for name, (model, grid) in candidates.items():
         error_score="raise",
     )
     searches[name] = search.fit(X, y, qid=qid)
-    print(
-        f"{search.best_params_}: NDCG@10 in folds {search.best_score_:.3f}"
-    )
+    print(f"{search.best_params_}: NDCG@10 {search.best_score_:.3f}")
 
 # %%
 # New queries
 # -----------
 #
 # Metrics return one value for each query with ``average=None``.
-# :func:`~sklearn_rank.metrics.bootstrap_interval` draws the queries anew to
-# see how far their mean moves. For comparison: a linear regression of the
-# relevance, which knows nothing of queries, and the first feature as it is.
-# (``predict`` of a search hands nothing on, hence ``best_estimator_``.)
+# :func:`~sklearn_rank.metrics.bootstrap_interval` draws the queries anew
+# to see how far their mean moves. For comparison: a linear regression of
+# the relevance, which knows nothing of queries, and the first feature as
+# it is. (``predict`` of a search hands nothing on, hence
+# ``best_estimator_``.)
 
 regression = Ridge().fit(X, y)
 scores = {
@@ -116,10 +120,11 @@ for name, found in intervals.items():
 # %%
 # All these means are over the same queries: to compare two of them, what
 # counts is the difference within each query.
-# :func:`~sklearn_rank.metrics.compare_rankings` bootstraps that, and tests
-# it by exchanging the two rankings in random queries :cite:p:`Smucker2007`.
-# That the linear ranker is ahead is no rule: the utility of these data is
-# linear but for one product, which a sum of stumps can't follow either.
+# :func:`~sklearn_rank.metrics.compare_rankings` bootstraps that, and
+# tests it by exchanging the two rankings in random queries
+# :cite:p:`Smucker2007`. That the linear ranker is ahead is no rule: the
+# utility of these data is linear but for one product, which a sum of
+# stumps can't follow either.
 
 others = ["RankBoost", "regression"]
 differences = {
@@ -130,7 +135,9 @@ differences = {
 }
 for name, found in differences.items():
     interval = f"{found.low:+.3f} to {found.high:+.3f}"
-    print(f"ListNetLinear minus {name}: {found.difference:+.3f}", end=", ")
+    print(
+        f"ListNetLinear minus {name}: {found.difference:+.3f}", end=", "
+    )
     print(f"95 % interval {interval}, p-value {found.p_value:.4f}")
 
 # %%

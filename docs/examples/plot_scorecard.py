@@ -6,19 +6,19 @@ Boosted stumps add up one step function for each feature, and that is the
 whole model.
 
 :class:`~sklearn_rank.plotting.ShapeFunctionDisplay` draws these step
-functions: how much a ranker of tumours adds to the score at each value of a
-feature, and where the feature is missing. To score a patient, read one
-number off each panel and add them up.
+functions: how much a ranker of tumours adds to the score at each value
+of a feature, and where the feature is missing. To score a patient, read
+one number off each panel and add them up.
 """
 
 # %%
 # The model
 # ---------
 #
-# Malignant tumours belong at the top of the list. In some rows the texture
-# is made to be missing, more often in malignant ones, so that its absence
-# says something too. :class:`~sklearn_rank.RankBoost` takes the features as
-# they are, gaps included.
+# Malignant tumours belong at the top of the list. In some rows the
+# texture is made to be missing, more often in malignant ones, so that
+# its absence says something too. :class:`~sklearn_rank.RankBoost` takes
+# the features as they are, gaps included.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +41,8 @@ ranker = RankBoost(n_estimators=100).fit(X, y)
 # -------------
 #
 # The six most important features of the model, all on one scale of the
-# score. The importance is the share of the decrease of the objective that a
-# feature is credited with.
+# score. The importance is the share of the decrease of the objective
+# that a feature is credited with.
 
 display = ShapeFunctionDisplay.from_estimator(ranker, X)
 figure = display.figure_
@@ -60,7 +60,9 @@ every = ShapeFunctionDisplay.from_estimator(ranker, X, max_features=None)
 plt.close()
 added = every.contributions(X)
 scores = ranker.decision_function(X)
-print(f"features that the model uses: {len(every.names)} of {X.shape[1]}")
+print(
+    f"features that the model uses: {len(every.names)} of {X.shape[1]}"
+)
 difference = np.abs(added.sum(axis=1) + every.intercept - scores).max()
 print(f"largest difference from the score: {difference:.1e}")
 

@@ -97,7 +97,7 @@ class Report:
         """Return the report as Markdown, each table below a heading of its own."""
         parts = [self.settings]
         for table in self._all_tables():
-            parts.append(f"{heading} {table.title}\n\n{_pipes(table)}")
+            parts.append(f"{heading} {table.title}\n\n{table_in_pipes(table)}")
             if table.note:
                 parts.append(table.note)
         return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
@@ -191,7 +191,8 @@ def _plain(table: Table) -> str:
     return "\n".join([*lines, f"  {table.note}"] if table.note else lines)
 
 
-def _pipes(table: Table) -> str:
+def table_in_pipes(table: Table) -> str:
+    """Return a table as Markdown."""
     cells = _cells(table)
     head, *body = cells
     rule = [

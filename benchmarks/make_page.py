@@ -41,8 +41,8 @@ INTRODUCTION = """# Benchmarks
 
 This page is made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have measured;
 `benchmarks/README.md` says what each does and how. Times belong to the machine named below each
-section: compare ratios, and run the scripts on yours. A target is a figure that was set before it was
-measured; all are printed, reached or not.
+section: compare ratios, and run the scripts on yours. A target is a figure that was set before it
+was measured; all are printed, reached or not.
 """
 
 

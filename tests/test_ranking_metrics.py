@@ -505,6 +505,17 @@ def test_auc_of_queries(problem):
 # --------------------------------------------------------------------------------------
 
 
+def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeypatch):
+    values = np.random.default_rng(0).exponential(size=2_000)  # skewness 2
+    corrected = metrics.bootstrap_interval(values, random_state=0)
+    monkeypatch.setattr("sklearn_rank.metrics._comparison.MANY_VALUES", 1_999)
+    plain = metrics.bootstrap_interval(values, random_state=0)
+    error = values.std() / np.sqrt(len(values))
+    assert corrected != plain
+    assert abs(corrected.low - plain.low) < 0.1 * error
+    assert abs(corrected.high - plain.high) < 0.1 * error
+
+
 def test_bootstrap_interval_of_many_values_is_that_of_the_normal_distribution():
     values = np.random.default_rng(0).normal(3, 2, 400)
     found = metrics.bootstrap_interval([*values, np.nan], confidence=0.9, random_state=0)

@@ -16,6 +16,11 @@ _ROUNDING = 1e-14
 """Differences, relative to the largest value, that say nothing."""
 
 BATCH_VALUES = 1 << 22
+
+MANY_VALUES = 2_000
+"""There the correction of a skewness of 2 moves an end by some 0.03 standard errors, as much as the
+ends of 9,999 draws vary; its time grows with the square of the values."""
+
 _PARAMETERS: dict[str, Constraint] = {
     "confidence": Number(0, 1, closed="neither"),
     "n_resamples": Number(1, integer=True),
@@ -102,7 +107,9 @@ def bootstrap_interval(
 ) -> BootstrapInterval:
     """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
 
-    The interval is bias-corrected and accelerated (BCa).
+    The interval is bias-corrected and accelerated (BCa) up to 2,000 values. Beyond, where the
+    corrections are as small as the error of resampling and their time grows with the square of
+    the values, it is that of the percentiles.
 
     Parameters
     ----------
@@ -128,7 +135,7 @@ def bootstrap_interval(
 
     References
     ----------
-    Efron1993 (the BCa interval).
+    Efron1993 (both intervals).
 
     Examples
     --------
@@ -151,7 +158,7 @@ def bootstrap_interval(
 
 
 def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
-    """Return the BCa interval; of values equal but for rounding it is their mean."""
+    """Return the interval; of values equal but for rounding it is their mean."""
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     found = stats.bootstrap(
@@ -160,7 +167,7 @@ def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> 
         confidence_level=confidence,
         n_resamples=n_resamples,
         batch=max(1, BATCH_VALUES // len(values)),
-        method="BCa",
+        method="BCa" if len(values) <= MANY_VALUES else "percentile",
         random_state=rng,
     )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)

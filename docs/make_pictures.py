@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 from PIL import Image
 
 HERE = Path(__file__).parent
-PICTURES = {"what_p_does": "plot_p_and_roc", "display_shape_function": "plot_scorecard"}
+PICTURES = {"what_p_does": "plot_p_and_roc"}
 """The figure that an example calls ``figure``, by the name of the picture."""
 
 

@@ -1,6 +1,6 @@
 """Ranking for scikit-learn: exact pair losses at the price of the rows.
 
-Docstrings cite papers by key, as in "Rudin2009, sec. 2"; "Sources" in the README spells them out.
+Docstrings cite papers by key, as in "Rudin2009, sec. 2"; `docs/references.bib` spells them out.
 """
 
 from __future__ import annotations

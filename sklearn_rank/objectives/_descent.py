@@ -156,11 +156,10 @@ class _SideMass:
         self.rows = rows
         self.exponent = exponent
         self.data = data
-        self.log_weight = np.log(weight[rows])
-        self._per_weight: Floats | float = 1.0 / weight[rows]
-        if np.ptp(weight[rows]) == 0:
-            self._per_weight = 1.0 / float(weight[rows][0])
-            self.log_weight = self.log_weight[:1]
+        is_uniform = np.ptp(weight[rows]) == 0
+        known = weight[rows][:1] if is_uniform else weight[rows]
+        self.log_weight = np.log(known)
+        self._per_weight: Floats | float = 1.0 / (float(known[0]) if is_uniform else known)
 
     def restart(self, scores: Floats) -> None:
         """Compute the masses in the log domain."""

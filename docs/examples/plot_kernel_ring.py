@@ -110,7 +110,7 @@ panels[0].set_ylabel("second feature")
 panels[0].legend(
     loc="upper left", frameon=True, handlelength=1.0, fontsize="small"
 )
-figure.suptitle("The rbf kernel finds the ring, the linear one can't")
+figure.suptitle("The rbf kernel finds the ring, the linear one cannot")
 figure.colorbar(
     surface, ax=panels, label="share of the list below", format="{x:.0%}"
 )

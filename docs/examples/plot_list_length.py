@@ -139,7 +139,7 @@ plt.show()
 # The same argument bounds a ranker that sums the hinge loss over the
 # pairs of a query, but with a Lipschitz constant that grows with the
 # square of the length (their Appendix C). That the bound grows does not
-# prove that the error does: it says that this argument can't rule it
+# prove that the error does: it says that this argument cannot rule it
 # out.
 
 known = {"max_norm": LARGEST_NORM, "row_norm": 1.0}

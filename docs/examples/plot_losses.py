@@ -2,7 +2,7 @@
 Which loss for wrong labels?
 ============================
 
-Wrong labels move the hinge loss least and the exponential loss most.
+Labels wrong where a row looks clearest: the hinge suffers least.
 
 :class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises any of five
 losses of the margin of each pair. They differ in what a pair costs that

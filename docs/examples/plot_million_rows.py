@@ -45,7 +45,7 @@ print(f"{len(y):,} rows, {y.sum() * (~y).sum():,} pairs")
 # The times are those of the machine that built this page, which may have
 # had other things to do. :class:`~sklearn_rank.RankBoost` minimises the
 # sum of an exponential over all pairs, which is a product of two sums
-# over rows (:cite:t:`Freund2003`, section 3.2): a round costs one pass.
+# over rows (:cite:t:`Freund2003`): a round costs one pass.
 
 sizes = np.array([10_000, 30_000, 100_000, 300_000, 1_000_000])
 seconds, n_pairs = [], []

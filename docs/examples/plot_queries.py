@@ -124,7 +124,7 @@ for name, found in intervals.items():
 # tests it by exchanging the two rankings in random queries
 # :cite:p:`Smucker2007`. That the linear ranker is ahead is no rule: the
 # utility of these data is linear but for one product, which a sum of
-# stumps can't follow either.
+# stumps cannot follow either.
 
 others = ["RankBoost", "regression"]
 differences = {

@@ -372,3 +372,31 @@ def test_a_leak_can_be_an_error():
     assert str(found) == f"{text}0, 1, 2, 3, 4 and 10 more."
     with pytest.raises(ValueError, match=r"15 queries .*QueryKFold keeps queries in one piece"):
         found.raise_if_leaking()
+
+
+def skewed_queries(n_queries=100, seed=0):
+    """Queries of which a few are long, and labels of which some queries have more."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), np.ceil(rng.lognormal(2, 0.7, n_queries)).astype(int))
+    return qid, (rng.random(len(qid)) < rng.beta(1, 3, n_queries)[qid]).astype(int)
+
+
+def test_shuffled_test_sets_vary_less_than_plain_draws():
+    qid, y = skewed_queries()
+    X, rng = np.zeros((len(qid), 1)), np.random.default_rng(1)
+    splitter = QueryShuffleSplit(300, test_size=0.2, random_state=0)
+    ours = [test for _, test in splitter.split(X, y, qid=qid)]
+    plain = [np.isin(qid, rng.choice(100, 20, replace=False)).nonzero()[0] for _ in range(300)]
+    for share in (lambda test: len(test) / len(qid), lambda test: y[test].sum() / y.sum()):
+        spread, other = np.std([share(t) for t in ours]), np.std([share(t) for t in plain])
+        assert spread < 0.85 * other
+        assert np.mean([share(t) for t in ours]) == pytest.approx(0.2, abs=0.01)
+
+
+def test_every_query_is_tested_with_the_same_probability():
+    qid, y = skewed_queries(20)
+    splitter = QueryShuffleSplit(2000, test_size=0.3, random_state=0)
+    drawn = [np.unique(qid[test]) for _, test in splitter.split(y[:, None], y, qid=qid)]
+    assert {len(one) for one in drawn} == {6}
+    often = np.bincount(np.concatenate(drawn), minlength=20) / 2000
+    assert np.abs(often - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 2000)

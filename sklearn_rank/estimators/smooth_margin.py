@@ -37,7 +37,8 @@ class SmoothMarginRanker(BoostingRanker):
 
     G is below the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and tends to the
     largest one, which RankBoost can miss. RankBoost's step is taken until 0 < G < edge;
-    then the step is the one that maximises G along the weak ranker, for stumps
+    then the step goes to where the slope of -ln F along the weak ranker has fallen to G, for
+    stumps
 
     .. math:: \alpha = \ln \frac{2 (1 - g) d_+}
         {g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}

@@ -17,6 +17,25 @@ from sklearn_rank._validation import Constraint, Flag, Number, Seed, check_param
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
 
+def _counts_and_size(codes: Indices, relevant: Mask) -> tuple[Floats, Floats]:
+    """Return rows and relevant rows of each query, and the sum of its shares of both."""
+    counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=relevant)]).T
+    return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
+
+
+def _jittered(size: Floats, random: Any) -> Floats:
+    """Return sizes whose order is random, except where one is more than twice the other."""
+    return np.asarray(size * (1 - random.random_sample(len(size)) / 2))
+
+
+def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
+    """Mark `n_test` queries at even distances along their order by jittered size."""
+    place = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
+    drawn = np.empty(len(size), dtype=bool)
+    drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(place + 1e-9)) > 0
+    return drawn
+
+
 class _QuerySplitter(BaseCrossValidator):
     """Base class: rows in, queries to the subclass, rows out."""
 
@@ -208,16 +227,19 @@ class QueryKFold(_QuerySplitter):
                 f"QueryKFold needs at least n_splits={self.n_splits} queries, one for each "
                 f"fold. Got {len(rows)}."
             )
-        counts: Floats = np.array([rows, np.bincount(codes, weights=relevant)]).T
-        size = (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
+        counts, size = _counts_and_size(codes, relevant)
         if self.shuffle:
-            size *= 1 - check_random_state(self.random_state).random_sample(len(size)) / 2
+            size = _jittered(size, check_random_state(self.random_state))
         fold = _deal_out(counts, np.argsort(-size, kind="stable"), self.n_splits)
         return (fold == number for number in range(self.n_splits))
 
 
 class QueryShuffleSplit(_QuerySplitter):
     """Random splits of whole queries; the test sets of different splits may overlap.
+
+    Every query is tested with the same probability. The queries are drawn at even distances
+    along their order by size, rows and rows above the lowest relevance counting alike, so that
+    the test sets differ less in both than those of plain draws.
 
     Parameters
     ----------
@@ -245,8 +267,8 @@ class QueryShuffleSplit(_QuerySplitter):
     >>> splitter = QueryShuffleSplit(n_splits=2, test_size=0.4, random_state=0)
     >>> for train, test in splitter.split(np.zeros((9, 1)), qid=qid):
     ...     print(qid[train], qid[test])
-    [1 1 4 5] [2 2 3 3 3]
-    [2 2 4 5] [1 1 3 3 3]
+    [1 1 3 3 3 5] [2 2 4]
+    [2 2 3 3 3 4] [1 1 5]
     """
 
     _allowed: ClassVar[dict[str, Constraint]] = {
@@ -271,10 +293,10 @@ class QueryShuffleSplit(_QuerySplitter):
                 f"Got {n_queries}."
             )
         # A product such as 0.07 * 100 lies a little above the integer that is meant.
-        n_test = min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1)
+        n_test = max(min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1), 1)
         random = check_random_state(self.random_state)
-        is_first = np.arange(n_queries) < max(n_test, 1)
-        return (random.permutation(is_first) for _ in range(self.n_splits))
+        size = _counts_and_size(codes, relevant)[1]
+        return (_draw_evenly(size, n_test, random) for _ in range(self.n_splits))
 
 
 def _is_relevant(y: Any, n_samples: int) -> Mask:

@@ -88,10 +88,8 @@ class MarginPush(RowwiseLine):
         self.p = p
         self._pair_loss = PairLoss(preferences, loss)
         self._sides: list[_Side] = []
-        self._price = 0.0
         for name, price in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
-            if push in (name, "both"):
-                self._price += price
+            if push in (name, "both") and price > 0:
                 weight = price * preferences.weight
                 self._sides.append(_Side(name, weight, preferences.paired_weight(name)))
         self._log_norm = self._log_sum([side.pairs for side in self._sides])
@@ -120,9 +118,11 @@ class MarginPush(RowwiseLine):
 
     def _mean_and_masses(self, scores: Floats) -> tuple[float, Floats]:
         """Return both at p = 1, where every side is one sum over the same pairs."""
+        total = self._pair_loss.preferences.total_pair_weight
         value, gradient = self._pair_loss.value_and_gradient(scores)
-        share = self._price / np.exp(self._log_norm)
-        return share * value, -share * gradient
+        if value == 0:  # no pair has any loss, though some may be at a kink
+            return 0.0, np.zeros(len(scores))
+        return value / total, -gradient / total
 
     def _log_sum(self, heights: list[Floats]) -> float:
         """Return the logarithm of the weighted sum of the p-th powers."""

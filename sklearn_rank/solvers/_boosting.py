@@ -85,8 +85,8 @@ class PushStep:
 class SmoothMarginStep:
     r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
 
-    RankBoost's step until 0 < G < edge with a non-zero model, then the step that
-    maximises G in the direction: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
+    RankBoost's step until 0 < G < edge with a non-zero model, then a step that is sure to
+    raise G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
     with :math:`\tau(\alpha) = F(\lambda + \alpha e_j) / F(\lambda)`, which for a 0/1
     weak ranker is eq. 12.
 

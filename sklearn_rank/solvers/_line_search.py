@@ -47,10 +47,19 @@ def step_to_slope(slope: Callable[[float], float], target: float, bound: float) 
     while True:
         end = -np.copysign(share * bound, gap)
         beyond = slope(end) - target
-        if beyond * gap < 0:
+        if beyond == 0:
+            return float(end)
+        if np.sign(beyond) != np.sign(gap):
             break
-        if beyond == 0 or share == 1:
+        if share == 1:
             return float(end)
         start, share = end, min(4 * share, 1.0)
-    root = brentq(lambda a: slope(a) - target, start, end, xtol=_TOLERANCE * bound, rtol=_TOLERANCE)
+    root = brentq(
+        lambda a: slope(a) - target,
+        start,
+        end,
+        xtol=_TOLERANCE * bound,
+        rtol=_TOLERANCE,
+        maxiter=200,  # slopes in steps, such as the hinge loss has, need many halvings
+    )
     return float(root)

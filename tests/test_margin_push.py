@@ -9,6 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.objectives import MarginPush
+from sklearn_rank.preferences import Preferences
 
 LOSSES = ["least_squares", "hinge", "squared_hinge", "logistic"]
 QUERIES = make_queries(n_queries=8, rows_per_query=9, n_features=4, random_state=3)
@@ -108,3 +110,27 @@ def test_what_only_the_exponential_loss_has(parameters, setting):
         PNormPushRanker(loss="logistic", **parameters).fit(X, LABELS)
     assert setting in str(caught.value)
     assert "logistic" in str(caught.value)
+
+
+def test_a_bottom_without_weight_is_not_looked_at():
+    """One positive among 10^5 negatives: the bottom's powers underflow at p = 65."""
+    y = np.zeros(100_001)
+    y[0] = 1.0
+    preferences = Preferences.from_labels(y, None, np.ones(len(y)))
+    scores = np.random.default_rng(0).normal(size=len(y))
+    both = MarginPush(preferences, "logistic", 65, "both", bottom_weight=0.0)
+    top = MarginPush(preferences, "logistic", 65, "top")
+    value, masses = both.value_and_masses(scores)
+    assert value == top.value_and_masses(scores)[0] > 0
+    np.testing.assert_array_equal(masses, top.value_and_masses(scores)[1])
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both"])
+def test_no_masses_where_no_pair_has_any_loss(push):
+    """Both margins are 1, the kink of the hinge loss, where its left derivative is -1."""
+    preferences = Preferences.from_labels(np.array([1.0, 0.0, 0.0]), None, np.ones(3))
+    value, masses = MarginPush(preferences, "hinge", 1, push).value_and_masses(
+        np.array([1.0, 0.0, 0.0])[preferences.order]
+    )
+    assert value == 0
+    assert not masses.any()

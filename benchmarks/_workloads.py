@@ -187,17 +187,34 @@ def scorer_calls(n_rows: int) -> Calls:
     return {QUERIES: partial(scorer, model, X, y, qid=qid)}
 
 
-BCA = "rows are queries here, and the BCa interval leaves out each in turn: queries²"
+def paired_calls(n_rows: int) -> Calls:
+    """Return the comparison of the AUCs of two rankings."""
+    y, scores = draw_list(n_rows)
+    grades, others = draw_grades(n_rows)
+    noise = np.random.default_rng(1).standard_normal(n_rows)
+    compare = metrics.compare_auc
+    return {
+        ONE_LIST: partial(compare, y, scores, scores + noise),
+        QUERIES: partial(compare, grades, others, others + noise, qid=query_ids(n_rows)),
+    }
+
+
+RESAMPLED = "rows are queries here, which are drawn many times"
 OTHERS = {
     "bootstrap_interval": Workload(
         "metrics",
         "bootstrap_interval",
         partial(resampled_calls, "bootstrap_interval", 1),
-        10_000,
-        BCA,
+        1_000_000,
+        RESAMPLED,
     ),
+    "compare_auc": Workload("metrics", "compare_auc", paired_calls),
     "compare_rankings": Workload(
-        "metrics", "compare_rankings", partial(resampled_calls, "compare_rankings", 2), 10_000, BCA
+        "metrics",
+        "compare_rankings",
+        partial(resampled_calls, "compare_rankings", 2),
+        1_000_000,
+        RESAMPLED,
     ),
     "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
 }

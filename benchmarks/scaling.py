@@ -218,6 +218,8 @@ def make_report(options: argparse.Namespace) -> tuple[Report, dict[str, Curves]]
     """Measure, and return the report with the curves that it rests on."""
     machine = describe_machine()
     ends = run_in_process(__file__, ["--child", "ends", 0], threads=1)
+    if "error" in ends:
+        raise SystemExit(f"The workloads can't be listed: {ends['error']}")
     curves, notes = measure(options, options.threads)
     tables = [tabulate(group, lines) for group, lines in curves.items() if lines]
     verdicts = [one for group, lines in curves.items() for one in judge(group, lines, ends)]

@@ -206,21 +206,56 @@ def partial_auc(y, f, w, max_fpr):
 # --------------------------------------------------------------------------------------
 
 
-def auc_deviations(y, f, qid=None, fold=None):
-    """The AUC, mean over folds, and what each row (with queries: each query) adds to its error.
+def auc_of_folds(y, f, qid=None, fold=None):
+    """For each fold with a pair: its AUC, and samples whose means' errors add up to its error.
 
-    DeLong et al. 1988 for one list, Obuchowski 1997 for queries, LeDell et al. 2015 for folds.
+    Two classes: the structural components V10 of the positives and V01 of the negatives (DeLong et
+    al. 1988), whose means are both the AUC. Else one sample of what is drawn, rows of more than two
+    grades or queries (Obuchowski 1997): n times the excess of its pairs.
     """
     fold = [0] * len(y) if fold is None else list(fold)
-    comparisons = [(i, k) for i, k in oracles.pairs(y, qid) if fold[i] == fold[k]]
-    right = {(i, k): (f[i] > f[k]) + (f[i] == f[k]) / 2 for i, k in comparisons}
-    of_fold = {v: [pair for pair in comparisons if fold[pair[0]] == v] for v in fold}
-    of_fold = {v: found for v, found in of_fold.items() if found}
-    auc = {v: sum(right[pair] for pair in found) / len(found) for v, found in of_fold.items()}
-    deviation = {}
-    for v, found in of_fold.items():
-        for pair in found:
-            excess = (right[pair] - auc[v]) / len(found) / len(of_fold)
-            for unit in pair if qid is None else (qid[pair[0]],):
-                deviation[unit] = deviation.get(unit, 0.0) + excess
-    return sum(auc.values()) / len(auc), deviation
+    found = []
+    for v in sorted(set(fold)):
+        pairs = [(i, k) for i, k in oracles.pairs(y, qid) if fold[i] == fold[k] == v]
+        if not pairs:
+            continue
+        right = {(i, k): (f[i] > f[k]) + (f[i] == f[k]) / 2 for i, k in pairs}
+        auc = sum(right.values()) / len(pairs)
+        rows = [i for i in range(len(y)) if fold[i] == v]
+        if qid is None and len({y[i] for i in rows}) == 2:
+            upper = [i for i in rows if y[i] == max(y[k] for k in rows)]
+            lower = [i for i in rows if i not in upper]
+            v10 = [np.mean([right[i, k] for k in lower]) for i in upper]
+            v01 = [np.mean([right[i, k] for i in upper]) for k in lower]
+            found.append((auc, [v10, v01]))
+            continue
+        units = [{i} for i in rows]
+        if qid is not None:
+            units = [{i for i in rows if qid[i] == q} for q in sorted({qid[i] for i, _ in pairs})]
+        excess = [
+            sum(right[pair] - auc for pair in pairs if unit & set(pair)) / len(pairs)
+            for unit in units
+        ]
+        found.append((auc, [[len(units) * one for one in excess]]))
+    return found
+
+
+def auc_and_error(y, f, qid=None, fold=None, other=None):
+    """The AUC, or that minus the AUC of `other`; its standard error; degrees of freedom.
+
+    The AUC is the mean of the folds' (LeDell et al. 2015). The variance of a mean is the sample
+    variance over the size of the sample; of one value there is none.
+    """
+    folds = auc_of_folds(y, f, qid, fold)
+    if other is not None:
+        folds = [
+            (a - b, [np.subtract(s, t) for s, t in zip(of_a, of_b, strict=True)])
+            for (a, of_a), (b, of_b) in zip(folds, auc_of_folds(y, other, qid, fold), strict=True)
+        ]
+    samples = [sample for _, samples in folds for sample in samples]
+    auc = sum(auc for auc, _ in folds) / len(folds)
+    freedom = sum(len(sample) - 1 for sample in samples)
+    if min(map(len, samples)) < 2:
+        return auc, None, freedom
+    variance = sum(np.var(sample, ddof=1) / len(sample) for sample in samples)
+    return auc, math.sqrt(variance) / len(folds), freedom

@@ -8,10 +8,11 @@ import numpy as np
 import oracles
 import oracles_metrics as naive
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import norm
+from scipy.stats import t as student_t
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from strategies import bipartite, one_list, problems
@@ -506,9 +507,9 @@ def test_auc_of_queries(problem):
 
 
 def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeypatch):
-    values = np.random.default_rng(0).exponential(size=2_000)  # skewness 2
+    values = np.random.default_rng(0).exponential(size=5_000)  # skewness 2
     corrected = metrics.bootstrap_interval(values, random_state=0)
-    monkeypatch.setattr("sklearn_rank.metrics._comparison.MANY_VALUES", 1_999)
+    monkeypatch.setattr("sklearn_rank.metrics._comparison.MANY_VALUES", 4_999)
     plain = metrics.bootstrap_interval(values, random_state=0)
     error = values.std() / np.sqrt(len(values))
     assert corrected != plain
@@ -535,6 +536,16 @@ def test_equal_values_have_an_interval_of_no_width():
     assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
 
 
+def test_differences_of_rounding_are_none():
+    same = metrics.compare_rankings([0.1 + 0.2] * 10, [0.3] * 10)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    equal = metrics.bootstrap_interval([0.1 + 0.2, 0.3, 0.3 - 1e-14])
+    assert equal.low == equal.high == equal.mean
+    small = metrics.compare_rankings([0.3 + 1e-9] * 10, [0.3] * 10)
+    assert small.difference == pytest.approx(1e-9)
+    assert small.p_value < 0.01
+
+
 def test_exact_permutation_test():
     a, b = np.array([0.9, 0.4, 0.8, np.nan, 0.6]), np.array([0.5, 0.5, 0.2, np.nan, 0.3])
     found = metrics.compare_rankings(a, b, random_state=0)
@@ -549,44 +560,71 @@ def test_exact_permutation_test():
     assert (mirrored.difference, mirrored.p_value) == approx((-found.difference, found.p_value))
 
 
-@given(problem=problems(weights=("none",)), folds=st.integers(1, 3))
-def test_auc_interval_is_that_of_the_definition(problem, folds):
-    y, f, qid = problem.y, problem.f, problem.qid
-    fold = None if folds == 1 else np.arange(len(y)) % folds
-    pairs = oracles.pairs(y, qid)
-    if fold is not None and not any(fold[i] == fold[k] for i, k in pairs):
-        return
-    auc, deviation = naive.auc_deviations(y, f, qid, fold)
-    if qid is not None and len(deviation) < 2:
-        with pytest.raises(ValueError, match="At least two queries"):
+def quantile(p, qid, freedom):
+    """Return that of the normal distribution in one list, of the t distribution with queries."""
+    return norm.ppf(p) if qid is None else student_t.ppf(p, freedom)
+
+
+@st.composite
+def folded(draw, **options):
+    """A problem of up to 16 rows, and folds of whole queries or of rows."""
+    problem = draw(problems(weights=("none",), max_rows=16, **options))
+    n_folds = draw(st.integers(1, 3))
+    if n_folds == 1:
+        return problem, None
+    codes = range(len(problem.y))
+    if problem.qid is not None:
+        codes = np.unique(problem.qid, return_inverse=True)[1].ravel()
+    fold = np.asarray(codes) % n_folds
+    y, qid = problem.y, problem.qid
+    assume(any(fold[i] == fold[k] for i, k in oracles.pairs(y, qid)))
+    return problem, fold
+
+
+@given(folded())
+def test_auc_interval_is_that_of_the_definition(problem):
+    (y, f, qid), fold = (problem[0].y, problem[0].f, problem[0].qid), problem[1]
+    auc, error, freedom = naive.auc_and_error(y, f, qid, fold)
+    if error is None:
+        unit = "rows of each class" if qid is None else "queries"
+        with pytest.raises(ValueError, match=f"At least two {unit}"):
             metrics.auc_interval(y, f, qid=qid, fold=fold)
         return
     found = metrics.auc_interval(y, f, qid=qid, fold=fold)
     assert found.auc == approx(auc)
-    assert found.n_queries == (1 if qid is None else len(deviation))
-    factor = 1 if qid is None else len(deviation) / (len(deviation) - 1)
-    error = np.sqrt(factor * sum(one**2 for one in deviation.values()))
+    assert found.n_queries == (
+        1 if qid is None else len({qid[i] for i, _ in oracles.pairs(y, qid)})
+    )
     if error < 1e-12 or auc in (0, 1):
         assert found.low == found.high == found.auc
     else:
-        reach = norm.ppf(0.975) * error / (auc * (1 - auc))
+        reach = quantile(0.975, qid, freedom) * error / (auc * (1 - auc))
         ends = expit([logit(auc) - reach, logit(auc) + reach])
         assert (found.low, found.high) == approx(tuple(ends))
 
 
-@given(problem=one_list(weights=("none",)), seed=st.integers(0, 99))
+@given(folded(), st.integers(0, 99))
 def test_compare_auc_is_that_of_the_definition(problem, seed):
-    y, f = problem.y, problem.f
+    (y, f, qid), fold = (problem[0].y, problem[0].f, problem[0].qid), problem[1]
     g = np.random.default_rng(seed).integers(0, 4, len(y))
-    (auc_f, of_f), (auc_g, of_g) = naive.auc_deviations(y, f), naive.auc_deviations(y, g)
-    error = np.sqrt(sum((of_f[row] - of_g[row]) ** 2 for row in of_f))
-    found = metrics.compare_auc(y, f, g, confidence=0.9)
-    assert found.difference == approx(auc_f - auc_g)
-    reach = norm.ppf(0.95) * error
-    assert (found.low, found.high) == approx((auc_f - auc_g - reach, auc_f - auc_g + reach))
+    difference, error, freedom = naive.auc_and_error(y, f, qid, fold, other=g)
+    if error is None:
+        with pytest.raises(ValueError, match="At least two"):
+            metrics.compare_auc(y, f, g, qid=qid, fold=fold)
+        return
+    found = metrics.compare_auc(y, f, g, qid=qid, fold=fold, confidence=0.9)
+    assert found.difference == approx(difference)
+    reach = quantile(0.95, qid, freedom) * error
+    distribution = norm if qid is None else student_t(freedom)
     if error > 1e-9:
-        assert found.p_value == approx(2 * norm.sf(abs(auc_f - auc_g) / error))
-    mirrored = metrics.compare_auc(y, g, f)
+        assert found.p_value == approx(2 * distribution.sf(abs(difference) / error))
+    elif abs(difference) > 1e-9:
+        reach = np.nan
+        assert np.isnan(found.p_value)
+    else:
+        assert found.p_value == 1
+    assert (found.low, found.high) == approx((difference - reach, difference + reach))
+    mirrored = metrics.compare_auc(y, g, f, qid=qid, fold=fold)
     assert mirrored.difference == approx(-found.difference)
 
 
@@ -594,7 +632,15 @@ def test_a_ranking_compared_with_itself():
     y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
     found = metrics.compare_auc(y, f, 2 * np.array(f))
     assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
-    assert metrics.compare_auc([0, 1], [0, 1], [1, 0]).p_value == 0  # no row differs from another
+
+
+def test_a_difference_without_a_visible_error_is_no_certainty():
+    """Every row, or query, contributes alike to the difference of 1."""
+    y, f = np.array([0, 0, 1, 1]), np.array([1, 2, 3, 4])
+    for qid in (None, [0, 1, 0, 1]):
+        found = metrics.compare_auc(y, f, -f, qid=qid)
+        assert found.difference == 1
+        assert np.isnan([found.low, found.high, found.p_value]).all()
 
 
 def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
@@ -603,6 +649,32 @@ def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
     scores = [1.5 * y + rng.normal(size=100) for _ in range(400)]
     found = [metrics.auc_interval(y, one, confidence=0.9) for one in scores]
     assert 0.87 < np.mean([one.low <= true <= one.high for one in found]) < 0.93
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_auc_intervals_of_small_folds_hold_the_true_auc(paired):
+    """Two positives in each of five folds: the mean of two values is close to either."""
+    rng, y = np.random.default_rng(0), np.tile(np.repeat([0, 1], [10, 2]), 5)
+    fold = np.repeat(range(5), 12)
+    hits, true = 0, 0.0 if paired else norm.cdf(1 / np.sqrt(2))
+    for _ in range(400):
+        a, b = y + 9 * fold + rng.normal(size=(2, 60))
+        if paired:
+            found = metrics.compare_auc(y, a, b, fold=fold, confidence=0.9)
+        else:
+            found = metrics.auc_interval(y, a, fold=fold, confidence=0.9)
+        hits += found.low <= true <= found.high
+    assert 0.86 < hits / 400 < 0.94
+
+
+def test_intervals_of_few_queries_hold_the_true_auc():
+    rng, qid = np.random.default_rng(0), np.repeat(range(6), 10)
+    y, fold, hits = np.tile([0, 1], 30), qid % 2, 0
+    for _ in range(400):
+        a, b = y + (rng.normal(size=(2, 6)) * 0.7)[:, qid] * y + rng.normal(size=(2, 60))
+        found = metrics.compare_auc(y, a, b, qid=qid, fold=fold, confidence=0.9)
+        hits += found.low <= 0 <= found.high
+    assert 0.86 < hits / 400 < 0.94
 
 
 def test_auc_intervals_need_pairs_and_a_confidence():
@@ -614,6 +686,10 @@ def test_auc_intervals_need_pairs_and_a_confidence():
         metrics.compare_auc([0, 1], [1, 2], [1, 2], confidence=0)
     with pytest.raises(ValueError, match="At least two queries"):
         metrics.compare_auc([0, 1, 1], [1, 2, 3], [1, 2, 3], qid=[0, 0, 1])
+    with pytest.raises(ValueError, match="At least two rows of each class"):
+        metrics.compare_auc([0, 1], [0, 1], [1, 0])
+    with pytest.raises(ValueError, match="Got 1 queries in several folds"):
+        metrics.auc_interval([0, 1, 0, 1], [1, 2, 3, 4], qid=[0, 0, 1, 1], fold=[0, 0, 0, 1])
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import special, stats
 from sklearn.utils import check_consistent_length
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
 from sklearn_rank.metrics._pairwise import NO_PAIR, count_above, validated
@@ -54,14 +54,26 @@ class _Units:
     auc : float
         The estimate.
     deviation : ndarray of shape (n_rows,) or (n_queries,)
-        What each row or each query adds to the error of the estimate.
+        What each row or each query adds to the error of the estimate, scaled so that the
+        sum of their squares is the variance.
     n_queries : int
         How many queries have a pair; 1 for one list.
+    freedom : int or None
+        Degrees of freedom of that sum over queries; None for one list.
     """
 
     auc: float
     deviation: Floats
     n_queries: int
+    freedom: int | None
+
+    def standard_error(self) -> float:
+        error = float(np.sqrt(self.deviation @ self.deviation))
+        return error if error > _ROUNDING else 0.0
+
+    def distribution(self) -> Any:
+        """Return the distribution of the error over its standard error."""
+        return stats.norm() if self.freedom is None else stats.t(self.freedom)
 
 
 def auc_interval(
@@ -74,15 +86,22 @@ def auc_interval(
 ) -> AUCInterval:
     r"""AUC with an interval for rows, or whole queries, that were drawn at random.
 
-    .. math:: \widehat{\mathrm{var}} = \sum_r d_r^2, \qquad
+    .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} d_r^2, \qquad
         d_r = \frac{1}{V P_v} \sum_{(i, k) \ni r} (h_{ik} - \mathrm{AUC}_v), \qquad
         h_{ik} = 1[f_i > f_k] + \tfrac12 1[f_i = f_k]
 
-    where the sum runs over the pairs that row r belongs to, v is its fold, V the number of
-    folds and :math:`P_v` the pairs in fold v. With queries a whole query is one draw: there
-    is one d for each, its sum runs over the pairs of the query, and the variance has the
-    factor n / (n - 1), n being the queries that have a pair. The interval is that of the normal
-    distribution for the logit of the AUC, so that it stays between 0 and 1.
+    where the sum of d runs over the pairs that row r belongs to, v is its fold, V the number of
+    folds that have a pair, :math:`P_v` the pairs in fold v and :math:`n_r` the rows of fold v
+    that are of the class of row r. With one fold this is DeLong's estimator. In a fold with more
+    than two values of relevance, where a row may be the better and the worse one of its pairs,
+    :math:`n_r` counts all its rows. With queries a whole query is one draw: r runs over queries,
+    the sum of d over the pairs of the query, and :math:`n_r` counts the queries of fold v that
+    have a pair.
+
+    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. Its
+    quantile is that of the normal distribution in one list, and with queries that of the t
+    distribution with :math:`\sum_v (n_v - 1)` degrees of freedom, :math:`n_v` being the queries of
+    fold v that have a pair.
 
     Parameters
     ----------
@@ -95,7 +114,8 @@ def auc_interval(
         the rows are the draws.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out. The scores of two folds come
-        from two models and are not compared; the AUC is the mean of the folds'.
+        from two models and are not compared; the AUC is the mean of the folds'. A query belongs
+        to one fold.
     confidence : float in (0, 1), default=0.95
         Share of such intervals that should hold the true AUC.
 
@@ -107,14 +127,16 @@ def auc_interval(
     Raises
     ------
     ValueError
-        When there is no pair of different relevance, when `qid` is given and fewer than two
-        queries have one, or a parameter is not allowed.
+        When there is no pair of different relevance, when a fold that has one holds a single row
+        of a class or, with `qid`, a single query with a pair, which tell of no variance, when a
+        query lies in several folds, or a parameter is not allowed.
 
     Notes
     -----
     The interval speaks of these models on new rows. How much a model would change with other
     training rows is not in it. In few rows, and near an AUC of 1, it is too narrow: when no pair is
-    wrong nothing shows an error, and it has no width.
+    wrong nothing shows an error, and it has no width, nor has it when all rows or queries
+    contribute alike.
 
     References
     ----------
@@ -129,10 +151,10 @@ def auc_interval(
     """
     check_parameters("auc_interval", {"confidence": confidence}, _PARAMETERS)
     units = _units(y_true, y_score, qid, fold)
-    error = _standard_error(units.deviation, qid is not None)
+    error = units.standard_error()
     if error == 0 or not 0 < units.auc < 1:
         return AUCInterval(units.auc, units.auc, units.auc, units.n_queries)
-    reach = _quantile(confidence) * error / (units.auc * (1 - units.auc))
+    reach = _reach(units, confidence) / (units.auc * (1 - units.auc))
     low, high = special.expit(special.logit(units.auc) + np.array([-reach, reach]))
     return AUCInterval(units.auc, float(low), float(high), units.n_queries)
 
@@ -148,10 +170,10 @@ def compare_auc(
 ) -> RankingComparison:
     r"""Compare the AUCs of two rankings of the same rows.
 
-    .. math:: \widehat{\mathrm{var}} = \sum_r (d_r^a - d_r^b)^2
+    .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
-    with the d of `auc_interval`: what both rankings get wrong alike cancels. Interval and
-    p-value are those of the normal distribution.
+    with the d and n of `auc_interval`: what both rankings get wrong alike cancels. Interval and
+    p-value are those of the normal distribution, and with queries of the t distribution, as there.
 
     Parameters
     ----------
@@ -168,7 +190,8 @@ def compare_auc(
     -------
     RankingComparison
         ``difference`` (a minus b), ``low``, ``high``, ``p_value``, and ``n_queries``, 1 for one
-        list.
+        list. When the AUCs differ but all rows or queries contribute alike, nothing shows how
+        much chance there is in the difference: ``low``, ``high`` and ``p_value`` are NaN.
 
     Raises
     ------
@@ -177,8 +200,7 @@ def compare_auc(
 
     References
     ----------
-    DeLong1988 (one list: its test, without the factors m / (m - 1)). Obuchowski1997 and
-    LeDell2015, as in `auc_interval`.
+    DeLong1988 (one list: its test). Obuchowski1997 and LeDell2015, as in `auc_interval`.
 
     Examples
     --------
@@ -189,16 +211,22 @@ def compare_auc(
     """
     check_parameters("compare_auc", {"confidence": confidence}, _PARAMETERS)
     a, b = _units(y_true, y_score_a, qid, fold), _units(y_true, y_score_b, qid, fold)
-    difference = a.auc - b.auc
-    error = _standard_error(a.deviation - b.deviation, qid is not None)
-    reach = _quantile(confidence) * error
-    if error > 0:
-        p_value = 2 * float(stats.norm.sf(abs(difference) / error))
+    both = replace(a, auc=a.auc - b.auc, deviation=a.deviation - b.deviation)
+    error = both.standard_error()
+    if abs(both.auc) <= _ROUNDING:
+        difference, p_value = 0.0, 1.0
     else:
-        p_value = 1.0 if abs(difference) <= _ROUNDING else 0.0
+        ratio = abs(both.auc) / error if error > 0 else np.nan
+        difference, p_value = both.auc, 2 * float(both.distribution().sf(ratio))
+    reach = np.nan if np.isnan(p_value) else _reach(both, confidence)
     return RankingComparison(
         difference, difference - reach, difference + reach, p_value, a.n_queries
     )
+
+
+def _reach(units: _Units, confidence: float) -> float:
+    """Return how far an interval of the estimate itself reaches to either side."""
+    return units.standard_error() * float(units.distribution().ppf((1 + confidence) / 2))
 
 
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
@@ -220,27 +248,59 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
     share[is_defined], scale[is_defined] = wrong, 1 / (pairs[is_defined] * len(wrong))
     auc, share, scale = 1 - float(wrong.mean()), share[folds], scale[folds]
     from_below = (share * below.total - wrong_below) * scale
-    if query is None:
-        return _Units(auc, from_below + (share * above.total - wrong_above) * scale, 1)
-    has_pair = np.bincount(query, below.total) > 0
-    deviation = np.asarray(np.bincount(query, from_below)[has_pair], dtype=np.float64)
-    if len(deviation) < 2:
-        raise ValueError(
-            "At least two queries with rows of different relevance are needed to tell how much "
-            f"they differ. Got {len(deviation)}."
-        )
-    return _Units(auc, deviation, len(deviation))
+    if query is not None:
+        has_pair = np.bincount(query, below.total) > 0
+        excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
+        deviation, freedom = _of_queries(excess, _fold_of_queries(folds, query)[has_pair])
+        return _Units(auc, deviation, len(deviation), freedom)
+    from_above = (share * above.total - wrong_above) * scale
+    group = _classes(folds, below.total > 0, above.total > 0)
+    return _Units(auc, _of_rows(from_below + from_above, group, is_defined[folds]), 1, None)
 
 
 def _both(folds: Indices, query: Indices | None) -> Indices:
     return folds if query is None else folds * (query.max() + 1) + query
 
 
-def _standard_error(deviation: Floats, of_queries: bool) -> float:
-    n = len(deviation)
-    error = float(np.sqrt(deviation @ deviation * (n / (n - 1) if of_queries else 1.0)))
-    return error if error > _ROUNDING else 0.0
+def _fold_of_queries(folds: Indices, query: Indices) -> Indices:
+    found = np.zeros(query.max() + 1, dtype=np.intp)
+    found[query] = folds
+    if (found[query] != folds).any():
+        raise ValueError(
+            "With qid a fold must hold whole queries: a query is one draw. Got "
+            f"{len(np.unique(query[found[query] != folds]))} queries in several folds."
+        )
+    return found
 
 
-def _quantile(confidence: float) -> float:
-    return float(stats.norm.ppf((1 + confidence) / 2))
+def _of_queries(deviation: Floats, fold: Indices) -> tuple[Floats, int]:
+    """Scale the deviations of queries; return them and their degrees of freedom."""
+    n = np.bincount(fold)
+    if (n == 1).any():
+        raise ValueError(
+            "At least two queries with rows of different relevance are needed, in every fold that "
+            "has one, to tell how much they differ. Got one."
+        )
+    return _unbiased(deviation, n[fold]), len(deviation) - int((n > 0).sum())
+
+
+def _classes(folds: Indices, is_lower: Mask, is_upper: Mask) -> Indices:
+    """Return a number for each class of each fold; a fold with rows that are both has one."""
+    is_graded = np.bincount(folds, is_lower & is_upper)[folds] > 0
+    return 2 * folds + (is_upper & ~is_graded)
+
+
+def _of_rows(deviation: Floats, group: Indices, has_pair: Mask) -> Floats:
+    """Scale the deviations of the rows of one list."""
+    deviation, group = deviation[has_pair], group[has_pair]
+    n = np.bincount(group)
+    if (n == 1).any():
+        raise ValueError(
+            "At least two rows of each class are needed, in every fold that has both, to tell how "
+            "much they differ. Got one."
+        )
+    return _unbiased(deviation, n[group])
+
+
+def _unbiased(deviation: Floats, n: Indices) -> Floats:
+    return deviation * np.sqrt(n / (n - 1))

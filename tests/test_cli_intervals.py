@@ -109,6 +109,11 @@ def test_one_list_has_an_interval_of_its_auc_alone():
     assert (key, others) == ("auc", [])
     expected = auc_interval(y, scores)
     assert (found.estimate, found.low, found.high) == (expected.auc, expected.low, expected.high)
+    fold = np.arange(40) % 2
+    assert list(compute_intervals(Known(y, None, fold), scores)) == ["auc"]  # five in each
+    assert compute_intervals(Known(y, None, np.arange(40) % 3), scores) == {}
+    fold[-1] = 0
+    assert compute_intervals(Known(y, None, fold), scores) == {}
     y[-1] = 0.0  # one row of the rarer class too few
     assert compute_intervals(Known(y, None), scores) == {}
 
@@ -165,6 +170,25 @@ def test_the_truly_best_ranking_is_rarely_called_worse():
     assert wrong.max() / 300 < 0.05
 
 
+def test_the_auc_needs_two_queries_in_every_fold():
+    y, scores, codes = queries(n_queries=20)
+    fold = (codes >= 13).astype(int)
+    assert list(compute_intervals(Known(y, codes, fold), scores)) == list(WITH_INTERVAL)
+    fold = (codes == 4).astype(int)
+    rankings = {"one": scores, "two": -scores}
+    for known in (Known(y, codes, fold), Known(y, codes, codes)):
+        assert list(compute_intervals(known, scores)) == list(WITH_INTERVAL[1:])
+        assert list(compare_with_best(known, rankings)) == list(WITH_INTERVAL[1:])
+
+
+def test_no_star_without_an_estimate_of_the_error():
+    y = np.repeat([0.0, 1.0], 10)
+    column = compare_with_best(Known(y, None), {"right": y, "wrong": -y})["auc"]
+    assert column["wrong"].below_best.difference == 1
+    assert np.isnan(column["wrong"].below_best.p_value)
+    assert not column["wrong"].is_worse
+
+
 def test_folds_are_not_compared_with_each_other():
     y = np.tile([0.0, 1.0], 20)
     fold = np.repeat([0, 1], 20)
@@ -205,6 +229,7 @@ def test_compare_prints_intervals_over_rows(folder, capsys):
             assert auc["below_best"]["difference"] == pytest.approx(gap)
     words = " ".join(output.split())
     assert "Intervals: over the held-out rows, with the models as they are." in words
+    assert "the truly best of a column gets a star in at most about 5 % of tables" in words
     assert words.endswith("No interval: R_4, and NDCG, AP and P@ of one list.")
 
 
@@ -238,7 +263,9 @@ def test_compare_says_why_there_are_no_intervals(folder, capsys):
     assert words.endswith("No intervals: fewer than 10 queries with a relevant row.")
     assert "95 % interval" not in words
     run(["compare", *BINARY, *TWO])
-    assert words_of(capsys).endswith("No intervals: fewer than 10 rows of the rarer class.")
+    assert words_of(capsys).endswith(
+        "No intervals: fewer than 10 rows of the rarer class, or than 5 in a fold."
+    )
 
 
 @pytest.mark.parametrize("columns", ["50", "66", "200"])

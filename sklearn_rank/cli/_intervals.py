@@ -30,6 +30,9 @@ MIN_INTERVAL_QUERIES = 10
 MIN_INTERVAL_ROWS = 10
 """With fewer rows of the rarer class than this an interval over rows says too little."""
 
+MIN_FOLD_ROWS = 5
+"""With fewer of them in a fold its share of the variance is hardly estimated."""
+
 OVER_QUERIES = ("ndcg_at_10", "average_precision", "precision_at_10")
 WITH_INTERVAL = ("auc", *OVER_QUERIES)
 """Keys of the figures that may have an interval."""
@@ -109,7 +112,8 @@ def compute_intervals(known: Known, scores: Floats) -> dict[str, Interval]:
     """Return 95 % intervals of the figures that have them, for one ranking.
 
     There are none with fewer than `MIN_INTERVAL_QUERIES` queries that count, or in one list with
-    fewer than `MIN_INTERVAL_ROWS` rows besides those of the most frequent relevance.
+    fewer than `MIN_INTERVAL_ROWS` rows, or `MIN_FOLD_ROWS` in a fold, besides those of the most
+    frequent relevance. The AUC needs two queries that count in every fold.
     """
     return _intervals(known, scores, _values(known, scores), n_resamples=9999)
 
@@ -128,7 +132,7 @@ def compare_with_best(known: Known, scores: Mapping[str, Floats]) -> Standings:
         column = {name: found[key] for name, found in intervals.items()}
         best = max(column, key=lambda name: column[name].estimate)
         # The best is chosen by the same numbers. With the error rate shared among all other
-        # rows it is kept nevertheless for the row that is truly the best (Hsu1981).
+        # rows the one that is truly the best gets a star as seldom nevertheless (Hsu1981).
         rate = _ERROR_RATE / max(1, len(column) - 1)
         standings[key] = {}
         for name, interval in column.items():
@@ -144,13 +148,14 @@ def about_intervals(known: Known, keys: Collection[str], *, is_comparison: bool)
     if not keys:
         few = "rows of the rarer class" if is_list else "queries with a relevant row"
         least = MIN_INTERVAL_ROWS if is_list else MIN_INTERVAL_QUERIES
-        return f"No intervals: fewer than {least} {few}."
+        in_fold = f", or than {MIN_FOLD_ROWS} in a fold" if is_list and is_comparison else ""
+        return f"No intervals: fewer than {least} {few}{in_fold}."
     drawn = "rows" if is_list else "queries"
     if is_comparison:
         sentences = [
             f"Intervals: over the held-out {drawn}, with the models as they are.",
-            "*: worse than the best of its column by more than noise (paired test, an error rate "
-            "of 5 % shared by the rankers).",
+            "*: worse than the best of its column (paired test; the truly best of a column gets a "
+            "star in at most about 5 % of tables).",
         ]
     else:
         sentences = [f"[low, high]: 95 % interval over {drawn}."]
@@ -158,10 +163,11 @@ def about_intervals(known: Known, keys: Collection[str], *, is_comparison: bool)
     ways += ["the others by bootstrap"] * (len(keys) > len(ways))
     if len(ways) > 1:
         sentences.append(f"{', '.join(ways)}.")
+    without_auc = "" if "auc" in keys else "AUC, "
     sentences.append(
         "No interval: R_4, and NDCG, AP and P@ of one list."
         if is_list
-        else "No interval: R_4, P@1%."
+        else f"No interval: {without_auc}R_4, P@1%."
     )
     return " ".join(sentences)
 
@@ -203,12 +209,20 @@ def _values(known: Known, scores: Floats) -> dict[str, Floats]:
 
 
 def _has_enough_rows(known: Known) -> bool:
-    counts = np.unique(known.y, return_counts=True)[1]
-    return known.qid is not None or len(known.y) - int(counts.max()) >= MIN_INTERVAL_ROWS
+    if known.qid is not None:
+        return True
+    folds = [] if known.fold is None else [known.y[known.fold == v] for v in np.unique(known.fold)]
+    return _n_rarer(known.y) >= MIN_INTERVAL_ROWS and all(
+        _n_rarer(one) >= MIN_FOLD_ROWS for one in folds
+    )
+
+
+def _n_rarer(y: Floats) -> int:
+    return len(y) - int(np.unique(y, return_counts=True)[1].max())
 
 
 def _or_none(interval: Callable[[], Any]) -> Any:
     try:
         return interval()
-    except ValueError:  # fewer than two queries with a pair, or scores that are NaN
+    except ValueError:  # fewer than two queries with a pair in a fold, or scores that are NaN
         return None

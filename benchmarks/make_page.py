@@ -37,6 +37,19 @@ PICTURES = {
     },
 }
 
+EVIDENCE = (
+    "RankBoost",
+    "PNormPushRanker p=4",
+    "PNormPushRanker p=64",
+    "KernelPairwiseSGDRanker linear",
+    "KernelPairwiseSGDRanker rbf",
+    "XGBoost binary",
+    "LightGBM binary",
+    "HistGradientBoosting",
+    "LogisticRegression",
+)
+"""Systems in the table of the page on choosing a ranker."""
+
 INTRODUCTION = """# Benchmarks
 
 This page is made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have measured;
@@ -72,8 +85,17 @@ def section(name: str, report: Report) -> str:
     return "\n\n".join([f"## {SECTIONS[name]}", report.markdown(), *pictures])
 
 
+def evidence(report: Report) -> str:
+    """Return a short table for the page on choosing a ranker."""
+    found = next(table for table in report.tables if table.title.startswith("MAGIC, "))
+    columns = [found.columns.index(name) for name in ("system", "AUC", "top", "fit s")]
+    rows = [[row[n] for n in columns] for row in found.rows if row[0] in EVIDENCE]
+    heads = ["system", "AUC", "top", "fit, seconds"]
+    return table_in_pipes(Table("", heads, rows)) + f"\n\n{found.title}.\n"
+
+
 def main() -> None:
-    """Write the page."""
+    """Write the page, and the table that another page takes from it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--output", type=Path, default=FOLDER.with_suffix(".md"), help="default: docs/benchmarks.md"
@@ -87,7 +109,9 @@ def main() -> None:
     parts = [INTRODUCTION, short_falls(reports)]
     parts += [section(name, report) for name, report in reports.items()]
     options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(options.output)
+    short = FOLDER / "choosing.md"
+    short.write_text(evidence(reports["peers_magic_trees"]), encoding="utf-8")
+    print(options.output, short, sep="\n")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_reference",
 ]
-exclude_patterns = ["_build", "README.md", "examples/README.txt", "pictures"]
+exclude_patterns = ["_build", "README.md", "benchmarks/*.md", "examples/README.txt", "pictures"]
 templates_path = ["_templates"]
 nitpicky = True
 

@@ -116,6 +116,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn-rank"
+html_sidebars = {name: [] for name in ("index", "getting_started", "choosing", "benchmarks")}
 html_static_path = ["_static"]
 html_css_files = ["sklearn_rank.css", "gallery.css"]
 html_show_sourcelink = False

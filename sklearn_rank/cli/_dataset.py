@@ -94,28 +94,8 @@ def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
 
 
 def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> Dataset:
-    target = options.target
-    if target is None and table.is_letor:
-        target = "target"
-    if target is None:
-        raise InputError(
-            f"--target COL is needed; the columns of {table.path} are "
-            f"{listing(table.frame.columns)}"
-        )
-    check_columns(table, [target], "--target")
-    query = options.qid
-    if query is None and table.is_letor and "qid" in table.frame.columns:
-        query = "qid"
-    check_columns(table, [query] if query else [], "--qid")
-    check_columns(table, options.drop, "--drop")
-    check_columns(table, options.category, "--category")
-    check_columns(table, [options.weight] if options.weight else [], "--weight")
+    target, query = _named_columns(table, options)
     single = [name for name in (target, query, options.weight) if name]
-    named = [*single, *set(options.drop), *set(options.category)]
-    if len(set(named)) < len(named):
-        raise InputError(
-            "--target, --qid, --weight, --drop and --category must name different columns"
-        )
     reserved = {*single, *options.drop}
     if table.is_letor:
         reserved.add("comment")
@@ -141,6 +121,33 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         weight=options.weight,
     )
     return replace(labelled_data(table, schema, notes), weight=row_weights(table, options.weight))
+
+
+def _named_columns(table: Table, options: argparse.Namespace) -> tuple[str, str | None]:
+    """Check the columns that options name; return that of the target and that of the query."""
+    target = options.target
+    if target is None and table.is_letor:
+        target = "target"
+    if target is None:
+        raise InputError(
+            f"--target COL is needed; the columns of {table.path} are "
+            f"{listing(table.frame.columns)}"
+        )
+    check_columns(table, [target], "--target")
+    query = options.qid
+    if query is None and table.is_letor and "qid" in table.frame.columns:
+        query = "qid"
+    check_columns(table, [query] if query else [], "--qid")
+    check_columns(table, options.drop, "--drop")
+    check_columns(table, options.category, "--category")
+    check_columns(table, [options.weight] if options.weight else [], "--weight")
+    single = [name for name in (target, query, options.weight) if name]
+    named = [*single, *set(options.drop), *set(options.category)]
+    if len(set(named)) < len(named):
+        raise InputError(
+            "--target, --qid, --weight, --drop and --category must name different columns"
+        )
+    return target, query
 
 
 def _positive(

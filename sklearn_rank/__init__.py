@@ -23,7 +23,7 @@ __all__ = [
     "SmoothMarginRanker",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
 # and a mistyped option should not wait for.
@@ -48,7 +48,7 @@ _SUBMODULES = frozenset(
         "preprocessing",
         "solvers",
         "theory",
-        "weak_rankers",
+        "models",
     }
 )
 

@@ -1,33 +1,77 @@
-"""Conventions and the interfaces by which the parts of an estimator meet.
+"""Conventions, and the interfaces by which the parts of an estimator meet.
 
-Conventions, stated once
-------------------------
+Conventions
+-----------
 - The margin of a pair is ``m = f_i - f_k`` for i above k; larger is better.
-- Objectives are minimised. A *row mass* is minus the derivative of the objective with
-  respect to the row's score: where it is positive the score should grow.
+- Objectives are minimised, and a gradient is plus the derivative by the scores.
 - A weight is a multiplicity: weight 2 is the row twice, weight 0 is the row gone.
-- Arrays over rows are in preference order (see `sklearn_rank.preferences`).
+- Inside a fit, arrays over rows are in *fit order*: the order in which the objective was
+  posed (`Preferences.order`, `GroupedRows.order`). A model is given that order once, with
+  the rows of X as the caller passed them; nothing else converts.
+- An estimator is an objective, a model and a solver. An objective is a function of scores
+  and never sees X. A model maps coefficients to scores and gradients back. A solver moves
+  the coefficients. Siblings never import each other: they meet inside an estimator.
+- What only some parts can do is a method that the others don't have. Who needs it calls
+  `require`, whose error says in one sentence what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sklearn_rank._parallel import ThreadPool
 
 Floats = NDArray[np.floating[Any]]
 Indices = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 Values = NDArray[Any]
-"""Weak ranker values h on the training rows: a mask when h is 0/1, else floats."""
+"""Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats."""
+
+
+def require(part: object, method: str, user: str) -> Any:
+    """Return a method of a part, or raise TypeError: "`user` needs ..., which ... has not"."""
+    found = getattr(part, method, None)
+    if found is None:
+        raise TypeError(f"{user} needs {method}, which {type(part).__name__} has not.")
+    return found
+
+
+# Objectives --------------------------------------------------------------------------------
+
+
+class Objective(Protocol):
+    """A function of the scores of rows in fit order.
+
+    Further methods are abilities that some objectives have:
+
+    - ``value_gradient_curvature(scores)``: also the diagonal of the Hessian, or the bound
+      of it that the class states;
+    - ``slope(scores, h)``: the derivative of ``value(scores + a * h)`` as a function of a;
+    - ``pair_shares(scores, h)``: `PairShares` of a 0/1 weak ranker h, or None where the
+      closed-form step does not apply;
+    - ``state(scores, ...)``: an `ObjectiveState` that is moved in place;
+    - ``rounded(width)``: a smooth objective at most ``width / 2`` below this one;
+    - ``smooth_path()``: smooth objectives that approach this one;
+    - ``blocks`` and ``by_block(block, scores)``: value and gradient of a block of whole
+      queries, for models that read X once for both.
+    """
+
+    def value(self, scores: Floats) -> float:
+        """Return the objective."""
+
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return the objective and its gradient by the scores."""
 
 
 @dataclass(frozen=True)
 class PairShares:
-    """How a 0/1 weak ranker h divides the pair masses, normalised to sum one.
+    """How a 0/1 weak ranker h divides the exponential mass of the pairs.
 
     Attributes
     ----------
@@ -45,13 +89,14 @@ class PairShares:
 
 
 @dataclass(frozen=True)
-class RowMasses:
-    """Row masses as one signed group, or as the two sides of one bipartite list.
+class RowGradient:
+    """A gradient by the scores, as one signed group or as the two sides of one list.
 
     Attributes
     ----------
     data : ndarray of shape (n_rows,)
-        The masses. With two groups all are positive.
+        With one group the gradient. With two groups positive numbers: divided by the sum
+        of its group, minus the gradient of the rows above and plus that of those below.
     pointer : ndarray of shape (n_groups + 1,)
         ``data[pointer[g]:pointer[g + 1]]`` is group g: ``[0, n]`` for one signed group,
         ``[0, n_above, n]`` for the rows above and the rows below.
@@ -60,74 +105,30 @@ class RowMasses:
     data: Floats
     pointer: Indices
 
+    @classmethod
+    def signed(cls, gradient: Floats) -> RowGradient:
+        """Return a gradient as one group."""
+        return cls(gradient, np.array([0, len(gradient)]))
+
     @property
     def n_groups(self) -> int:
-        """One (signed masses) or two (above, below)."""
+        """One (signed) or two (above, below)."""
         return len(self.pointer) - 1
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A weak ranker that a search has chosen.
-
-    Attributes
-    ----------
-    index : int
-        Its coordinate in the family (one coefficient each).
-    edge : float
-        ``sum_n mass_n h_n``: minus the derivative of the objective along h.
-    one, zero : ndarray of shape (n_groups,) or None
-        Mass of each group where h is 1 and where it is 0; None when h is not 0/1 or
-        the search did not need them.
-    """
-
-    index: int
-    edge: float
-    one: Floats | None = None
-    zero: Floats | None = None
-
-
-Gain = Callable[[Floats, Floats], Floats]
-"""Maps masses on h = 1, shape (n_groups, ...), and totals, (n_groups,), to a gain each."""
-
-
-class WeakRankerFamily(Protocol):
-    """Weak rankers on the training rows: columns h of a matrix H that is never built."""
-
-    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
-        """Return the weak ranker with the largest gain, or None when there is none."""
-
-    def values(self, candidate: Candidate) -> Values:
-        """Return h on the training rows."""
-
-
-class LinearFamily(WeakRankerFamily, Protocol):
-    """A bounded family: all of H at once, for solvers that move every coefficient."""
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of columns of H."""
-
-    def edges(self, masses: Floats) -> Floats:
-        """Return ``H.T @ masses``."""
-
-    def scores(self, coefficients: Floats) -> Floats:
-        """Return ``H @ coefficients``."""
-
-
-class Descent(Protocol):
+class ObjectiveState(Protocol):
     """An objective together with the current scores: what coordinate descent moves."""
 
-    drifts: bool
-    """Whether rounding builds up over the rounds, until `refresh`."""
+    needs_refresh: bool
+    """Whether rounding errors add up over the rounds, until `refresh`."""
 
     @property
     def value(self) -> float:
-        """The objective now."""
+        """The objective at the current scores."""
 
     @property
-    def masses(self) -> RowMasses:
-        """The row masses now."""
+    def gradient(self) -> RowGradient:
+        """Its gradient at the current scores."""
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
         """Return d+, d-, d0 when the closed-form step applies to h, else None."""
@@ -144,12 +145,143 @@ class Descent(Protocol):
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
 
-    def skew(self) -> float:
+    def offset(self) -> float:
         """Return the offset between the scores of two classes."""
 
 
+# Models ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FitRows:
+    """Training rows, as a model needs them.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, n_features)
+        Features, in the caller's order.
+    order : ndarray of shape (n_rows,)
+        ``X[order]`` is in fit order.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities, in fit order.
+    threads : ThreadPool
+        Threads that share the work.
+    max_bins : int
+        Largest number of bins of a feature, for models with thresholds.
+    seed : int
+        Seeds everything random.
+    earlier : Rules or None
+        What the earlier rounds of a warm start have fitted.
+    """
+
+    X: Any
+    order: Indices
+    weight: Floats
+    threads: ThreadPool
+    max_bins: int = 64
+    seed: int = 0
+    earlier: Any = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A weak ranker that a search has chosen.
+
+    Attributes
+    ----------
+    index : int
+        Its coordinate in the model (one coefficient each).
+    edge : float
+        Minus the derivative of the objective along h.
+    one, zero : ndarray of shape (n_groups,) or None
+        Sum of the gradient's data, in each group, where h is 1 and where it is 0; None
+        when h is not 0/1.
+    """
+
+    index: int
+    edge: float
+    one: Floats | None = None
+    zero: Floats | None = None
+
+
+Gain = Callable[[Floats, Floats], Floats]
+"""Maps sums of the gradient where h = 1, shape (n_groups, ...), and totals to a gain each."""
+
+
+class Rules(Protocol):
+    """Weak rankers that were fitted, ready to be applied to new rows.
+
+    A linear model also has ``coefficients(weights, n_features)``, which becomes `coef_`.
+    """
+
+    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
+
+    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+
+    def equal(self, other: object) -> bool:
+        """Whether these are the same weak rankers in the same order."""
+
+    def importances(self, credit: Floats, n_features: int) -> Floats | None:
+        """Return the credit of each feature, given that of each rule; None if unknown."""
+
+
+class WeakRankers(Protocol):
+    """Weak rankers on the training rows: columns h of a matrix H that is never built.
+
+    Further methods are abilities that some models have:
+
+    - ``histogram(gradient)`` and ``choose(histogram, gain)``: the two halves of `search`,
+      a sum over the rows held here, which can be added over parts, and the choice, which
+      is made once;
+    - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
+      ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients.
+    """
+
+    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
+        """Return the weak ranker with the largest gain, or None when none has an edge."""
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return h on the training rows, in fit order."""
+
+    def rules(self, indices: Indices) -> Rules:
+        """Return the weak rankers of some coordinates, ready for new rows."""
+
+
+class Model(Protocol):
+    """What ``weak_ranker`` takes besides names and estimators: a family of weak rankers.
+
+    A parameter of an estimator, so it is not changed by a fit: `on_rows` returns an object
+    of its own for the training rows.
+    """
+
+    allow_nan: bool
+    """Whether X may have missing values."""
+
+    sparse: bool
+    """Whether X may be a sparse matrix."""
+
+    def on_rows(self, rows: FitRows) -> WeakRankers:
+        """Return the weak rankers on the training rows."""
+
+
+class LinearWeakRankers(WeakRankers, Protocol):
+    """Weak rankers whose coefficients can all move at once."""
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of columns of H."""
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return ``H @ coefficients``, in fit order."""
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient by the coefficients, ``H.T @ gradient``."""
+
+
 class FunctionSpace(Protocol):
-    """A Hilbert space of scoring functions.
+    """A Hilbert space of scoring functions: a model whose inner product a solver uses.
 
     An element is an array of two rows, coefficients c and their dual d, such that the
     inner product of two elements is ``c @ other_d``.
@@ -158,28 +290,81 @@ class FunctionSpace(Protocol):
     def element(self, coefficients: Floats) -> Floats:
         """Return the element with some coefficients."""
 
-    def scores(self, element: Floats) -> Floats:
+    def element_scores(self, element: Floats) -> Floats:
         """Return the scores of the training rows."""
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient in the space of a function of the scores, from its own."""
+        """Return, as an element, the gradient in the space, given that by the scores."""
 
 
 class RowView(Protocol):
-    """A function space seen from a few training rows; functions are coefficients."""
+    """A function space restricted to a few training rows; functions are coefficients."""
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the rows."""
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
-        """Add the element that stands for a gradient by these scores, in place."""
+        """Add the representer of a gradient by these scores to coefficients, in place."""
 
     def square(self, gradient: Floats) -> float:
-        """Return the squared norm of that element."""
+        """Return the squared norm of that representer."""
 
 
 class RowSpace(FunctionSpace, Protocol):
-    """A function space that can be entered through a few rows."""
+    """A function space with views of a few rows."""
 
     def at_rows(self, rows: Indices) -> RowView:
-        """Return the view from some training rows."""
+        """Return the view of some training rows."""
+
+
+# Solvers -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where a solver ended.
+
+    Attributes
+    ----------
+    x : ndarray
+        The coefficients; in a function space an element.
+    values : list of float
+        The objective after each iteration.
+    n_iter : int
+        Number of iterations.
+    message : str
+        Why the solver ended before its tolerance was reached; empty when it was reached.
+    residual : float
+        Distance from meeting the conditions of a minimum, where the solver knows it.
+    average : ndarray or None
+        The averaged iterate, of solvers that average.
+    credit : ndarray or None
+        Decrease of the objective credited to each coefficient, where the solver knows it.
+    """
+
+    x: Floats
+    values: Sequence[float]
+    n_iter: int
+    message: str = ""
+    residual: float = np.nan
+    average: Floats | None = None
+    credit: Floats | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return not self.message
+
+
+class Observer(Protocol):
+    """What a solver calls after each iteration."""
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Take note of an iteration, counted from 1; return True to end the fit after it."""
+
+
+# Names of the interfaces until each part has moved to those above.
+RowMasses = RowGradient
+Descent = Any
+LinearFamily = Any
+WeakRankerFamily = Any

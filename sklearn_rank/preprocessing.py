@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_qid
-from sklearn_rank.preferences import differs
+from sklearn_rank.grouping import starts_run
 
 __all__ = ["QueryMinMaxScaler"]
 
@@ -182,7 +182,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _ranges(X: Floats, codes: Indices) -> tuple[Floats, Floats]:
     """Return minimum and maximum of each feature of each query."""
     order = np.argsort(codes, kind="stable")
-    start = np.flatnonzero(differs(codes[order]))
+    start = np.flatnonzero(starts_run(codes[order]))
     rows = X[order]
     return np.minimum.reduceat(rows, start, axis=0), np.maximum.reduceat(rows, start, axis=0)
 

@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from hypothesis import settings
 
-from sklearn_rank.estimators import _boosting
+from sklearn_rank.estimators import _boosting_ranker
 
 # "ci" draws the same examples on every run, so a failure can be repeated from its log alone.
 # "deep" is for looking for trouble by hand: HYPOTHESIS_PROFILE=deep pytest
@@ -37,6 +37,6 @@ def seen(monkeypatch):
         seen.train, seen.held_out = split(data, fraction, seed)
         return seen.train, seen.held_out
 
-    split = _boosting.split_validation
-    monkeypatch.setattr(_boosting, "split_validation", spy)
+    split = _boosting_ranker.split_validation
+    monkeypatch.setattr(_boosting_ranker, "split_validation", spy)
     return seen

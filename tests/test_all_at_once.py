@@ -13,7 +13,7 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.estimators._all_at_once import fit_at_once
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.weak_rankers import FeatureFamily
+from sklearn_rank.models import FeatureFamily
 
 
 def noisy_data(n_rows=30, n_features=3, seed=0):
@@ -168,16 +168,16 @@ def test_credits_of_the_features_add_up_to_the_decrease():
 
 def test_stump_family_is_a_linear_operator():
     """H.T @ masses and H @ coefficients, against the columns one by one."""
-    from sklearn_rank._parallel import Crew
+    from sklearn_rank._parallel import ThreadPool
     from sklearn_rank._protocols import Candidate
-    from sklearn_rank.weak_rankers import StumpFamily
+    from sklearn_rank.models import StumpFamily
 
     rng = np.random.default_rng(3)
     X = rng.integers(0, 5, (40, 3)).astype(float)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 1] = np.nan_to_num(X[:, 1])
     order = rng.permutation(40)
-    family = StumpFamily(X, order, np.ones(40), max_bins=8, seed=3, crew=Crew(1))
+    family = StumpFamily(X, order, np.ones(40), max_bins=8, seed=3, threads=ThreadPool(1))
     masses, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
     columns = np.array(
         [
@@ -189,7 +189,7 @@ def test_stump_family_is_a_linear_operator():
     np.testing.assert_allclose(family.edges(masses), columns.T @ masses, atol=1e-12)
     np.testing.assert_allclose(family.scores(coefficients), columns @ coefficients, atol=1e-12)
     used = np.flatnonzero(coefficients)
-    scores = family.rules(used).scores(X, coefficients[used], Crew(1))
+    scores = family.rules(used).scores(X, coefficients[used], ThreadPool(1))
     np.testing.assert_allclose(scores[order], columns @ coefficients, atol=1e-12)
 
 

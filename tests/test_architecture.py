@@ -21,17 +21,19 @@ LAYERS = [
     {"cli", "datasets", "__init__"},
     {"estimators", "plotting"},
     {"base", "model_selection", "preprocessing", "theory"},
-    {"objectives", "weak_rankers", "solvers", "metrics"},
+    {"objectives", "models", "solvers", "metrics"},
     {"pair_sums"},
     {"preferences"},
-    {"_parallel", "_validation"},
+    {"grouping"},
+    {"_validation"},
     {"_protocols"},
+    {"_parallel"},
 ]
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 
 
 def part_of(path):
-    """Return the first name below the package: ``metrics`` for ``metrics/_pairwise.py``."""
+    """Return the first name below the package: ``metrics`` for ``metrics/_pair_metrics.py``."""
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
@@ -71,7 +73,7 @@ def test_the_import_test_sees_imports():
     """Guard against a parser that finds nothing and so allows everything."""
     pairs = {(part_of(path), part) for path in SOURCES for part in imported_parts(path)}
     assert {("estimators", "base"), ("base", "metrics"), ("base", "preferences")} <= pairs
-    assert {("weak_rankers", "_protocols"), ("__init__", "estimators")} <= pairs
+    assert {("models", "_protocols"), ("__init__", "estimators")} <= pairs
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -125,7 +127,7 @@ print("done")
 
 # Parts that meet inside an estimator, and the entry point of the command: no user calls them, so
 # they are documented without an example.
-INNER = ("pair_sums.", "solvers.", "weak_rankers.", "cli.")
+INNER = ("pair_sums.", "solvers.", "models.", "cli.")
 
 
 def modules():

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import RowMasses
-from sklearn_rank.weak_rankers._binning import _CELLS, Digitizer, SortedValues
-from sklearn_rank.weak_rankers._histogram import BinnedRows
+from sklearn_rank.models._binning import _CELLS, Digitizer, SortedValues
+from sklearn_rank.models._histogram import BinnedRows
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-300, 1e12, 5e-324]))
@@ -69,8 +69,8 @@ def test_joint_codes_give_every_histogram(n_bins, n_features, n_jobs):
     codes = rng.integers(0, n_bins, (n_features, 9000)).astype(np.min_scalar_type(n_bins - 1))
     masses = rng.standard_normal(9000)
     tables = rng.standard_normal((n_features, n_bins))
-    with Crew(n_jobs).at_work() as crew:
-        rows = BinnedRows(codes, n_bins, crew)
+    with ThreadPool(n_jobs).running() as threads:
+        rows = BinnedRows(codes, n_bins, threads)
         for pointer in ([0, 9000], [0, 4000, 9000], [0, 9000]):
             found = rows.sum_by_bin(RowMasses(masses, np.array(pointer)))
             for group in range(len(pointer) - 1):
@@ -91,10 +91,10 @@ def test_the_crew_shares_tasks_in_order():
         return number**2
 
     barrier = threading.Barrier(2)
-    with Crew(2).at_work() as crew:
-        assert crew.map(task, 40) == [number**2 for number in range(40)]
+    with ThreadPool(2).running() as threads:
+        assert threads.map(task, 40) == [number**2 for number in range(40)]
     assert len(seen) == 2
-    assert Crew(2).map(lambda number: -number, 3) == [0, -1, -2]  # no helpers: alone
+    assert ThreadPool(2).map(lambda number: -number, 3) == [0, -1, -2]  # no helpers: alone
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -106,8 +106,8 @@ def test_an_error_in_a_task_reaches_the_leader(error, n_jobs):
         return number
 
     before = threading.active_count()
-    with Crew(n_jobs).at_work() as crew:
+    with ThreadPool(n_jobs).running() as threads:
         with pytest.raises(error, match="from task 3"):
-            crew.map(task, 8)
-        assert crew.map(lambda number: number, 4) == [0, 1, 2, 3]  # the crew goes on
+            threads.map(task, 8)
+        assert threads.map(lambda number: number, 4) == [0, 1, 2, 3]  # the threads goes on
     assert threading.active_count() <= before + 1  # joblib may keep one idle thread

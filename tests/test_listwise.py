@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems
 
-from sklearn_rank.objectives import LISTWISE_LOSSES, Lists, _listwise, error_cut
+from sklearn_rank.grouping import GroupedRows
+from sklearn_rank.objectives import LISTWISE_LOSSES, _listwise, error_cut
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)
@@ -28,7 +29,7 @@ def evaluate(loss, f, y, qid=None, w=None):
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=float)
     keep = np.flatnonzero(w > 0)
     codes = None if qid is None else codes_of(qid)[keep]
-    lists = Lists.from_codes(codes, len(keep))
+    lists = GroupedRows.from_codes(codes, len(keep))
     rows = keep if lists.order is None else keep[lists.order]
     objective = LISTWISE_LOSSES[loss](lists, y[rows], w[rows], SIGMA[loss])
     value, slopes = objective.value_and_gradient(f[rows])
@@ -66,7 +67,7 @@ def test_many_queries_are_walked_in_several_blocks():
     rng = np.random.default_rng(0)
     qid = rng.integers(0, 300, 60_000)
     y, f, w = rng.integers(0, 5, 60_000), rng.normal(size=60_000), rng.uniform(0.5, 2, 60_000)
-    assert len(Lists.from_codes(np.sort(qid), 60_000).blocks) == 4
+    assert len(GroupedRows.from_codes(np.sort(qid), 60_000).queries.blocks(16_384)) == 4
     for loss in LISTWISE_LOSSES:
         value, gradient = evaluate(loss, f, y, qid, w)
         by_hand, slopes = expected(loss, f, y, qid, w)
@@ -75,10 +76,10 @@ def test_many_queries_are_walked_in_several_blocks():
 
 
 def test_queries_keep_the_order_in_which_they_appear():
-    lists = Lists.from_codes(np.array([4, 2, 4, 0, 2]), 5)
+    lists = GroupedRows.from_codes(np.array([4, 2, 4, 0, 2]), 5)
     assert lists.order.tolist() == [0, 2, 1, 4, 3]
-    assert lists.start.tolist() == [0, 2, 4]
-    assert Lists.from_codes(np.array([4, 4, 2, 0, 0]), 5).order is None
+    assert lists.queries.start.tolist() == [0, 2, 4]
+    assert GroupedRows.from_codes(np.array([4, 4, 2, 0, 0]), 5).order is None
 
 
 @every_loss
@@ -96,9 +97,9 @@ def test_gradients_are_derivatives(loss, problem):
 def test_second_derivatives_are_derivatives_of_the_gradient(loss, problem):
     n = len(problem.y)
     weight = np.ones(n) if problem.w is None else problem.w
-    lists = Lists.from_codes(None, n)
+    lists = GroupedRows.from_codes(None, n)
     objective = LISTWISE_LOSSES[loss](lists, problem.y, weight, SIGMA[loss])
-    c, b, p = objective.curvature(lists.blocks[0], problem.f)
+    c, b, p = objective.curvature(lists.queries.block(0, 1), problem.f)
     matrix = np.diag(c) - np.outer(b, p) - np.outer(p, b)
     numeric = [
         oracles.numeric_gradient(

@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import Problem, bipartite, graded, problems
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.objectives import MARGIN_LOSSES
-from sklearn_rank.weak_rankers import StumpRules
+from sklearn_rank.models import StumpRules
 
 N_ROUNDS = 6
 
@@ -201,7 +201,7 @@ def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
 @few
 @given(data=st.data())
 def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
-    options = {"weak_rankers": ["stump"], "missing": data.draw(st.booleans())}
+    options = {"models": ["stump"], "missing": data.draw(st.booleans())}
     problem, parameters = data.draw(tasks(ranker, relevance, **options))
     increasing = data.draw(st.sampled_from([np.exp, lambda x: x**3 - 5, lambda x: 1e9 * x]))
     parameters["max_bins"] = data.draw(st.sampled_from([2, 3, 64]))
@@ -240,9 +240,11 @@ def test_many_rows_are_scored_as_few():
     )
     for outside in (np.nan, -1.79e308, 1.79e308):
         X[rng.random(X.shape) < 0.1] = outside
-    weights, crew = rng.normal(size=800), Crew(1)
-    parts = [rules.scores(X[first : first + 100], weights, crew) for first in range(0, 9000, 100)]
-    together = rules.scores(X, weights, crew)
+    weights, threads = rng.normal(size=800), ThreadPool(1)
+    parts = [
+        rules.scores(X[first : first + 100], weights, threads) for first in range(0, 9000, 100)
+    ]
+    together = rules.scores(X, weights, threads)
     np.testing.assert_array_equal(np.concatenate(parts), together)
     *_, last = rules.staged_scores(X, weights)
     np.testing.assert_allclose(together, last, rtol=1e-9, atol=1e-9)

@@ -111,7 +111,7 @@ def test_step_equals_the_oracles(push, p, problem, h, scale):
     rule = PushStep(
         1.0 if push == "ir" else p,
         1 / (2 * preferences.total_pair_weight),
-        preferences.largest_gap,
+        preferences.largest_difference,
     )
     step = rule(descent, Candidate(0, 0.0), values[rows])
     values = values.astype(float)
@@ -156,7 +156,7 @@ def test_margins_and_gaps_equal_the_loop_over_pairs(problem):
     differences = np.subtract.outer(problem.f, problem.f)[is_pair]
     f = problem.f[rows]
     assert preferences.smallest_difference(f, f) == differences.min()
-    assert preferences.largest_gap(f) == np.abs(differences).max()
+    assert preferences.largest_difference(f) == np.abs(differences).max()
     assert preferences.total_pair_weight == pytest.approx(
         oracles.total_pair_weight(*oracle_of(problem)), rel=1e-13
     )

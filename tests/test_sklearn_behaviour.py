@@ -40,7 +40,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_score
 
@@ -490,8 +490,8 @@ def assert_bitwise_equal(model, other, X):
 def test_helpers_work_at_the_same_time():
     """Two tasks that wait for each other end only when two threads run them."""
     meeting = threading.Barrier(2, timeout=30)
-    with Crew(2).at_work() as crew:
-        assert sorted(crew.map(lambda number: meeting.wait(), 2)) == [0, 1]
+    with ThreadPool(2).running() as threads:
+        assert sorted(threads.map(lambda number: meeting.wait(), 2)) == [0, 1]
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -503,8 +503,8 @@ def test_errors_of_helpers_reach_the_caller(error):
         if threading.current_thread() is not threading.main_thread():
             raise error("from a helper")
 
-    with pytest.raises(error, match="from a helper"), Crew(2).at_work() as crew:
-        crew.map(task, 2)
+    with pytest.raises(error, match="from a helper"), ThreadPool(2).running() as threads:
+        threads.map(task, 2)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])

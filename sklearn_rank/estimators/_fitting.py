@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Descent, Floats, Mask
 from sklearn_rank.base import TrainingData
 from sklearn_rank.objectives import Push
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger, PushStep
-from sklearn_rank.weak_rankers import EstimatorRules, Family, FeatureRules
+from sklearn_rank.models import EstimatorRules, Family, FeatureRules
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Problem:
         What is minimised.
     family : Family
         The weak rankers.
-    crew : Crew
+    threads : ThreadPool
         Threads.
     """
 
@@ -86,7 +86,7 @@ class Problem:
     preferences: Preferences
     objective: Push
     family: Family
-    crew: Crew
+    threads: ThreadPool
 
     @property
     def positive(self) -> Mask | None:
@@ -108,7 +108,7 @@ class Problem:
     def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self.smoothing * float(np.exp(-log_scale))
-        return PushStep(p, smoothing, self.preferences.largest_gap)
+        return PushStep(p, smoothing, self.preferences.largest_difference)
 
 
 def note_margins(history: History, problem: Problem, ledger: Ledger, descent: Descent) -> None:

@@ -241,16 +241,16 @@ class PairSampler:
 
     def __init__(self, problem: KernelProblem, size: int, rng: np.random.RandomState) -> None:
         rows = problem.preferences
-        segment = np.repeat(np.arange(len(rows.segment_start)), rows.segment_length)
+        segment = np.repeat(np.arange(rows.segments.n_groups), rows.segments.length)
         self._order = np.lexsort((problem.space.places(rows.weight), segment))
         weight = rows.weight[self._order]
         below = rows.scan_below(np.add, rows.reduce(np.add, weight), 0.0)
         self._pairs = np.cumsum(weight * rows.spread(below))
         self._upto = np.concatenate([[0.0], np.cumsum(weight)])
         # The rows below a row: from the end of its segment to the end of its query.
-        self._begin = np.append(rows.segment_start[1:], rows.n_rows)[segment]
-        ends = np.append(rows.segment_start[rows.query_start][1:], rows.n_rows)
-        n_segments = np.diff(rows.query_start, append=len(rows.segment_start))
+        self._begin = np.append(rows.segments.start[1:], rows.n_rows)[segment]
+        ends = np.append(rows.segments.start[rows.queries.start][1:], rows.n_rows)
+        n_segments = np.diff(rows.queries.start, append=rows.segments.n_groups)
         self._end = np.repeat(ends, n_segments)[segment]
         self._size, self._rng = size, rng
 

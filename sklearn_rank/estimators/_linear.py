@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.objectives import Block, ListwiseLoss
+from sklearn_rank.grouping import Block
+from sklearn_rank.objectives import ListwiseLoss
 
 _FEW_ROWS = 16_384
 """Rows of which a copy is no burden."""
@@ -27,18 +28,17 @@ class LinearListwise:
         Features, in list order.
     loss : ListwiseLoss
         L, a function of the scores.
-    crew : Crew
+    threads : ThreadPool
         Threads that share the blocks.
     """
 
-    def __init__(self, X: Any, loss: ListwiseLoss, crew: Crew) -> None:
+    def __init__(self, X: Any, loss: ListwiseLoss, threads: ThreadPool) -> None:
         self._X = X
         self._loss = loss
-        self._crew = crew
-        lists = loss.lists
+        self._threads = threads
         # Slices of a sparse matrix are copies: it is taken whole.
         is_sparse = sparse.issparse(X)
-        self._blocks = [lists.block(0, lists.n_queries)] if is_sparse else lists.blocks
+        self._blocks = [loss.rows.queries.block(0, loss.n_queries)] if is_sparse else loss.blocks
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient."""
@@ -49,7 +49,7 @@ class LinearListwise:
             value, slopes = self._loss.on_block(block, rows @ w)
             return value, rows.T @ slopes
 
-        parts = self._crew.map(part, len(self._blocks))
+        parts = self._threads.map(part, len(self._blocks))
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
 
     def hessian(self, w: Floats, used: Indices) -> Floats:
@@ -64,8 +64,8 @@ class LinearListwise:
 
     def query_gradient(self, number: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
-        lists = self._loss.lists
-        rows = self._X[lists.start[number] : lists.end[number]]
+        queries = self._loss.rows.queries
+        rows = self._X[queries.start[number] : queries.end[number]]
         return np.asarray(rows.T @ self._loss.query_gradient(number, rows @ w))
 
     def spread(self) -> Floats:
@@ -77,18 +77,18 @@ class LinearListwise:
             mean = self._sums(block, share, rows)
             mean_square = _squares(rows, share)
             square += mean_square
-            variance += mean_square - self._loss.lists.n_queries * (mean * mean).sum(axis=0)
+            variance += mean_square - self._loss.n_queries * (mean * mean).sum(axis=0)
         return np.where(variance > _NO_SPREAD * square, variance, 0.0)
 
     @staticmethod
     def _sums(block: Block, shares: Floats, rows: Any, used: Any = slice(None)) -> Floats:
         """Return ``sum_j shares_j x_j`` of each query, for some of the features."""
-        pointer = np.append(block.start, block.n_rows)
-        sums = sparse.csr_array((shares, np.arange(block.n_rows), pointer)) @ rows
+        pointer = np.append(block.start, block.n_items)
+        sums = sparse.csr_array((shares, np.arange(block.n_items), pointer)) @ rows
         return np.asarray((sums.toarray() if sparse.issparse(sums) else sums)[:, used])
 
     def _rows(self, block: Block) -> Any:
-        return self._X if len(self._blocks) == 1 else self._X[block.rows]
+        return self._X if len(self._blocks) == 1 else self._X[block.items]
 
 
 def largest_row(X: Any) -> float:

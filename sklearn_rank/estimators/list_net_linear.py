@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from threadpoolctl import threadpool_limits
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
     Choice,
@@ -25,7 +25,8 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._linear import LinearListwise, largest_row
-from sklearn_rank.objectives import LISTWISE_LOSSES, Lists, error_cut
+from sklearn_rank.grouping import GroupedRows
+from sklearn_rank.objectives import LISTWISE_LOSSES, error_cut
 from sklearn_rank.solvers import (
     REGULARISERS,
     OnlineDescent,
@@ -389,26 +390,24 @@ class ListNetLinear(BaseRanker):
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
-        crew = Crew(self.n_jobs, data.X.shape[0] * data.X.shape[1])
+        threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for the threads of a BLAS, which wait for each other after each.
-        with threadpool_limits(limits=1, user_api="blas"), crew.at_work():
-            X, objective, lists = self._pose(data, crew)
+        with threadpool_limits(limits=1, user_api="blas"), threads.running():
+            X, objective, n_queries = self._pose(data, threads)
             if self.solver == "lbfgs":
                 fitted = self._fit_at_once(objective, X.shape[1])
             else:
-                fitted = self._fit_online(X, objective, lists.n_queries)
+                fitted = self._fit_online(X, objective, n_queries)
         if self.relevance == "binary":
             fitted["offset_"] = _offset(data, fitted["coef_"])
         return fitted
 
-    def _pose(self, data: TrainingData, crew: Crew) -> tuple[Any, LinearListwise, Lists]:
+    def _pose(self, data: TrainingData, threads: ThreadPool) -> tuple[Any, LinearListwise, int]:
         """Bring rows into list order, and the parts together."""
-        lists = Lists.from_codes(data.qid, data.X.shape[0])
-        X, y, weight = data.X, data.y.astype(np.float64), data.weight
-        if lists.order is not None:
-            X, y, weight = X[lists.order], y[lists.order], weight[lists.order]
-        loss = LISTWISE_LOSSES[self.loss](lists, y, weight, float(self.sigma))
-        return X, LinearListwise(X, loss, crew), lists
+        rows = GroupedRows.from_codes(data.qid, data.X.shape[0])
+        X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
+        loss = LISTWISE_LOSSES[self.loss](rows, y, weight, float(self.sigma))
+        return X, LinearListwise(X, loss, threads), rows.queries.n_groups
 
     def _make_regulariser(self) -> Regulariser:
         alpha = 0.0 if self.penalty is None else float(self.alpha)
@@ -459,11 +458,11 @@ class ListNetLinear(BaseRanker):
 
     def _learn_piece(self, data: TrainingData) -> dict[str, Any]:
         """Take one step for each query of a stream."""
-        X, objective, lists = self._pose(data, Crew(1))
+        X, objective, n_queries = self._pose(data, ThreadPool(1))
         descent = self._open_descent(X.shape[1], go_on=True)
         regulariser = self._make_regulariser()
-        rate = self._make_rate(X, lists.n_queries)
-        self._pass(objective, descent, np.arange(lists.n_queries), rate, regulariser)
+        rate = self._make_rate(X, n_queries)
+        self._pass(objective, descent, np.arange(n_queries), rate, regulariser)
         value = objective(descent.average)[0] + regulariser.penalty(descent.average)
         fitted = self._describe(descent, [*getattr(self, "objective_curve_", []), value])
         if self.relevance == "binary":

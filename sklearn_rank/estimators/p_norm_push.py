@@ -12,14 +12,14 @@ from sklearn_rank._protocols import Floats, Gain
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._all_at_once import fit_at_once
-from sklearn_rank.estimators._boosting import BoostingRanker
+from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._fitting import History, Problem, describe
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES, MarginPush, Push, error_cut
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger
-from sklearn_rank.weak_rankers import EstimatorFamily
+from sklearn_rank.models import EstimatorFamily
 
 
 class PNormPushRanker(BoostingRanker):

@@ -27,10 +27,10 @@ from sklearn_rank.metrics._list_sums import (
     reciprocal_rank_sum,
 )
 from sklearn_rank.metrics._ndcg import ndcg_score
-from sklearn_rank.metrics._pairwise import auc_score
+from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import partial_auc_score
 from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
-from sklearn_rank.metrics._push import (
+from sklearn_rank.metrics._push_metrics import (
     heights,
     max_height_loss,
     p_norm_push_loss,

@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
-from sklearn_rank.metrics._pairwise import NO_PAIR, count_above, validated
+from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above, validated
 
 _PARAMETERS: dict[str, Constraint] = {"confidence": Number(0, 1, closed="neither")}
 _ROUNDING = 1e-12

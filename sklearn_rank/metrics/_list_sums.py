@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics._pairwise import NO_PAIR, validated
+from sklearn_rank.metrics._pair_metrics import NO_PAIR, validated
 from sklearn_rank.metrics._segments import positions
-from sklearn_rank.preferences import Preferences, differs
+from sklearn_rank.grouping import starts_run
+from sklearn_rank.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
@@ -20,7 +21,7 @@ def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
     if not relevant.any():
         raise ValueError("y_true has no relevant row: none is above 0.")
     order = np.lexsort((relevant, -scores, query))
-    first = np.flatnonzero(differs(query[order]))
+    first = np.flatnonzero(starts_run(query[order]))
     rank = 1.0 + positions(np.diff(first, append=len(order)))
     return np.asarray(rank[relevant[order]])
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import Number, check_parameters, check_qid
-from sklearn_rank.metrics._pairwise import validated
+from sklearn_rank.metrics._pair_metrics import validated
 from sklearn_rank.metrics._ranked import average_queries, check_options
 from sklearn_rank.metrics._segments import segment_cumsum
-from sklearn_rank.preferences import differs
+from sklearn_rank.grouping import starts_run
 
 
 def partial_auc_score(
@@ -82,8 +82,8 @@ def partial_auc_score(
     relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
     query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
     order = np.lexsort((-scores, query))
-    new_query = differs(query[order])
-    group_start = np.flatnonzero(new_query | differs(scores[order]))
+    new_query = starts_run(query[order])
+    group_start = np.flatnonzero(new_query | starts_run(scores[order]))
     relevant = relevance[order] > 0
     found = np.add.reduceat(np.where(relevant, weight[order], 0.0), group_start)
     other = np.add.reduceat(np.where(relevant, 0.0, weight[order]), group_start)

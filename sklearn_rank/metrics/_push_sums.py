@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._pairwise import NO_PAIR, count_above
+from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above
 from sklearn_rank.metrics._segments import sort_values
 from sklearn_rank.pair_sums import ExponentialSums, PairLoss
 from sklearn_rank.preferences import Preferences

@@ -22,8 +22,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.metrics._pairwise import validated
-from sklearn_rank.preferences import differs
+from sklearn_rank.metrics._pair_metrics import validated
+from sklearn_rank.grouping import starts_run
 
 MATRIX_ENTRIES = 1 << 12
 AVERAGE = Choice(("mean", None))
@@ -94,8 +94,8 @@ def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
     query: Indices = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
     order = np.argsort(-scores) if codes is None else _order_in_queries(scores, codes)
     query = query[order]
-    new_query = differs(query)
-    group_start = np.flatnonzero(new_query | differs(scores[order]))
+    new_query = starts_run(query)
+    group_start = np.flatnonzero(new_query | starts_run(scores[order]))
     return RankedQueries(
         relevance[order], np.flatnonzero(new_query), group_start, query[group_start]
     )

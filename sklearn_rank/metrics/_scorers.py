@@ -19,9 +19,9 @@ from sklearn_rank._validation import Number
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
-from sklearn_rank.metrics._pairwise import auc_score
+from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
-from sklearn_rank.metrics._push import p_norm_push_loss
+from sklearn_rank.metrics._push_metrics import p_norm_push_loss
 
 __all__ = ["ranking_scorer"]
 

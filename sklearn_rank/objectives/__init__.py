@@ -7,15 +7,13 @@ from sklearn_rank.objectives._descent import (
 )
 from sklearn_rank.objectives._listwise import (
     LISTWISE_LOSSES,
-    Block,
     CrossEntropy,
-    Lists,
     ListwiseLoss,
     SmoothedDcg,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import error_cut
-from sklearn_rank.objectives._push import (
+from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
     InformationRetrievalPush,
@@ -34,11 +32,9 @@ __all__ = [
     "MARGIN_LOSSES",
     "PUSHES",
     "BipartiteDescent",
-    "Block",
     "BothPush",
     "CrossEntropy",
     "InformationRetrievalPush",
-    "Lists",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Mask, PairShares, RowMasses, Values
-from sklearn_rank.objectives._push import Push, SidePush
+from sklearn_rank.objectives._exponential_pushes import Push, SidePush
 from sklearn_rank.pair_sums import log_sum_exp
 from sklearn_rank.preferences import Preferences
 
@@ -225,7 +225,7 @@ class BipartiteDescent:
         The objective, on one bipartite list.
     scores : ndarray of shape (n_rows,)
         Where to begin.
-    crew : Crew
+    threads : ThreadPool
         Threads that share the rows.
     with_skew, with_margin : bool
         Whether `skew` and `smallest_margin` will be asked for: each costs a pass.
@@ -237,12 +237,12 @@ class BipartiteDescent:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._parallel import Crew
+    >>> from sklearn_rank._parallel import ThreadPool
     >>> from sklearn_rank.objectives import BipartiteDescent, SidePush
     >>> from sklearn_rank.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
-    >>> descent = BipartiteDescent(push, scores, Crew(), with_skew=True, with_margin=True)
+    >>> descent = BipartiteDescent(push, scores, ThreadPool(), with_skew=True, with_margin=True)
     >>> round(descent.value, 9) == round(push.value(scores), 9)
     True
     >>> round(descent.smallest_margin(), 9)
@@ -255,13 +255,13 @@ class BipartiteDescent:
         self,
         objective: SidePush,
         scores: Floats,
-        crew: Crew,
+        threads: ThreadPool,
         *,
         with_skew: bool,
         with_margin: bool,
     ) -> None:
         weight = objective.preferences.weight
-        n_rows, n_above = len(weight), int(objective.preferences.segment_start[1])
+        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
         data = np.empty(n_rows)
         a, b = (1.0, objective.p) if objective.side == "top" else (objective.p, 1.0)
@@ -277,7 +277,7 @@ class BipartiteDescent:
             for side in self._sides
         ]
         self.masses = RowMasses(data, np.array([0, n_above, n_rows]))
-        self._crew = crew
+        self._threads = threads
         self._with_margin = with_margin
         self._moving = list(self._sides)
         if with_skew:
@@ -326,7 +326,7 @@ class BipartiteDescent:
             total = 0.0 if side in self._sides else float(side.data[block].sum())
             return total, side.largest(block) if self._with_margin else 0.0
 
-        moved = self._crew.map(move, len(self._blocks))
+        moved = self._threads.map(move, len(self._blocks))
         for side in self._moving:
             parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
             total = sum(part[0] for part in parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.objectives._push import RowwiseLine
+from sklearn_rank.objectives._exponential_pushes import RowwiseLine
 from sklearn_rank.pair_sums import MARGIN_LOSSES, PairLoss
 from sklearn_rank.preferences import Preferences
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.plotting._rows import Rows
+from sklearn_rank.plotting._checked_rows import Rows
 
 _SAME = 1e-9
 """Cut-offs that differ by less, as a share of the list, differ by rounding alone."""

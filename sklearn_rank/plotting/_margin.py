@@ -16,7 +16,7 @@ from sklearn_rank.plotting._drawing import (
     one_axes,
     tidy,
 )
-from sklearn_rank.plotting._rows import ranker_within
+from sklearn_rank.plotting._checked_rows import ranker_within
 
 
 class MarginDisplay:

@@ -16,7 +16,7 @@ from sklearn_rank.plotting._drawing import (
     panels,
     tidy,
 )
-from sklearn_rank.plotting._rows import Rows, predictions
+from sklearn_rank.plotting._checked_rows import Rows, predictions
 from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 
 

@@ -21,7 +21,7 @@ from sklearn_rank.plotting._drawing import (
     tidy,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
-from sklearn_rank.plotting._rows import Rows
+from sklearn_rank.plotting._checked_rows import Rows
 
 _CELLS = 800
 """Most cells that the strip is drawn with; a longer list is averaged."""

@@ -19,7 +19,7 @@ from sklearn_rank.plotting._drawing import (
     tidy,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
-from sklearn_rank.plotting._rows import Rows
+from sklearn_rank.plotting._checked_rows import Rows
 
 
 class TopROCDisplay(PredictionsDisplay):

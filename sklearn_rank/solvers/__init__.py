@@ -1,6 +1,6 @@
 """Solvers: optimisers that know neither features nor estimators."""
 
-from sklearn_rank.solvers._boosting import (
+from sklearn_rank.solvers._coordinate_descent import (
     Ledger,
     OptimalGain,
     PushStep,

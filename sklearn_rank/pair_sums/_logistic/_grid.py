@@ -11,8 +11,8 @@ from scipy.signal import oaconvolve
 from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.pair_sums._logistic._kernel import REACH
-from sklearn_rank.pair_sums._logistic._rows import Histogram, Rows
+from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
+from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram, Rows
 
 TILE = 1 << 15
 """Cells handled at a time, for the same reason."""

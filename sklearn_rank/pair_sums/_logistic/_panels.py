@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._logistic._kernel import Sums
-from sklearn_rank.pair_sums._logistic._rows import BLOCK, Rows
+from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
+from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, Rows
 
 _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowMasses, Values
-from sklearn_rank.weak_rankers._binning import Digitizer, SortedValues
-from sklearn_rank.weak_rankers._histogram import BinnedRows
-from sklearn_rank.weak_rankers._ties import NOISE, first_largest
+from sklearn_rank.models._binning import Digitizer, SortedValues
+from sklearn_rank.models._histogram import BinnedRows
+from sklearn_rank.models._ties import NOISE, first_largest
 
 _CHUNK = 65_536
 _SAMPLE = 100_000
@@ -42,7 +42,7 @@ class StumpFamily:
         Largest number of bins of a feature, without the one for missing values.
     seed : int
         Draws the rows from which thresholds are taken, when there are many.
-    crew : Crew
+    threads : ThreadPool
         Threads.
     """
 
@@ -54,9 +54,9 @@ class StumpFamily:
         *,
         max_bins: int,
         seed: int,
-        crew: Crew,
+        threads: ThreadPool,
     ) -> None:
-        self._crew = crew
+        self._threads = threads
         self.thresholds, self.has_missing = self._find_thresholds(
             X, order, weight, max_bins, np.random.default_rng(seed)
         )
@@ -74,7 +74,7 @@ class StumpFamily:
             # The last threshold is the largest value: only missing rows exceed it.
             with_missing = np.flatnonzero(self.has_missing)
             self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
-        self._rows = BinnedRows(self._encode(X, order), depth + 1 + (n_sides == 2), crew)
+        self._rows = BinnedRows(self._encode(X, order), depth + 1 + (n_sides == 2), threads)
 
     @property
     def n_coordinates(self) -> int:
@@ -157,7 +157,7 @@ class StumpFamily:
             # Above the largest value only missing rows are left.
             return np.append(thresholds, observed.values[-1:]) if has_missing[j] else thresholds
 
-        return self._crew.map(one_feature, X.shape[1]), has_missing
+        return self._threads.map(one_feature, X.shape[1]), has_missing
 
     def _encode(self, X: Floats, order: Indices) -> Indices:
         """Return the bin of every value, one line for each feature."""
@@ -170,7 +170,7 @@ class StumpFamily:
             for j, x in enumerate(_columns(X, order[rows])):
                 codes[j, rows] = digitizers[j](x, self._missing_code[j])
 
-        self._crew.map(encode, -(-len(order) // _CHUNK))
+        self._threads.map(encode, -(-len(order) // _CHUNK))
         return codes
 
     def _mass_above(self, by_bin: Floats, totals: Floats) -> Floats:
@@ -220,7 +220,7 @@ class StumpRules:
             and np.array_equal(self.missing_right, other.missing_right)
         )
 
-    def scores(self, X: Floats, weights: Floats, crew: Crew) -> Floats:
+    def scores(self, X: Floats, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         out = np.zeros(X.shape[0])
         used = np.unique(self.feature)
@@ -232,7 +232,7 @@ class StumpRules:
             for x, (digitizer, table) in zip(columns, tables, strict=True):
                 out[rows] += table.take(digitizer(x, len(table) - 1))
 
-        crew.map(score, -(-len(out) // _CHUNK))
+        threads.map(score, -(-len(out) // _CHUNK))
         return out
 
     def values(self, X: Floats, number: int) -> Mask:

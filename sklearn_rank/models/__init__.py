@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.weak_rankers._estimator import EstimatorFamily, EstimatorRules
-from sklearn_rank.weak_rankers._features import FeatureFamily, FeatureRules
-from sklearn_rank.weak_rankers._stumps import StumpFamily, StumpRules
+from sklearn_rank.models._estimator import EstimatorFamily, EstimatorRules
+from sklearn_rank.models._features import FeatureFamily, FeatureRules
+from sklearn_rank.models._stumps import StumpFamily, StumpRules
 
 WEAK_RANKERS = ("stump", "feature")
 """Names that `weak_ranker` takes, besides an estimator."""
@@ -37,7 +37,7 @@ def make_family(
     *,
     max_bins: int,
     seed: int,
-    crew: Crew,
+    threads: ThreadPool,
     known: Rules | None = None,
 ) -> Family:
     """Return the family that `weak_ranker` names, on the rows of X.
@@ -50,7 +50,7 @@ def make_family(
         Training rows, in the caller's order.
     preferences : Preferences
         Gives the order and the weights of the rows.
-    max_bins, seed, crew
+    max_bins, seed, threads
         As in the families.
     known : EstimatorRules or None
         Fitted estimators of earlier rounds, for a warm start.
@@ -60,6 +60,6 @@ def make_family(
         return FeatureFamily(X, order)
     if weak_ranker == "stump":
         weight = preferences.weight
-        return StumpFamily(X, order, weight, max_bins=max_bins, seed=seed, crew=crew)
+        return StumpFamily(X, order, weight, max_bins=max_bins, seed=seed, threads=threads)
     earlier = known if isinstance(known, EstimatorRules) else None
     return EstimatorFamily(weak_ranker, X, order, seed, earlier)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, RowMasses
 
 _MAX_CELLS = 4356
@@ -27,21 +27,21 @@ class BinnedRows:
         Bin of each value, below `n_bins`.
     n_bins : int
         Number of bins of the feature that has most.
-    crew : Crew
+    threads : ThreadPool
         Threads that share the matrices.
     """
 
-    def __init__(self, codes: Indices, n_bins: int, crew: Crew) -> None:
+    def __init__(self, codes: Indices, n_bins: int, threads: ThreadPool) -> None:
         n_features, n_rows = codes.shape
         self.codes = codes
         self.n_bins = n_bins
-        self._crew = crew
+        self._threads = threads
         cells = min(_MAX_CELLS, max(n_rows // 2, n_bins))
         self._width = 1  # features in one joint code
         while self._width < n_features and n_bins ** (self._width + 1) <= cells:
             self._width += 1
         n_matrices = -(-n_features // self._width)
-        self._joint = crew.map(self._join_codes, n_matrices)
+        self._joint = threads.map(self._join_codes, n_matrices)
         self._matrices: list[csr_matrix] = []
         self._tables = np.zeros((n_matrices, 0, 0))
 
@@ -64,7 +64,7 @@ class BinnedRows:
             matrix.data, matrix.indptr = masses.data, pointer
             matrix.toarray(out=self._tables[number])
 
-        self._crew.map(scatter, len(self._matrices))
+        self._threads.map(scatter, len(self._matrices))
         return self._sum_out(masses.n_groups)
 
     def _prepare(self, n_groups: int) -> None:

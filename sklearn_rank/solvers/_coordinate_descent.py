@@ -60,13 +60,13 @@ class PushStep:
         Power of the push (1 for objectives without one).
     smoothing : float
         e of the closed form, one over twice the total pair weight.
-    largest_gap : callable
+    largest_difference : callable
         Maps h to its range over comparable pairs.
     """
 
     p: float
     smoothing: float
-    largest_gap: Callable[[Values], float]
+    largest_difference: Callable[[Values], float]
 
     def __call__(self, descent: Descent, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
@@ -77,7 +77,7 @@ class PushStep:
 
     def bound(self, h: Values) -> float:
         """Return the largest absolute step along h."""
-        gap = self.largest_gap(h)
+        gap = self.largest_difference(h)
         return longest_step(self.p, self.smoothing) / gap if gap > 0 else 0.0
 
 

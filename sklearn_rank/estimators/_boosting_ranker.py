@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Descent, Floats, Gain, Values
 from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
@@ -44,7 +44,7 @@ from sklearn_rank.solvers import (
     coordinate_descent,
     steepest,
 )
-from sklearn_rank.weak_rankers import (
+from sklearn_rank.models import (
     WEAK_RANKERS,
     Family,
     StumpFamily,
@@ -165,8 +165,8 @@ class BoostingRanker(BaseRanker):
         yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
 
     def _score_rows(self, X: Any) -> Floats:
-        with Crew(self.n_jobs, X.shape[0] * X.shape[1]).at_work() as crew:
-            scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, crew)
+        with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
+            scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, threads)
         return scores
 
     # What a subclass decides -------------------------------------------------------
@@ -190,11 +190,11 @@ class BoostingRanker(BaseRanker):
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         history = self._open_history(data)
         n_rows, n_features = data.X.shape
-        with Crew(self.n_jobs, n_rows * n_features).at_work() as crew:
+        with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             held_out = None
             if self.n_iter_no_change is not None:
                 data, held_out = split_validation(data, self.validation_fraction, history.seed)
-            problem = self._pose(data, history, crew)
+            problem = self._pose(data, history, threads)
             return self._solve(problem, history, held_out)
 
     def _open_history(self, data: TrainingData) -> History:
@@ -245,7 +245,7 @@ class BoostingRanker(BaseRanker):
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
             )
 
-    def _pose(self, data: TrainingData, history: History, crew: Crew) -> Problem:
+    def _pose(self, data: TrainingData, history: History, threads: ThreadPool) -> Problem:
         """Bring the parts together."""
         if self.relevance == "graded":
             paired = data.paired_rows()
@@ -258,12 +258,12 @@ class BoostingRanker(BaseRanker):
             preferences,
             max_bins=self.max_bins,
             seed=history.seed,
-            crew=crew,
+            threads=threads,
             known=getattr(self, "weak_rankers_", None) if history.steps else None,
         )
         if history.steps:
             self._check_same_family(family, history)
-        return Problem(data, preferences, self._make_objective(preferences), family, crew)
+        return Problem(data, preferences, self._make_objective(preferences), family, threads)
 
     def _check_same_family(self, family: Family, history: History) -> None:
         """Raise ValueError when a warm start would give old coefficients a new meaning."""
@@ -334,7 +334,7 @@ class BoostingRanker(BaseRanker):
         scores = np.zeros(problem.preferences.n_rows)
         if history.steps:
             rows = problem.data.X[problem.preferences.order]
-            scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.crew)
+            scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.threads)
         return ledger, scores
 
     def _make_descent(self, problem: Problem, scores: Floats) -> Descent:
@@ -347,7 +347,7 @@ class BoostingRanker(BaseRanker):
             return BipartiteDescent(
                 objective,
                 scores,
-                problem.crew,
+                problem.threads,
                 with_skew=self.relevance == "binary",
                 with_margin=self._tracks_margin,
             )
@@ -360,7 +360,7 @@ class BoostingRanker(BaseRanker):
             return None
         scores = np.zeros(len(held_out.y))
         if history.steps:
-            scores = self.weak_rankers_.scores(held_out.X, self.estimator_weights_, problem.crew)
+            scores = self.weak_rankers_.scores(held_out.X, self.estimator_weights_, problem.threads)
             del history.validation[len(history.steps) :]
         return EarlyStopping(
             scores,
@@ -381,7 +381,7 @@ class BoostingRanker(BaseRanker):
         """Return what one round adds to the scores of some rows."""
         assert rows is not None
         rule = problem.family.rules(np.array([index]))
-        return rule.scores(rows.X, np.array([step]), problem.crew)
+        return rule.scores(rows.X, np.array([step]), problem.threads)
 
     def _report(self, objective: list[float]) -> None:
         """Print a line about the last round, ten a fit with verbose=1."""

@@ -17,7 +17,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.preferences import differs
+from sklearn_rank.grouping import starts_run
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ def _count_digit(counts: AboveCounts, digit: Digit, weight: Floats) -> None:
     Counts are differences of one running sum over all groups. Scaled by powers of two
     every group weighs about one, so that a light group loses nothing beside a heavy one.
     """
-    new_group = differs(digit.group)
+    new_group = starts_run(digit.group)
     above = weight[digit.order] * digit.is_above
     first = np.flatnonzero(new_group)
     length = np.diff(first, append=len(above))
     exponent = np.repeat(np.frexp(np.add.reduceat(above, first))[1], length)
     upto = np.concatenate([[0.0], np.cumsum(np.ldexp(above, -exponent))])
     ends = []
-    for is_new in (new_group, new_group | differs(digit.key)):
+    for is_new in (new_group, new_group | starts_run(digit.key)):
         first = np.flatnonzero(is_new)
         last = np.append(first[1:], len(above))
         length = last - first

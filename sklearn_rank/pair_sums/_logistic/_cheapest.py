@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._grid import TILE, Grid
-from sklearn_rank.pair_sums._logistic._kernel import ERROR, REACH
+from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, REACH
 
 _MOST_CELLS = 1 << 24
 """More than these would not fit into memory beside the rows."""

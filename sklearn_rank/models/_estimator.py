@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
 
 
@@ -115,7 +115,7 @@ class EstimatorRules:
         """Whether these are the same weak rankers in the same order."""
         return isinstance(other, EstimatorRules) and self.estimators == other.estimators
 
-    def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
+    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         last = deque(self.staged_scores(X, weights), maxlen=1)
         return last.pop() if last else np.zeros(X.shape[0])

@@ -15,7 +15,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_weight,
 )
-from sklearn_rank.metrics._pairwise import count_above, pairs_of, validated
+from sklearn_rank.metrics._pair_metrics import count_above, pairs_of, validated
 from sklearn_rank.metrics._push_sums import PUSH_SUMS
 
 _PARAMETERS: dict[str, Constraint] = {

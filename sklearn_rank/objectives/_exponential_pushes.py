@@ -144,8 +144,8 @@ class SidePush(ExponentialSums):
         self, log_mass: Floats, h: Floats, segment: int, rate: float
     ) -> Callable[[float], float]:
         """Return a -> mean of h over a segment, with masses times exp(rate a h)."""
-        first = self.preferences.segment_start[segment]
-        rows = slice(first, first + self.preferences.segment_length[segment])
+        first = self.preferences.segments.start[segment]
+        rows = slice(first, first + self.preferences.segments.length[segment])
         log_mass, h = log_mass[rows], h[rows]
 
         def mean(a: float) -> float:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._parallel import Crew
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
-from sklearn_rank.weak_rankers._ties import NOISE, first_largest
+from sklearn_rank.models._ties import NOISE, first_largest
 
 
 def _to_line(values: Any) -> Floats:
@@ -91,7 +91,7 @@ class FeatureRules:
         """Whether these are the same weak rankers in the same order."""
         return isinstance(other, FeatureRules) and np.array_equal(self.feature, other.feature)
 
-    def scores(self, X: Any, weights: Floats, crew: Crew) -> Floats:
+    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         return np.asarray(X @ self.coefficients(weights, X.shape[1]))
 

@@ -11,9 +11,9 @@ from strategies import problems
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._validation import check_qid
 from sklearn_rank.estimators._all_at_once import fit_at_once
+from sklearn_rank.models import FeatureFamily
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.models import FeatureFamily
 
 
 def noisy_data(n_rows=30, n_features=3, seed=0):

@@ -12,8 +12,8 @@ from strategies import Problem, bipartite, graded, problems
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.models import StumpRules
+from sklearn_rank.objectives import MARGIN_LOSSES
 
 N_ROUNDS = 6
 

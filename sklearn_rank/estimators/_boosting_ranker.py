@@ -30,6 +30,12 @@ from sklearn_rank.estimators._fitting import (
     note_margins,
 )
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.models import (
+    WEAK_RANKERS,
+    Family,
+    StumpFamily,
+    make_family,
+)
 from sklearn_rank.objectives import (
     BipartiteDescent,
     Push,
@@ -43,12 +49,6 @@ from sklearn_rank.solvers import (
     Round,
     coordinate_descent,
     steepest,
-)
-from sklearn_rank.models import (
-    WEAK_RANKERS,
-    Family,
-    StumpFamily,
-    make_family,
 )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Descent, Floats, Mask
 from sklearn_rank.base import TrainingData
+from sklearn_rank.models import EstimatorRules, Family, FeatureRules
 from sklearn_rank.objectives import Push
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger, PushStep
-from sklearn_rank.models import EstimatorRules, Family, FeatureRules
 
 
 @dataclass

@@ -16,10 +16,10 @@ from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._fitting import History, Problem, describe
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
+from sklearn_rank.models import EstimatorFamily
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES, MarginPush, Push, error_cut
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger
-from sklearn_rank.models import EstimatorFamily
 
 
 class PNormPushRanker(BoostingRanker):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.grouping import starts_run
 from sklearn_rank.metrics._pair_metrics import NO_PAIR, validated
 from sklearn_rank.metrics._segments import positions
-from sklearn_rank.grouping import starts_run
 from sklearn_rank.preferences import Preferences
 
 

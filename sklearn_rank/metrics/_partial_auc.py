@@ -8,10 +8,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import Number, check_parameters, check_qid
+from sklearn_rank.grouping import starts_run
 from sklearn_rank.metrics._pair_metrics import validated
 from sklearn_rank.metrics._ranked import average_queries, check_options
 from sklearn_rank.metrics._segments import segment_cumsum
-from sklearn_rank.grouping import starts_run
 
 
 def partial_auc_score(

@@ -22,8 +22,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.metrics._pair_metrics import validated
 from sklearn_rank.grouping import starts_run
+from sklearn_rank.metrics._pair_metrics import validated
 
 MATRIX_ENTRIES = 1 << 12
 AVERAGE = Choice(("mean", None))

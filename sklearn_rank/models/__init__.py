@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.preferences import Preferences
 from sklearn_rank.models._estimator import EstimatorFamily, EstimatorRules
 from sklearn_rank.models._features import FeatureFamily, FeatureRules
 from sklearn_rank.models._stumps import StumpFamily, StumpRules
+from sklearn_rank.preferences import Preferences
 
 WEAK_RANKERS = ("stump", "feature")
 """Names that `weak_ranker` takes, besides an estimator."""

@@ -5,6 +5,13 @@ from sklearn_rank.objectives._descent import (
     ScoredDescent,
     balancing_offset,
 )
+from sklearn_rank.objectives._exponential_pushes import (
+    PUSHES,
+    BothPush,
+    InformationRetrievalPush,
+    Push,
+    SidePush,
+)
 from sklearn_rank.objectives._listwise import (
     LISTWISE_LOSSES,
     CrossEntropy,
@@ -13,13 +20,6 @@ from sklearn_rank.objectives._listwise import (
 )
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import error_cut
-from sklearn_rank.objectives._exponential_pushes import (
-    PUSHES,
-    BothPush,
-    InformationRetrievalPush,
-    Push,
-    SidePush,
-)
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,

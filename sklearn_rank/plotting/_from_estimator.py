@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from sklearn_rank.plotting._drawing import import_matplotlib
 from sklearn_rank.plotting._checked_rows import predictions
+from sklearn_rank.plotting._drawing import import_matplotlib
 
 
 class PredictionsDisplay(ABC):

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.plotting._checked_rows import ranker_within
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     DASHES,
@@ -16,7 +17,6 @@ from sklearn_rank.plotting._drawing import (
     one_axes,
     tidy,
 )
-from sklearn_rank.plotting._checked_rows import ranker_within
 
 
 class MarginDisplay:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank.plotting._checked_rows import Rows, predictions
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     HATCHES,
@@ -16,7 +17,6 @@ from sklearn_rank.plotting._drawing import (
     panels,
     tidy,
 )
-from sklearn_rank.plotting._checked_rows import Rows, predictions
 from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
+from sklearn_rank.plotting._checked_rows import Rows
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
 from sklearn_rank.plotting._drawing import (
     COLOURS,
@@ -21,7 +22,6 @@ from sklearn_rank.plotting._drawing import (
     tidy,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
-from sklearn_rank.plotting._checked_rows import Rows
 
 _CELLS = 800
 """Most cells that the strip is drawn with; a longer list is averaged."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import auc
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.plotting._checked_rows import Rows
 from sklearn_rank.plotting._curves import mean_roc_curve
 from sklearn_rank.plotting._drawing import (
     REFERENCE,
@@ -19,7 +20,6 @@ from sklearn_rank.plotting._drawing import (
     tidy,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
-from sklearn_rank.plotting._checked_rows import Rows
 
 
 class TopROCDisplay(PredictionsDisplay):

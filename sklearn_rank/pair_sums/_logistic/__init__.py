@@ -23,10 +23,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._logistic._axis import Axis, shorten_gaps
+from sklearn_rank.pair_sums._logistic._cheapest import Split, cheapest
 from sklearn_rank.pair_sums._logistic._grid import Grid
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
 from sklearn_rank.pair_sums._logistic._panels import by_panels
-from sklearn_rank.pair_sums._logistic._cheapest import Split, cheapest
 from sklearn_rank.pair_sums._pair_sums import PairSums
 
 

@@ -51,7 +51,6 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     from sklearn_rank._parallel import ThreadPool
-    from sklearn_rank.estimators._linear import LinearListwise
     from sklearn_rank.grouping import GroupedRows
     from sklearn_rank.objectives import CrossEntropy
 

@@ -107,23 +107,36 @@ class Seed:
         return "None, an int in [0, 2**32 - 1] or a numpy.random.RandomState"
 
 
-@dataclass(frozen=True)
-class WeakRanker:
-    """The name of a family of weak rankers, or an estimator."""
+class NameOrObject:
+    """One of some names, or an object with certain methods.
 
-    options: tuple[str, ...]
+    Parameters
+    ----------
+    options : tuple of str
+        Names.
+    description : str
+        What kind of object is allowed, for messages.
+    *methods : tuple of str
+        Sets of methods; the object has all of one set.
+    """
+
+    def __init__(
+        self, options: tuple[str, ...], description: str, *methods: tuple[str, ...]
+    ) -> None:
+        self.options = options
+        self._description = description
+        self._methods = methods
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
         if isinstance(value, str):
             return value in self.options
-        return not isinstance(value, type) and all(
-            hasattr(value, method) for method in ("fit", "predict", "get_params")
+        return not isinstance(value, type) and any(
+            all(hasattr(value, method) for method in methods) for methods in self._methods
         )
 
     def __str__(self) -> str:
-        names = ", ".join(map(repr, self.options))
-        return f"one of {names}, or a scikit-learn regressor or classifier"
+        return f"one of {', '.join(map(repr, self.options))}, or {self._description}"
 
 
 @dataclass(frozen=True)

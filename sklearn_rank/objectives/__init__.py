@@ -1,10 +1,5 @@
 """Objectives: functions of the scores and the preferences, never of the features."""
 
-from sklearn_rank.objectives._descent import (
-    BipartiteDescent,
-    ScoredDescent,
-    balancing_offset,
-)
 from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
@@ -19,7 +14,8 @@ from sklearn_rank.objectives._listwise import (
     SmoothedDcg,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
-from sklearn_rank.objectives._offsets import error_cut
+from sklearn_rank.objectives._offsets import balancing_offset, error_cut
+from sklearn_rank.objectives._states import ExponentialState, ScoreState, make_state
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,
@@ -31,19 +27,20 @@ __all__ = [
     "LISTWISE_LOSSES",
     "MARGIN_LOSSES",
     "PUSHES",
-    "BipartiteDescent",
     "BothPush",
     "CrossEntropy",
+    "ExponentialState",
     "InformationRetrievalPush",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",
     "PairLoss",
     "Push",
-    "ScoredDescent",
+    "ScoreState",
     "SidePush",
     "SmoothedDcg",
     "balancing_offset",
     "error_cut",
+    "make_state",
     "pair_loss_and_gradient",
 ]

@@ -9,46 +9,63 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
+from sklearn_rank._protocols import Candidate, FitRows, Floats, Gain, Indices, RowGradient, Values
 
 
-class EstimatorFamily:
-    """Weak rankers that are learned anew each round, from the signs of the row masses.
+class EstimatorModel:
+    """The model of an estimator passed as ``weak_ranker``: a new clone is h in each round.
 
     Parameters
     ----------
     estimator : estimator
-        Cloned each round and fitted with ``sample_weight = |row mass|`` to the sign of
-        the row mass.
-    X : array-like of shape (n, n_features)
-        Training rows.
-    order : ndarray of shape (n_rows,)
-        Rows in preference order.
-    seed : int
-        Seeds the clones, together with the number of the round.
-    known : EstimatorRules or None
-        Rounds that are already there.
+        A regressor or classifier that takes `sample_weight`.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        order: Indices,
-        seed: int,
-        known: EstimatorRules | None = None,
-    ) -> None:
+    name = "estimator"
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        tags = get_tags(estimator).input_tags
+        self.allow_nan, self.sparse = tags.allow_nan, tags.sparse
+
+    @property
+    def refusal(self) -> str:
+        """Why the estimator can't be a weak ranker; empty when it can."""
+        takes_weight = has_fit_parameter(self.estimator, "sample_weight")
+        return "" if takes_weight else "its fit takes no sample_weight"
+
+    def on_rows(self, rows: FitRows) -> FittedClones:
+        """Return the clones of the earlier rounds, to which a search adds one."""
+        return FittedClones(self.estimator, rows)
+
+
+class FittedClones:
+    """Weak rankers that are learned anew each round, from the signs of the gradient.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned each round and fitted to minus the sign of the gradient, with
+        ``sample_weight = |gradient|``.
+    rows : FitRows
+        Training rows. `seed` seeds the clones, together with the number of the round;
+        `earlier` are the clones of the earlier rounds.
+    """
+
+    def __init__(self, estimator: Any, rows: FitRows) -> None:
         self._estimator = estimator
-        self._X = X[order]
-        self._seed = seed
-        self._known = EstimatorRules([], [], []) if known is None else known
+        self._X = rows.X[rows.order]
+        self._seed = rows.seed
+        self._known = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
         self._h: Values = np.zeros(0)
 
-    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
-        """Fit a clone to the row masses."""
-        target, weight = np.sign(masses.data), np.abs(masses.data)
+    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
+        """Fit a clone to the signs of minus the gradient."""
+        target, weight = -np.sign(gradient.data), np.abs(gradient.data)
         rows = weight > 0
         if not rows.any():
             return None
@@ -71,7 +88,7 @@ class EstimatorFamily:
         h = (prediction - low) / width
         self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
         self._known = self._known.with_one_more(estimator, low, width)
-        return Candidate(len(self._known.estimators) - 1, float(masses.data @ h))
+        return Candidate(len(self._known.estimators) - 1, -float(gradient.data @ h))
 
     def values(self, candidate: Candidate) -> Values:
         """Return the prediction of the last clone, mapped to [0, 1]."""
@@ -114,6 +131,13 @@ class EstimatorRules:
     def equal(self, other: object) -> bool:
         """Whether these are the same weak rankers in the same order."""
         return isinstance(other, EstimatorRules) and self.estimators == other.estimators
+
+    def importances(self, credit: Floats, n_features: int) -> Floats | None:
+        """Return the credit of each feature."""
+        if not all(hasattr(one, "feature_importances_") for one in self.estimators):
+            return None
+        shares = [one.feature_importances_ for one in self.estimators]
+        return np.zeros(n_features) + sum(c * s for c, s in zip(credit, shares, strict=True))
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""

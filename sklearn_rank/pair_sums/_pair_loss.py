@@ -152,7 +152,7 @@ class PairLoss:
         pair, with ``method="dense"``, they may be NaN).
         """
         if self._factored is not None:
-            return _unlogged(*self._factored.value_and_masses(scores))
+            return _unlogged(*self._factored.value_and_gradient(scores))
         weight = self.preferences.weight
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
             value, upper, lower = self.sums(scores, weight, weight)
@@ -313,11 +313,11 @@ def pair_loss_and_gradient(
     return value, gradient
 
 
-def _unlogged(log_value: float, masses: Floats) -> tuple[float, Floats]:
-    """Return value and gradient from the logarithm of the value and its masses."""
+def _unlogged(log_value: float, gradient: Floats) -> tuple[float, Floats]:
+    """Return value and gradient from the logarithm of the value and the gradient of that."""
     with np.errstate(over="ignore", divide="ignore"):
-        size = np.exp(np.log(np.abs(masses)) + log_value)
-        return float(np.exp(log_value)), -np.copysign(size, masses)
+        size = np.exp(np.log(np.abs(gradient)) + log_value)
+        return float(np.exp(log_value)), np.copysign(size, gradient)
 
 
 # Small blocks, many at a time ------------------------------------------------------------

@@ -218,6 +218,16 @@ class PairLoss:
                 np.add.at(out, pushed, sums * is_pushed)
         return out
 
+    def second_sums(self, scores: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of phi'' for each row as the upper and as the lower one."""
+        upper, lower = np.zeros(len(scores)), np.zeros(len(scores))
+        for first, middle, last in self.preferences.blocks:
+            i, k = slice(first, middle), slice(middle, last)
+            second = self.loss.second_derivative(scores[i, np.newaxis] - scores[k])  # type: ignore[attr-defined]
+            upper[i] += second @ below[k]
+            lower[k] += above[i] @ second
+        return upper, lower
+
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
         """Return the sums of one block."""
         if self._fast is not None:

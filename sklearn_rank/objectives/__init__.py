@@ -8,18 +8,20 @@ from sklearn_rank.objectives._descent import (
 from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
-    InformationRetrievalPush,
-    Push,
     SidePush,
 )
+from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._listwise import (
     LISTWISE_LOSSES,
     CrossEntropy,
     ListwiseLoss,
     SmoothedDcg,
+    as_listwise_loss,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import error_cut
+from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,
@@ -35,6 +37,7 @@ __all__ = [
     "BothPush",
     "CrossEntropy",
     "InformationRetrievalPush",
+    "ListLoss",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",
@@ -43,6 +46,7 @@ __all__ = [
     "ScoredDescent",
     "SidePush",
     "SmoothedDcg",
+    "as_listwise_loss",
     "balancing_offset",
     "error_cut",
     "pair_loss_and_gradient",

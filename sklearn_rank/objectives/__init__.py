@@ -4,22 +4,25 @@ from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
     InformationRetrievalPush,
-    Push,
     SidePush,
 )
+from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._listwise import (
     LISTWISE_LOSSES,
     CrossEntropy,
     ListwiseLoss,
     SmoothedDcg,
+    as_listwise_loss,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import balancing_offset, error_cut
+from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives._states import ExponentialState, ScoreState, make_state
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,
     PairLoss,
+    as_margin_loss,
     pair_loss_and_gradient,
 )
 
@@ -31,6 +34,7 @@ __all__ = [
     "CrossEntropy",
     "ExponentialState",
     "InformationRetrievalPush",
+    "ListLoss",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",
@@ -39,6 +43,8 @@ __all__ = [
     "ScoreState",
     "SidePush",
     "SmoothedDcg",
+    "as_listwise_loss",
+    "as_margin_loss",
     "balancing_offset",
     "error_cut",
     "make_state",

@@ -57,16 +57,24 @@ class ExponentialSums:
         self.side = side
         self.sign = 1.0 if side == "top" else -1.0
 
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J_p and minus its gradient; p must be finite."""
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and its gradient; p must be finite."""
+        value, inner, outer = self.row_masses(scores)
+        outer -= inner
+        outer *= self.sign
+        return value, outer
+
+    def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return J_p and the share of each row in it, as an inner and as an outer row.
+
+        The shares of either role sum to one; p must be finite.
+        """
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
         outer, outer_share = normalised(self.preferences, self._log_outer(scores))
         value, inner_mass, outer_mass = self._segment_masses(inner, outer)
         inner_share *= self.preferences.spread(inner_mass)
         outer_share *= self.preferences.spread(outer_mass)
-        inner_share -= outer_share
-        inner_share *= self.sign
-        return value, inner_share
+        return value, inner_share, outer_share
 
     def log_heights(self, scores: Floats) -> Floats:
         """Return the logarithm of each outer row's bracket; -inf where it is empty."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import Choice, check_parameters
 
 
 class MarginLoss(ABC):
@@ -52,6 +53,7 @@ class MarginLoss(ABC):
 
     slope_at_zero: ClassVar[float]
     is_smooth: ClassVar[bool] = True
+    factorises: ClassVar[bool] = False
 
     @abstractmethod
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
@@ -77,6 +79,7 @@ class Exponential(MarginLoss):
     r"""Exponential loss, :math:`e^{-m}`: that of boosting. Above the largest float, inf."""
 
     slope_at_zero = 1.0
+    factorises = True
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -94,6 +97,7 @@ class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
     slope_at_zero = 2.0
+    self_bound = 2.0
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -103,6 +107,10 @@ class LeastSquares(MarginLoss):
     def local_lipschitz(self, radius: float) -> float:
         """Return 2."""
         return 2.0
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return 2."""
+        return np.full_like(margin, 2.0)
 
 
 class Hinge(MarginLoss):
@@ -134,6 +142,10 @@ class SquaredHinge(MarginLoss):
         """Return 2."""
         return 2.0
 
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return 2."""
+        return np.full_like(margin, 2.0)
+
 
 class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
@@ -150,6 +162,11 @@ class Logistic(MarginLoss):
         """Return 1/4."""
         return 0.25
 
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return phi''."""
+        decay = np.exp(-np.abs(margin))
+        return decay / (1.0 + decay) ** 2
+
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {
     "exponential": Exponential(),
@@ -159,3 +176,11 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
 }
 """Each `MarginLoss` of the package by the name that users pass as ``loss``."""
+
+
+def as_margin_loss(loss: str | MarginLoss) -> MarginLoss:
+    """Return the loss with a name, or the loss itself."""
+    if not isinstance(loss, MarginLoss):
+        check_parameters("as_margin_loss", {"loss": loss}, {"loss": Choice(tuple(MARGIN_LOSSES))})
+        return MARGIN_LOSSES[loss]
+    return loss

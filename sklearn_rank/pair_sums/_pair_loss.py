@@ -152,7 +152,7 @@ class PairLoss:
         pair, with ``method="dense"``, they may be NaN).
         """
         if self._factored is not None:
-            return _unlogged(*self._factored.value_and_masses(scores))
+            return _unlogged(*self._factored.value_and_gradient(scores))
         weight = self.preferences.weight
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
             value, upper, lower = self.sums(scores, weight, weight)
@@ -217,6 +217,16 @@ class PairLoss:
                 sums = np.einsum("ri,rik->rk", weight[pulling] * is_pulling, loss)
                 np.add.at(out, pushed, sums * is_pushed)
         return out
+
+    def second_sums(self, scores: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of phi'' for each row as the upper and as the lower one."""
+        upper, lower = np.zeros(len(scores)), np.zeros(len(scores))
+        for first, middle, last in self.preferences.blocks:
+            i, k = slice(first, middle), slice(middle, last)
+            second = self.loss.second_derivative(scores[i, np.newaxis] - scores[k])  # type: ignore[attr-defined]
+            upper[i] += second @ below[k]
+            lower[k] += above[i] @ second
+        return upper, lower
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
         """Return the sums of one block."""
@@ -313,11 +323,11 @@ def pair_loss_and_gradient(
     return value, gradient
 
 
-def _unlogged(log_value: float, masses: Floats) -> tuple[float, Floats]:
-    """Return value and gradient from the logarithm of the value and its masses."""
+def _unlogged(log_value: float, gradient: Floats) -> tuple[float, Floats]:
+    """Return value and gradient from the logarithm of the value and the gradient of that."""
     with np.errstate(over="ignore", divide="ignore"):
-        size = np.exp(np.log(np.abs(masses)) + log_value)
-        return float(np.exp(log_value)), -np.copysign(size, masses)
+        size = np.exp(np.log(np.abs(gradient)) + log_value)
+        return float(np.exp(log_value)), np.copysign(size, gradient)
 
 
 # Small blocks, many at a time ------------------------------------------------------------

@@ -69,6 +69,11 @@ class SidePush(ExponentialSums):
     2.05 2.31
     """
 
+    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and minus its gradient; p must be finite."""
+        value, gradient = self.value_and_gradient(scores)
+        return value, -gradient
+
     def value(self, scores: Floats) -> float:
         """Return J_p; p may be infinite."""
         inner = normalised(self.preferences, self._log_inner(scores))[0]

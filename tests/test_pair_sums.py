@@ -231,7 +231,7 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
 @given(problem=problems(), margin=st.sampled_from([0.0, 0.5, -2.0]))
 def test_heights_equal_the_definition(loss, method, side, problem, margin):
     preferences, rows = prepare(problem)
-    with patch("sklearn_rank.pair_sums._pair_loss.BLOCK_PAIRS", 5):  # several pieces
+    with patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5):  # several pieces
         sums = PairLoss(preferences, loss, method=method)
         found = sums.heights(problem.f[rows], preferences.weight, side, margin)
     i, k, _ = oracles.weighted_pairs(*oracle_of(problem))

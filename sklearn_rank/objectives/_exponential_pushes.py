@@ -76,6 +76,13 @@ class SidePush(ExponentialSums, Push):
     2.05 2.31
     """
 
+    @property
+    def side_exponents(self) -> tuple[float, float] | None:
+        """On one bipartite list, c of the masses ``w exp(c f)`` above and below; else None."""
+        if not self.preferences.is_bipartite_list:
+            return None
+        return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
+
     def value(self, scores: Floats) -> float:
         """Return J_p; here p may be infinite."""
         inner = normalised(self.preferences, self._log_inner(scores))[0]

@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.objectives import MARGIN_LOSSES
+from sklearn_rank._protocols import require
+from sklearn_rank._validation import Choice, Constraint, NameOrObject, Number, check_parameters
+from sklearn_rank.objectives import MARGIN_LOSSES, as_margin_loss
 
 # Losses that grow like a power. The exponential loss outgrows all of them.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
@@ -163,7 +164,7 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
     """
     _check_problem("slope_lipschitz_constant", loss, kappa, alpha)
     radius = 2 * kappa * norm_bound(loss, kappa, alpha)
-    return float(MARGIN_LOSSES[loss].local_lipschitz(radius))
+    return _local_lipschitz(loss, radius)
 
 
 def norm_bound(loss: str, kappa: float, alpha: float) -> float:
@@ -203,7 +204,7 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
     4.0
     """
     _check_problem("norm_bound", loss, kappa, alpha)
-    return 2 * kappa * abs(float(MARGIN_LOSSES[loss].slope_at_zero)) / alpha
+    return 2 * kappa * abs(float(as_margin_loss(loss).slope_at_zero)) / alpha
 
 
 def safe_step(loss: str, kappa: float, alpha: float) -> float:
@@ -304,7 +305,11 @@ def step_divisor(loss: str, kappa: float) -> float:
     allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
     check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
     # As alpha goes to 0 the margins within reach become all of them.
-    return 4 * kappa * kappa * float(MARGIN_LOSSES[loss].local_lipschitz(math.inf)) + 1
+    return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
+
+
+def _local_lipschitz(loss: str, radius: float) -> float:
+    return float(require(as_margin_loss(loss), "local_lipschitz", "Chen2012's step")(radius))
 
 
 def chen_schedule(
@@ -406,7 +411,9 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
 def _check_problem(who: str, loss: str, kappa: float, alpha: float) -> None:
     values = {"loss": loss, "kappa": kappa, "alpha": alpha}
     allowed: dict[str, Constraint] = {
-        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "loss": NameOrObject(
+            tuple(MARGIN_LOSSES), "a MarginLoss", ("value_and_derivative",)
+        ),
         "kappa": _POSITIVE,
         "alpha": _POSITIVE,
     }

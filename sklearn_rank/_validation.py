@@ -107,36 +107,32 @@ class Seed:
         return "None, an int in [0, 2**32 - 1] or a numpy.random.RandomState"
 
 
-class NameOrObject:
-    """One of some names, or an object with certain methods.
+@dataclass(frozen=True)
+class NameOr:
+    """One of some names, or an object of another kind.
 
     Parameters
     ----------
     options : tuple of str
         Names.
     description : str
-        What kind of object is allowed, for messages.
-    *methods : tuple of str
-        Sets of methods; the object has all of one set.
+        What else is allowed, for messages.
+    kind : type
+        Class of the objects that are allowed.
     """
 
-    def __init__(
-        self, options: tuple[str, ...], description: str, *methods: tuple[str, ...]
-    ) -> None:
-        self.options = options
-        self._description = description
-        self._methods = methods
+    options: tuple[str, ...]
+    description: str
+    kind: type
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
         if isinstance(value, str):
             return value in self.options
-        return not isinstance(value, type) and any(
-            all(hasattr(value, method) for method in methods) for methods in self._methods
-        )
+        return isinstance(value, self.kind)
 
     def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, self.options))}, or {self._description}"
+        return f"one of {', '.join(map(repr, self.options))}, or {self.description}"
 
 
 @dataclass(frozen=True)

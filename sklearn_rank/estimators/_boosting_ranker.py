@@ -25,7 +25,7 @@ from sklearn_rank._protocols import (
     Values,
     WeakRankers,
 )
-from sklearn_rank._validation import Constraint, Flag, NameOrObject, Number
+from sklearn_rank._validation import Constraint, Flag, Number
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, model_attributes
 from sklearn_rank.estimators._early_stopping import (
@@ -34,7 +34,7 @@ from sklearn_rank.estimators._early_stopping import (
     split_validation,
 )
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
-from sklearn_rank.models import WEAK_RANKERS, as_model
+from sklearn_rank.models import WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, make_state
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
@@ -68,12 +68,7 @@ class BoostingRanker(BaseRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
         "n_estimators": Number(1, integer=True),
-        "weak_ranker": NameOrObject(
-            tuple(WEAK_RANKERS),
-            "a scikit-learn regressor or classifier, or a model with on_rows",
-            ("on_rows",),
-            ("fit", "predict", "get_params"),
-        ),
+        "weak_ranker": WeakRankerChoice(),
         "learning_rate": Number(0, 1, "right"),
         "max_bins": Number(2, 65_535, integer=True),
         "tol": Number(0, closed="left"),
@@ -287,9 +282,7 @@ class BoostingRanker(BaseRanker):
         stopping = self._make_stopping(problem, history, held_out)
         start_offset = state.offset() if self.relevance == "binary" else 0.0
         collect = partial(self._collect, problem, history, start_offset)
-        observer = make_observer(
-            self, unit="round", total=self.n_estimators, reconstruct=collect
-        )
+        observer = make_observer(self, unit="round", total=self.n_estimators, reconstruct=collect)
         rounds = coordinate_descent(
             problem.weak_rankers,
             state,
@@ -323,9 +316,7 @@ class BoostingRanker(BaseRanker):
             )
         return collect()
 
-    def _restore(
-        self, problem: BoostingProblem, history: History
-    ) -> tuple[Coefficients, Floats]:
+    def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""
         coefficients = Coefficients()
         for index, step in zip(history.coordinates, history.steps, strict=True):
@@ -417,6 +408,5 @@ class BoostingRanker(BaseRanker):
     def _check_combination(self) -> None:
         reason = getattr(as_model(self.weak_ranker), "refusal", None)
         if reason:
-            raise ValueError(
-                f"weak_ranker={self.weak_ranker!r} of {type(self).__name__} can't be used: {reason}."
-            )
+            name = type(self).__name__
+            raise ValueError(f"weak_ranker={self.weak_ranker!r} of {name} can't be used: {reason}.")

@@ -121,9 +121,7 @@ def fit_gradient_descent(
     return replace(solution, x=average) if options.average else solution, last
 
 
-def fit_lbfgs(
-    problem: KernelProblem, start: Floats, progress: Progress
-) -> tuple[Solution, Floats]:
+def fit_lbfgs(problem: KernelProblem, start: Floats, progress: Progress) -> tuple[Solution, Floats]:
     """Find the minimum by L-BFGS; kinks of the loss are rounded over ever smaller widths.
 
     Returns as `fit_gradient_descent`.

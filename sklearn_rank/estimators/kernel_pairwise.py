@@ -21,7 +21,6 @@ from sklearn_rank._validation import (
     Flag,
     Kernel,
     Keywords,
-    NameOrObject,
     Number,
 )
 from sklearn_rank.base import BaseRanker, TrainingData
@@ -33,7 +32,7 @@ from sklearn_rank.estimators._kernel_solvers import (
 )
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
-from sklearn_rank.objectives import MARGIN_LOSSES, as_margin_loss, error_cut
+from sklearn_rank.objectives import MARGIN_LOSS_CHOICE, as_margin_loss, error_cut
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 
@@ -78,10 +77,11 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     Parameters
     ----------
-    loss : str, default="logistic"
+    loss : str or MarginLoss, default="logistic"
         Loss of a margin m: "exponential", :math:`e^{-m}`; "least_squares",
         :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, that of RankSVM; "squared_hinge",
-        :math:`(1-m)_+^2`; or "logistic", :math:`\ln(1 + e^{-m})`.
+        :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a `MarginLoss` of your
+        own (from `sklearn_rank.objectives`).
     kernel : str or callable, default="rbf"
         Any name that `sklearn.metrics.pairwise.pairwise_kernels` knows; "precomputed":
         X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
@@ -205,9 +205,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
-        "loss": NameOrObject(
-            tuple(MARGIN_LOSSES), "a MarginLoss", ("value_and_derivative",)
-        ),
+        "loss": MARGIN_LOSS_CHOICE,
         "kernel": Kernel((*sorted(kernel_metrics()), "precomputed")),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),

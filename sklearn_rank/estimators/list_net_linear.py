@@ -18,7 +18,6 @@ from sklearn_rank._validation import (
     Choice,
     Constraint,
     Flag,
-    NameOrObject,
     Number,
     check_parameters,
     check_qid,
@@ -28,7 +27,7 @@ from sklearn_rank._validation import (
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
-from sklearn_rank.objectives import LISTWISE_LOSSES, ListLoss, as_listwise_loss, error_cut
+from sklearn_rank.objectives import LISTWISE_LOSS_CHOICE, ListLoss, as_listwise_loss, error_cut
 from sklearn_rank.solvers import (
     REGULARISERS,
     STOPPED,
@@ -101,11 +100,12 @@ class ListNetLinear(BaseRanker):
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_dcg"}, default="cross_entropy"
+    loss : str or ListwiseLoss, default="cross_entropy"
         "cross_entropy": as above, convex. "smoothed_dcg": minus the DCG of a list drawn
         at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
         :math:`s / \sigma`; closer to what is measured, but not convex, so that the
-        result depends on where it starts, and without penalty or ball it runs away.
+        result depends on where it starts, and without penalty or ball it runs away. Or a
+        `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
         coefficients exactly zero. None: no penalty; `alpha` has no meaning then.
@@ -217,9 +217,7 @@ class ListNetLinear(BaseRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
-        "loss": NameOrObject(
-            tuple(LISTWISE_LOSSES), "a ListwiseLoss", ("value_and_gradient",)
-        ),
+        "loss": LISTWISE_LOSS_CHOICE,
         "penalty": Choice(tuple(REGULARISERS)),
         "alpha": Number(0, closed="left"),
         "max_norm": Number(0, closed="neither", other=(None,)),

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._callbacks import make_observer
 from sklearn_rank._protocols import Floats, Gain, Objective, require
-from sklearn_rank._validation import Choice, Constraint, NameOrObject, Number
+from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import (
     SELECTIONS,
@@ -22,7 +22,7 @@ from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import (
-    MARGIN_LOSSES,
+    MARGIN_LOSS_CHOICE,
     PUSHES,
     MarginPush,
     as_margin_loss,
@@ -82,11 +82,11 @@ class PNormPushRanker(BoostingRanker):
         Weight of the bottom risk with ``push="both"``.
     loss : str or MarginLoss, default="exponential"
         Loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
-        "logistic", or a `sklearn_rank.objectives.MarginLoss` of your own. The exponential loss has steps in closed form and is by far the
-        fastest. "logistic" and "hinge" grow only linearly where a pair is out of order, so
-        that single wrong labels move the model less. With a loss other than the exponential
-        the objective is the p-norm itself, divided by what it is when every pair has the
-        loss one:
+        "logistic", or a `MarginLoss` of your own (from `sklearn_rank.objectives`). The
+        exponential loss has steps in closed form and is by far the fastest. "logistic" and
+        "hinge" grow only linearly where a pair is out of order, so that single wrong labels
+        move the model less. With a loss other than the exponential the objective is the
+        p-norm itself, divided by what it is when every pair has the loss one:
         :math:`(\sum_k w_k H_k^p / \sum_k w_k A_k^p)^{1/p}` with :math:`H_k = \sum_i w_i
         \phi(f_i - f_k)` and :math:`A_k = \sum_i w_i` over the rows i above k, and `offset_`
         is the cut with the smallest weighted training error. The hinge loss has kinks, at
@@ -195,9 +195,7 @@ class PNormPushRanker(BoostingRanker):
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "bottom_weight": Number(0, closed="left"),
-        "loss": NameOrObject(
-            tuple(MARGIN_LOSSES), "a MarginLoss", ("value_and_derivative",)
-        ),
+        "loss": MARGIN_LOSS_CHOICE,
         "solver": Choice(("coordinate", "lbfgs")),
         "alpha": Number(0, closed="left"),
         "score_p": Number(1, other=(None,)),
@@ -407,6 +405,7 @@ class PNormPushRanker(BoostingRanker):
         used = np.flatnonzero(solution.x)
         history.coordinates, history.steps = used.tolist(), solution.x[used].tolist()
         history.objective += solution.values
+        assert solution.credit is not None
         history.credit = solution.credit + history.credit
         return self._collect_lbfgs(problem, history, weak_rankers.scores(solution.x))
 

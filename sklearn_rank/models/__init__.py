@@ -21,11 +21,28 @@ __all__ = [
     "StumpColumns",
     "StumpRules",
     "Stumps",
+    "WeakRankerChoice",
     "as_model",
 ]
 
 WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
 """Each `Model` of the package by the name that the boosting rankers take as `weak_ranker`."""
+
+
+class WeakRankerChoice:
+    """What `weak_ranker` may be: a name, an estimator, or a `Model` of the user's own."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if isinstance(value, str):
+            return value in WEAK_RANKERS
+        is_estimator = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+        return not isinstance(value, type) and (is_estimator or is_model(value))
+
+    def __str__(self) -> str:
+        """Return what completes "must be ..."."""
+        names = ", ".join(map(repr, WEAK_RANKERS))
+        return f"one of {names}, a scikit-learn regressor or classifier, or a model with on_rows"
 
 
 def as_model(weak_ranker: Any) -> Model:

@@ -228,7 +228,7 @@ class StumpRules:
 
     def importances(self, credit: Floats, n_features: int) -> Floats | None:
         """Return the credit of each feature."""
-        return np.bincount(self.feature, credit, minlength=n_features)
+        return np.bincount(self.feature, credit, minlength=n_features).astype(np.float64)
 
     def scores(self, X: Floats, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""

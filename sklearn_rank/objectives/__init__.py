@@ -3,11 +3,12 @@
 from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
-    InformationRetrievalPush,
     SidePush,
 )
+from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._listwise import (
+    LISTWISE_LOSS_CHOICE,
     LISTWISE_LOSSES,
     CrossEntropy,
     ListwiseLoss,
@@ -19,6 +20,7 @@ from sklearn_rank.objectives._offsets import balancing_offset, error_cut
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives._states import ExponentialState, ScoreState, make_state
 from sklearn_rank.pair_sums import (
+    MARGIN_LOSS_CHOICE,
     MARGIN_LOSSES,
     MarginLoss,
     PairLoss,
@@ -28,7 +30,9 @@ from sklearn_rank.pair_sums import (
 
 __all__ = [
     "LISTWISE_LOSSES",
+    "LISTWISE_LOSS_CHOICE",
     "MARGIN_LOSSES",
+    "MARGIN_LOSS_CHOICE",
     "PUSHES",
     "BothPush",
     "CrossEntropy",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, Number, check_parameters
+from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.grouping import Block
 
 
@@ -227,6 +227,10 @@ LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
 """The classes of `ListwiseLoss` by the names that `ListNetLinear` takes as ``loss``."""
 
 
+LISTWISE_LOSS_CHOICE = NameOr(tuple(LISTWISE_LOSSES), "a ListwiseLoss", ListwiseLoss)
+"""What a parameter ``loss`` may be."""
+
+
 def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLoss:
     """Return the listwise loss with a name, or the loss itself.
 
@@ -253,9 +257,8 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
     >>> as_listwise_loss("smoothed_dcg", sigma=0.5)
     SmoothedDcg(sigma=0.5)
     """
+    check_parameters("as_listwise_loss", {"loss": loss}, {"loss": LISTWISE_LOSS_CHOICE})
     if isinstance(loss, ListwiseLoss):
         return loss
-    allowed = {"loss": Choice(tuple(LISTWISE_LOSSES))}
-    check_parameters("as_listwise_loss", {"loss": loss}, allowed)
     kind: Any = LISTWISE_LOSSES[loss]
     return kind(sigma) if "sigma" in signature(kind).parameters else kind()

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank.pair_sums._pair_sums import FastSums
@@ -263,18 +263,11 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 """Each `MarginLoss` of the package by the name that users pass as ``loss``."""
 
 
-class MarginLossChoice:
-    """What a parameter ``loss`` may be: a name of a margin loss, or a `MarginLoss`."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return isinstance(value, MarginLoss) or (isinstance(value, str) and value in MARGIN_LOSSES)
-
-    def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, MARGIN_LOSSES))}, or a MarginLoss object"
+MARGIN_LOSS_CHOICE = NameOr(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
+"""What a parameter ``loss`` may be."""
 
 
 def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> MarginLoss:
     """Return the `MarginLoss` of a name, or the object itself; `user` is for the error."""
-    check_parameters(user, {"loss": loss}, {"loss": MarginLossChoice()})
+    check_parameters(user, {"loss": loss}, {"loss": MARGIN_LOSS_CHOICE})
     return MARGIN_LOSSES[loss] if isinstance(loss, str) else loss

@@ -49,7 +49,7 @@ class _Line:
         order = np.argsort(place)
         return cls(order, order < len(f), np.diff(place[order]), len(f))
 
-    def row_masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return A up to each place and B from each place on."""
         below = np.concatenate([a, b])[self.order]
         above = below * self.is_upper

@@ -43,6 +43,7 @@ def minimise_along(
     for objective in path:
         function = target.with_objective(objective)
         stage = minimise(function, x, max_iter=max_iter, tol=tol, on_iterate=keep_best)
+        assert stage.credit is not None
         x, credit, message = stage.x, credit + stage.credit, stage.message
         if message == STOPPED:
             break

@@ -24,8 +24,8 @@ import math
 from typing import Any
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import Choice, Constraint, NameOrObject, Number, check_parameters
-from sklearn_rank.objectives import MARGIN_LOSSES, as_margin_loss
+from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank.objectives import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 
 # Losses that grow like a power. The exponential loss outgrows all of them.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
@@ -123,7 +123,7 @@ def gamma_limit(loss: str, theta: float) -> float:
     return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
 
 
-def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
+def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Local Lipschitz constant of the derivative of a loss, on the margins descent can reach.
 
     .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
@@ -133,8 +133,8 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Largest :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -167,7 +167,7 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
     return _local_lipschitz(loss, radius)
 
 
-def norm_bound(loss: str, kappa: float, alpha: float) -> float:
+def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Bound on the norm of every iterate of the descent, and of the minimiser.
 
     .. math:: \|f_t\|_K \le \frac{2 \kappa |\phi'(0)|}{\alpha} \quad \text{for all } t
@@ -176,8 +176,8 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Largest :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -207,7 +207,7 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
     return 2 * kappa * abs(float(as_margin_loss(loss).slope_at_zero)) / alpha
 
 
-def safe_step(loss: str, kappa: float, alpha: float) -> float:
+def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Largest first step with which the descent is sure to stay within `norm_bound`.
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
@@ -218,8 +218,8 @@ def safe_step(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Largest :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -308,7 +308,7 @@ def step_divisor(loss: str, kappa: float) -> float:
     return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
 
 
-def _local_lipschitz(loss: str, radius: float) -> float:
+def _local_lipschitz(loss: str | MarginLoss, radius: float) -> float:
     return float(require(as_margin_loss(loss), "local_lipschitz", "Chen2012's step")(radius))
 
 
@@ -408,12 +408,10 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
     return max(math.ceil(steps * (1 - 1e-12)), 1)
 
 
-def _check_problem(who: str, loss: str, kappa: float, alpha: float) -> None:
+def _check_problem(who: str, loss: str | MarginLoss, kappa: float, alpha: float) -> None:
     values = {"loss": loss, "kappa": kappa, "alpha": alpha}
     allowed: dict[str, Constraint] = {
-        "loss": NameOrObject(
-            tuple(MARGIN_LOSSES), "a MarginLoss", ("value_and_derivative",)
-        ),
+        "loss": MARGIN_LOSS_CHOICE,
         "kappa": _POSITIVE,
         "alpha": _POSITIVE,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Descent, Floats, Mask
 from sklearn_rank.base import TrainingData
-from sklearn_rank.models import EstimatorRules, Family, FeatureRules
+from sklearn_rank.models import Family
 from sklearn_rank.objectives import Push
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Ledger, PushStep
@@ -126,15 +126,11 @@ def describe(rules: Any, weights: Floats, credit: Floats, n_features: int) -> di
     `credit` is the decrease of the objective that each weak ranker brought.
     """
     fitted: dict[str, Any] = {}
-    if isinstance(rules, FeatureRules):
+    if hasattr(rules, "coefficients"):
         fitted["coef_"] = rules.coefficients(weights, n_features)
-    if isinstance(rules, EstimatorRules):
-        if not all(hasattr(one, "feature_importances_") for one in rules.estimators):
-            return fitted
-        shares = [one.feature_importances_ for one in rules.estimators]
-        importance = np.zeros(n_features) + sum(c * s for c, s in zip(credit, shares, strict=True))
-    else:
-        importance = np.bincount(rules.feature, credit, minlength=n_features)
+    importance = rules.importances(credit, n_features)
+    if importance is None:
+        return fitted
     importance = np.maximum(importance, 0.0)
     total = importance.sum()
     fitted["feature_importances_"] = importance / total if total > 0 else importance

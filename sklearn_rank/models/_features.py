@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowMasses, Values
 from sklearn_rank.models._ties import NOISE, first_largest
+from sklearn_rank.models.rules import FeatureRules
 
 
 def _to_line(values: Any) -> Floats:
@@ -69,35 +67,3 @@ class FeatureFamily:
     def rules(self, indices: Indices) -> FeatureRules:
         """Return the weak rankers of some coordinates, ready for new rows."""
         return FeatureRules(np.asarray(indices, dtype=np.intp))
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureRules:
-    """Features used as weak rankers.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (n_rules,)
-        Column that each returns.
-    """
-
-    feature: Indices
-
-    def coefficients(self, weights: Floats, n_features: int) -> Floats:
-        """Return one coefficient for each feature."""
-        return np.bincount(self.feature, weights, n_features).astype(np.float64)
-
-    def equal(self, other: object) -> bool:
-        """Whether these are the same weak rankers in the same order."""
-        return isinstance(other, FeatureRules) and np.array_equal(self.feature, other.feature)
-
-    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
-        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        return np.asarray(X @ self.coefficients(weights, X.shape[1]))
-
-    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
-        """Yield the scores after each rule."""
-        coefficients = np.zeros(X.shape[1])
-        for feature, weight in zip(self.feature, weights, strict=True):
-            coefficients[feature] += weight
-            yield np.asarray(X @ coefficients)

@@ -68,11 +68,10 @@ PLAIN = {
     "query_shuffle_split": QueryShuffleSplit(3, test_size=0.3, random_state=0),
 }
 COMMANDS = {
-    "cli_stump": ["--target", "upper", "--drop", "grade", "--param", "n_estimators=6"],
-    "cli_queries": ["--target", "grade", "--drop", "upper", "--qid", "query"]
-    + ["--relevance", "graded", "--ranker", "ListNetLinear", "--param", "max_iter=8"],
-    "cli_kernel": ["--target", "upper", "--drop", "grade", "--param", "max_iter=8"]
-    + ["--ranker", "KernelPairwiseSGDRanker"],
+    "cli_stump": "--target upper --drop grade --param n_estimators=6",
+    "cli_queries": "--target grade --drop upper --qid query --relevance graded "
+    "--ranker ListNetLinear --param max_iter=8",
+    "cli_kernel": "--target upper --drop grade --ranker KernelPairwiseSGDRanker --param max_iter=8",
 }
 
 
@@ -147,7 +146,7 @@ def write_models(archive, data, expected):
         rows.write_text(table(data), encoding="utf-8")
         for name, options in COMMANDS.items():
             model, ranked = Path(folder) / f"{name}.skops", Path(folder) / f"{name}.csv"
-            assert main(["train", str(rows), *options, "-o", str(model)]) == 0
+            assert main(["train", str(rows), *options.split(), "-o", str(model)]) == 0
             assert main(["rank", str(model), str(rows), "-o", str(ranked)]) == 0
             archive.write(model, model.name)
             expected[name] = {"ranked": ranked.read_text(encoding="utf-8")}

@@ -23,7 +23,7 @@ from sklearn_rank.estimators._early_stopping import (
     metric_of_rows,
     split_validation,
 )
-from sklearn_rank.estimators._fitting import (
+from sklearn_rank.estimators._rounds import (
     History,
     Problem,
     describe,
@@ -202,8 +202,7 @@ class BoostingRanker(BaseRanker):
         if not (self.warm_start and hasattr(self, "_history_")):
             seed = check_random_state(self.random_state).randint(2**31 - 1)
             return History(data.X.shape, int(seed), self._lasting_settings())
-        history: History = deepcopy(self._history_)
-        return history
+        return History(**deepcopy(self._history_))
 
     def _lasting_settings(self) -> dict[str, Any]:
         """Return what gives the coordinates and the validation curve their meaning."""
@@ -227,16 +226,16 @@ class BoostingRanker(BaseRanker):
         if not (self.warm_start and hasattr(self, "_history_")):
             return
         name, history = type(self).__name__, self._history_
-        if history.shape != data.X.shape:
+        if history["shape"] != data.X.shape:
             raise ValueError(
                 f"{name} with warm_start=True continues on the same data: X had shape "
-                f"{history.shape} and now has {data.X.shape}."
+                f"{history['shape']} and now has {data.X.shape}."
             )
         for setting, value in self._lasting_settings().items():
-            if history.settings[setting] != value:
+            if history["settings"][setting] != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
-                    f"fitted with {history.settings[setting]!r}. Got {value!r}."
+                    f"fitted with {history['settings'][setting]!r}. Got {value!r}."
                 )
         at_each_power = np.isinf(getattr(self, "p", 1.0))  # what n_estimators then counts
         if not at_each_power and self.n_estimators < self.n_iter_:
@@ -403,7 +402,7 @@ class BoostingRanker(BaseRanker):
             "estimator_weights_": weights,
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(weights),
-            "_history_": history,
+            "_history_": vars(history),
         }
         if self.relevance == "binary":
             fitted["staged_offsets_"] = np.array(history.offsets)

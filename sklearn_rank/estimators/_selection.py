@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Gain
-from sklearn_rank.estimators._fitting import Problem
+from sklearn_rank.estimators._rounds import Problem
 from sklearn_rank.objectives import SidePush
 from sklearn_rank.solvers import OptimalGain, steepest
 

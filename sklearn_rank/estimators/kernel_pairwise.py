@@ -21,7 +21,7 @@ from sklearn_rank.estimators._function_spaces import (
     row_blocks,
     working_rows,
 )
-from sklearn_rank.estimators._kernel_fitting import KernelProblem, Progress, descend, settle
+from sklearn_rank.estimators._kernel_steps import KernelProblem, Progress, descend, settle
 from sklearn_rank.objectives import MARGIN_LOSSES, error_cut
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS
 from sklearn_rank.theory import safe_step
@@ -294,11 +294,12 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
-        progress = getattr(self, "_progress_", None)
-        if self.warm_start and progress is not None and progress.settings != self._settings(data):
+        settings = self._settings(data)
+        known = self._progress_["settings"] if hasattr(self, "_progress_") else settings
+        if self.warm_start and known != settings:
             raise ValueError(
                 "KernelPairwiseSGDRanker with warm_start=True continues on the same data with the "
-                f"same kernel: it was fitted with {progress.settings}. Got {self._settings(data)}."
+                f"same kernel: it was fitted with {known}. Got {settings}."
             )
 
     def _settings(self, data: TrainingData) -> dict[str, Any]:
@@ -312,8 +313,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         progress = Progress(self._settings(data))
         if self.warm_start and hasattr(self, "_progress_"):
-            progress = self._progress_.continued()
-        fitted: dict[str, Any] = {"_progress_": progress}
+            progress = Progress(**self._progress_).continued()
+        fitted: dict[str, Any] = {"_progress_": vars(progress)}
         if self.kernel in _WITH_GAMMA:
             fitted["gamma_"] = self._width(data)
         preferences = data.preferences

@@ -13,7 +13,7 @@ from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._all_at_once import fit_at_once
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import History, Problem, describe
+from sklearn_rank.estimators._rounds import History, Problem, describe
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.models import EstimatorFamily
@@ -381,7 +381,7 @@ class PNormPushRanker(BoostingRanker):
             "estimator_weights_": weights,
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(history.objective),
-            "_history_": history,
+            "_history_": vars(history),
         }
         if problem.positive is not None:
             fitted["offset_"] = self._offset(problem, family.scores(minimum.x))

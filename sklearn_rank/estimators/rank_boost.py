@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn_rank._protocols import Gain
 from sklearn_rank._validation import Choice, Constraint
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import Problem
+from sklearn_rank.estimators._rounds import Problem
 from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import History, Problem
+from sklearn_rank.estimators._rounds import History, Problem
 from sklearn_rank.solvers import Ledger, SmoothMarginStep
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.models._estimator import EstimatorFamily
-from sklearn_rank.models._features import FeatureFamily
-from sklearn_rank.models._stumps import StumpFamily
+from sklearn_rank.models.estimators import EstimatorFamily
+from sklearn_rank.models.features import FeatureFamily
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.models.stumps import StumpFamily
 from sklearn_rank.preferences import Preferences
 
 WEAK_RANKERS = ("stump", "feature")

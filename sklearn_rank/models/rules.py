@@ -125,7 +125,7 @@ class _StepTables:
         new_step = new_column.copy()
         new_step[1:] |= threshold[1:] != threshold[:-1]
         column, step = np.cumsum(new_column) - 1, np.cumsum(new_step) - 1
-        steps = np.bincount(step, weight)
+        steps = np.bincount(step, weight).astype(np.float64)
         start = np.append(step[new_column], len(steps))
         of_step = column[new_step]
         values = np.zeros(len(steps) + 2 * (len(start) - 1))

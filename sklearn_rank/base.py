@@ -26,6 +26,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
+from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.preferences import Preferences
 
@@ -79,7 +80,7 @@ def is_binary(ranker: Any) -> bool:
     )
 
 
-class BaseRanker(BaseEstimator, metaclass=ABCMeta):
+class BaseRanker(VersionedMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_qid
+from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.grouping import starts_run
 
 __all__ = ["QueryMinMaxScaler"]
 
 
-class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, VersionedMixin, BaseEstimator):
     r"""Scale every feature of every query to [0, 1].
 
     .. math:: x'_{ij} = \frac{x_{ij} - \min_{l \in q} x_{lj}}

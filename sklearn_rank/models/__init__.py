@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Model
-from sklearn_rank.models.estimator import EstimatorModel, EstimatorRules
+from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.kernel import KernelModel
-from sklearn_rank.models.linear import FeatureRules, Features, LinearModel
-from sklearn_rank.models.stumps import StumpColumns, StumpRules, Stumps
+from sklearn_rank.models.linear import Features, LinearModel
+from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.models.stumps import StumpColumns, Stumps
 
 __all__ = [
     "WEAK_RANKERS",

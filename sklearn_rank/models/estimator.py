@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +9,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, FitRows, Floats, Gain, Indices, RowGradient, Values
+from sklearn_rank._protocols import Candidate, FitRows, Gain, Indices, RowGradient, Values
+from sklearn_rank.models.rules import EstimatorRules, predictions
 
 
 class EstimatorModel:
@@ -81,7 +78,7 @@ class FittedClones:
         # Weights of mean one: regularised estimators expect them.
         weight = weight[rows] / weight[rows].mean()
         estimator.fit(self._X[rows], target[rows], sample_weight=weight)
-        prediction = _predict(estimator, self._X)
+        prediction = predictions(estimator, self._X)
         low, width = float(prediction.min()), float(np.ptp(prediction))
         if width == 0:
             return None
@@ -102,52 +99,3 @@ class FittedClones:
             [known.low[t] for t in indices],
             [known.width[t] for t in indices],
         )
-
-
-def _predict(estimator: Any, X: Any) -> Floats:
-    return np.asarray(estimator.predict(X), dtype=float).ravel()
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatorRules:
-    """Fitted estimators and the affine maps that bring them to [0, 1].
-
-    Attributes
-    ----------
-    estimators : list of estimators
-        One each round.
-    low, width : list of float
-        Smallest prediction on the training rows, and their range.
-    """
-
-    estimators: list[Any]
-    low: list[float]
-    width: list[float]
-
-    def with_one_more(self, estimator: Any, low: float, width: float) -> EstimatorRules:
-        """Return the rules and one more."""
-        return EstimatorRules([*self.estimators, estimator], [*self.low, low], [*self.width, width])
-
-    def equal(self, other: object) -> bool:
-        """Whether these are the same weak rankers in the same order."""
-        return isinstance(other, EstimatorRules) and self.estimators == other.estimators
-
-    def importances(self, credit: Floats, n_features: int) -> Floats | None:
-        """Return the credit of each feature."""
-        if not all(hasattr(one, "feature_importances_") for one in self.estimators):
-            return None
-        shares = [one.feature_importances_ for one in self.estimators]
-        return np.zeros(n_features) + sum(c * s for c, s in zip(credit, shares, strict=True))
-
-    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
-        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        last = deque(self.staged_scores(X, weights), maxlen=1)
-        return last.pop() if last else np.zeros(X.shape[0])
-
-    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
-        """Yield the scores after each rule."""
-        out = np.zeros(X.shape[0])
-        for number, weight in enumerate(weights):
-            h = _predict(self.estimators[number], X) - self.low[number]
-            out = out + weight / self.width[number] * h
-            yield out

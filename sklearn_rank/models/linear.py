@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
     Candidate,
     FitRows,
@@ -22,6 +19,7 @@ from sklearn_rank._protocols import (
 )
 from sklearn_rank.grouping import Groups
 from sklearn_rank.models._ties import ROUNDING, first_largest
+from sklearn_rank.models.rules import FeatureRules
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""
@@ -180,39 +178,3 @@ class LinearModel:
             some = self.X[first : first + _FEW_ROWS][:, used]
             products += (some * weight[first : first + _FEW_ROWS, None]).T @ some
         return products
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureRules:
-    """Features used as weak rankers.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (n_rules,)
-        Column that each returns.
-    """
-
-    feature: Indices
-
-    def coefficients(self, weights: Floats, n_features: int) -> Floats:
-        """Return one coefficient for each feature."""
-        return np.bincount(self.feature, weights, n_features).astype(np.float64)
-
-    def equal(self, other: object) -> bool:
-        """Whether these are the same weak rankers in the same order."""
-        return isinstance(other, FeatureRules) and np.array_equal(self.feature, other.feature)
-
-    def importances(self, credit: Floats, n_features: int) -> Floats | None:
-        """Return the credit of each feature."""
-        return np.bincount(self.feature, credit, minlength=n_features).astype(np.float64)
-
-    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
-        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        return np.asarray(X @ self.coefficients(weights, X.shape[1]))
-
-    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
-        """Yield the scores after each rule."""
-        coefficients = np.zeros(X.shape[1])
-        for feature, weight in zip(self.feature, weights, strict=True):
-            coefficients[feature] += weight
-            yield np.asarray(X @ coefficients)

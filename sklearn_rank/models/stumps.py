@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
     Candidate,
     FitRows,
@@ -21,6 +17,7 @@ from sklearn_rank._protocols import (
 from sklearn_rank.models._binning import Digitizer, SortedValues
 from sklearn_rank.models._histogram import BinnedRows
 from sklearn_rank.models._ties import ROUNDING, first_largest
+from sklearn_rank.models.rules import StumpRules
 
 _CHUNK = 65_536
 _SAMPLE = 100_000
@@ -197,71 +194,3 @@ class StumpColumns:
         if side == 0 and self.has_missing[feature]:
             h[self._missing_code[feature]] = False
         return int(feature), h
-
-
-@dataclass(frozen=True, eq=False)
-class StumpRules:
-    """Threshold weak rankers, ready to be applied to new rows.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (n_rules,)
-        Column that each looks at.
-    threshold : ndarray of shape (n_rules,)
-        The value that must be exceeded for h = 1.
-    missing_right : ndarray of shape (n_rules,)
-        Whether a missing value gives h = 1.
-    """
-
-    feature: Indices
-    threshold: Floats
-    missing_right: Mask
-
-    def equal(self, other: object) -> bool:
-        """Whether these are the same weak rankers in the same order."""
-        return (
-            isinstance(other, StumpRules)
-            and np.array_equal(self.feature, other.feature)
-            and np.array_equal(self.threshold, other.threshold)
-            and np.array_equal(self.missing_right, other.missing_right)
-        )
-
-    def importances(self, credit: Floats, n_features: int) -> Floats | None:
-        """Return the credit of each feature."""
-        return np.bincount(self.feature, credit, minlength=n_features).astype(np.float64)
-
-    def scores(self, X: Floats, weights: Floats, threads: ThreadPool) -> Floats:
-        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        out = np.zeros(X.shape[0])
-        used = np.unique(self.feature)
-        tables = [self._collapse(j, weights) for j in used]
-
-        def score(number: int) -> None:
-            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            columns = np.ascontiguousarray(X[rows].T[used])
-            for x, (digitizer, table) in zip(columns, tables, strict=True):
-                out[rows] += table.take(digitizer(x, len(table) - 1))
-
-        threads.map(score, -(-len(out) // _CHUNK))
-        return out
-
-    def values(self, X: Floats, number: int) -> Mask:
-        """Return h of one rule for each row of X."""
-        x = X[:, self.feature[number]]
-        h = x > self.threshold[number]
-        return h | np.isnan(x) if self.missing_right[number] else h
-
-    def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
-        """Yield the scores after each rule."""
-        out = np.zeros(X.shape[0])
-        for number, weight in enumerate(weights):
-            out = out + weight * self.values(X, number)
-            yield out
-
-    def _collapse(self, feature: int, weights: Floats) -> tuple[Digitizer, Floats]:
-        """Add up all rules on one feature to a table over its bins."""
-        here = self.feature == feature
-        thresholds, place = np.unique(self.threshold[here], return_inverse=True)
-        steps = np.bincount(place.ravel(), weights[here], minlength=len(thresholds))
-        missing = float(weights[here] @ self.missing_right[here])
-        return Digitizer(thresholds), np.concatenate([[0.0], np.cumsum(steps), [missing]])

@@ -117,7 +117,7 @@ def test_private_records_of_0_1_0_become_dicts():
     assert set(booster._history_) >= {"shape", "seed", "settings", "coordinates", "steps"}
     assert booster._history_["steps"] == booster.estimator_weights_.tolist()
     kernel, _ = load_old("kernel_rbf")
-    assert set(kernel._progress_) == {"settings", "coefficients", "mean", "n_averaged", "values"}
+    assert set(kernel._progress_) == {"settings", "coefficients", "average", "n_averaged", "values"}
 
 
 def test_a_scaler_and_a_pipeline_of_0_1_0_give_the_same_numbers():

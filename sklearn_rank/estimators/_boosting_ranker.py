@@ -35,7 +35,8 @@ from sklearn_rank.estimators._early_stopping import (
 )
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
-from sklearn_rank.objectives import SidePush, balancing_offset, make_state
+from sklearn_rank.objectives import SidePush, balancing_offset
+from sklearn_rank.objectives._states import make_state
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 

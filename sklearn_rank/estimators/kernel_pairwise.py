@@ -32,7 +32,8 @@ from sklearn_rank.estimators._kernel_solvers import (
 )
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
-from sklearn_rank.objectives import MARGIN_LOSS_CHOICE, as_margin_loss, error_cut
+from sklearn_rank.objectives import error_cut
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 

@@ -27,7 +27,8 @@ from sklearn_rank._validation import (
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
-from sklearn_rank.objectives import LISTWISE_LOSS_CHOICE, ListLoss, as_listwise_loss, error_cut
+from sklearn_rank.objectives import ListLoss, error_cut
+from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss
 from sklearn_rank.solvers import (
     REGULARISERS,
     STOPPED,

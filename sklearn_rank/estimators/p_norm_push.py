@@ -21,13 +21,8 @@ from sklearn_rank.estimators._boosting_problem import (
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.models import as_model
-from sklearn_rank.objectives import (
-    MARGIN_LOSS_CHOICE,
-    PUSHES,
-    MarginPush,
-    as_margin_loss,
-    error_cut,
-)
+from sklearn_rank.objectives import PUSHES, MarginPush, error_cut
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
     STOPPED,

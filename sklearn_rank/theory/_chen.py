@@ -25,7 +25,7 @@ from typing import Any
 
 from sklearn_rank._protocols import require
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.objectives import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 
 # Losses that grow like a power. The exponential loss outgrows all of them.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}

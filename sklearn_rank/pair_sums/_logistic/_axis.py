@@ -47,7 +47,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
-    Ends when a look at the axis no longer shortens it by a quarter.
+    Ends when a pass shortens the axis by less than a quarter.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
@@ -78,7 +78,7 @@ def _without(
     """Take away as many bins below each bin as `removed` says; `mass` is the upper rows'."""
     taken = np.diff(removed, prepend=0.0)
     ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
-    # Towards zero, where floats are dense: the other way digits would be lost.
+    # Towards zero, where floats are dense: moving away from it would lose digits.
     shift = (removed - removed[int(np.clip(-first, 0, len(removed) - 1))]) * step
     return Axis(
         axis.f - shift[upper],

@@ -640,6 +640,25 @@ def test_wide_scores_and_the_second_derivative(case, method):
     np.testing.assert_array_equal(found[1], same[1])
 
 
+@pytest.mark.parametrize("case", ["uniform 1e+06", "two far clusters", "heavy tails"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
+def test_wide_scores_with_weights_of_zero(case, share):
+    """As a push has them whose powers underflow: the rows lie where no weight is."""
+    y, _, _, f = CASES[case]
+    preferences = Preferences.from_labels(y, None, np.ones(N))
+    rng, ones = np.random.default_rng(4), np.ones(N)
+    some = (rng.random(N) < share).astype(float)
+    scores = f[preferences.order] - np.where(rng.random(N) < 0.1, 3e5, 0)
+    for weights in ((ones, some), (some, ones), (some, some)):
+        found, dense = (
+            PairLoss(preferences, "logistic", method=method).sums(scores, *weights, True)
+            for method in ("fast", "dense")
+        )
+        assert found.value == pytest.approx(dense.value, rel=1e-12, abs=1e-10 * N**2)
+        for one, other in zip(found[1:], dense[1:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * N)
+
+
 @pytest.mark.parametrize("scale", [0.5, 3.0, 50.0, 1e5])
 def test_curvature_of_many_rows(scale):
     """Every fineness of the grid, with and without sorting: some rows against their pairs."""

@@ -1,4 +1,4 @@
-r"""Exponentials of the margins of all pairs, summed at the price of the rows.
+r"""Exponentials of the margins of all pairs, summed in time linear in the rows.
 
 An exponential of a margin factorises, ``exp(-(f_i - f_k)) = exp(-f_i) * exp(f_k)``, so
 a sum over the pairs of a segment with the segments above it needs only one number for
@@ -97,13 +97,13 @@ class ExponentialSums:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)
         log_terms = outer + self.p * bracket
-        log_risk = log_sum_exp(log_terms)
+        log_total = log_sum_exp(log_terms)
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
-        pulled = self._outer_scan(outer + (self.p - 1) * finite)
+        log_outside = self._outer_scan(outer + (self.p - 1) * finite)
         # Shares of one: at huge scores rounding must not carry them above it.
-        inner_mass = np.exp(np.minimum(inner + pulled - log_risk, 0.0))
-        return log_risk / self.p, inner_mass, np.exp(log_terms - log_risk)
+        inner_mass = np.exp(np.minimum(inner + log_outside - log_total, 0.0))
+        return log_total / self.p, inner_mass, np.exp(log_terms - log_total)
 
     def _log_inner(self, scores: Floats) -> Floats:
         return self.preferences.log_weight - self.sign * scores

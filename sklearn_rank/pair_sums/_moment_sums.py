@@ -29,7 +29,8 @@ def least_squares_heights(f: Floats, a: Floats, g: Floats) -> Floats:
 
 def with_constant_second(sums: PairSums, a: Floats, b: Floats) -> PairSums:
     """Add the sums of second derivatives that are 2 for every pair."""
-    upper, lower = (np.full(len(one), 2.0 * other.sum()) for one, other in ((a, b), (b, a)))
+    upper = np.broadcast_to(2.0 * b.sum(), a.shape)
+    lower = np.broadcast_to(2.0 * a.sum(), b.shape)
     return sums._replace(second_upper=upper, second_lower=lower)
 
 

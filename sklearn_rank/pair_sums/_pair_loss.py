@@ -107,10 +107,10 @@ class PairLoss:
         self.preferences = preferences
         self.loss = as_margin_loss(loss, user="PairLoss")
         self.method, self.mean = method, mean
-        # Without pairs the total is 0, and so is every sum.
+        # Without pairs the total is 0, and so is every sum: its logarithm would be -inf.
         self._scale = (mean and preferences.total_pair_weight) or 1.0
         self._sums: FactoredSums | BlockSums
-        if self.loss.factorises and method != "dense":
+        if self.loss.factorises and method != "dense" and preferences.total_pair_weight:
             self._sums = FactoredSums(preferences)
         else:
             self._sums = BlockSums(preferences, self.loss, method)

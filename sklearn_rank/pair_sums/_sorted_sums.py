@@ -99,7 +99,8 @@ def squared_hinge_sums(
     f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    sums = _squared(_Line.of(f, g), a, b)
+    line = _Line.of(f, g)
+    sums = _squared(line, *line.masses(a, b))
     return with_constant_second(sums, a, b) if with_second else sums
 
 
@@ -125,7 +126,8 @@ def rounded_hinge_sums(
     """
     scale = 1.0 - width
     lines = _Line.of(f, g), _Line.of(f / scale, g / scale)
-    outer, inner = (_squared(line, a, b) for line in lines)
+    masses = [line.masses(a, b) for line in lines]
+    outer, inner = (_squared(line, *mass) for line, mass in zip(lines, masses, strict=True))
     sums = PairSums(
         (outer.value - scale**2 * inner.value) / (2 * width),
         (outer.upper - scale * inner.upper) / (2 * width),
@@ -133,7 +135,7 @@ def rounded_hinge_sums(
     )
     if not with_second:
         return sums
-    active, beyond = (line.active(*line.masses(a, b)) for line in lines)
+    active, beyond = (line.active(*mass) for line, mass in zip(lines, masses, strict=True))
     # Rounding of the running sums must not leave a negative count.
     upper, lower = (np.maximum(active[n] - beyond[n], 0.0) / width for n in (0, 1))
     return sums._replace(second_upper=upper, second_lower=lower)
@@ -147,9 +149,8 @@ def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floa
     return np.maximum(height, 0.0) / (2 * width)
 
 
-def _squared(line: _Line, a: Floats, b: Floats) -> PairSums:
-    """Return the sums of the squared hinge loss."""
-    above, below = line.masses(a, b)
+def _squared(line: _Line, above: Floats, below: Floats) -> PairSums:
+    """Return the sums of the squared hinge loss, given A and B at each place."""
     behind = _integral(line.gap, above)
     ahead = _integral(line.gap[::-1], below[::-1])[::-1]
     value = float(_growth(line.gap, above, behind) @ below[1:])

@@ -38,10 +38,8 @@ def logistic_sums(
     f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    sums = _evaluate(f, a, g, b, 2 if with_second else 1)
-    return PairSums(
-        sums.value, -sums.pushed[0], -sums.pulled[0], *sums.pushed[1:], *sums.pulled[1:]
-    )
+    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1)
+    return PairSums(value, -upper[0], -lower[0], *upper[1:], *lower[1:])
 
 
 def logistic_heights(f: Floats, a: Floats, g: Floats) -> Floats:
@@ -50,7 +48,7 @@ def logistic_heights(f: Floats, a: Floats, g: Floats) -> Floats:
 
 
 def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, n_orders: int) -> Sums:
-    """Return the sums of so many sigmoid derivatives, from order 0 on, or the heights."""
+    """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
     axis = shorten_gaps(f, a, g, b)
     method = cheapest(axis)
     if isinstance(method, Grid):
@@ -74,12 +72,12 @@ def _by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int) -> Sum
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
     lower = grid.to_nodes(below)
     # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
-    pushed = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
-    pulled = grid.interpolate(below, grid.sigmoid_sums(upper), n_orders)
-    pushed[1:] *= -1.0  # z falls with the upper row's score
-    for slopes in (pushed[1:], pulled[1:]):
+    upper_sums = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
+    lower_sums = grid.interpolate(below, grid.sigmoid_sums(upper), n_orders)
+    upper_sums[1:] *= -1.0  # z falls with the upper row's score
+    for slopes in (upper_sums[1:], lower_sums[1:]):
         np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near
-    return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, pushed, pulled)
+    return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
 
 
 def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -> Sums:
@@ -88,7 +86,7 @@ def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -
     sparse, dense = (np.flatnonzero(split.lower == crowded) for crowded in (False, True))
     everything = np.arange(len(b))
     value, heights = 0.0, np.zeros(len(b))
-    pushed, pulled = np.zeros((n_orders, len(a))), np.zeros((n_orders, len(b)))
+    upper_sums, lower_sums = np.zeros((n_orders, len(a))), np.zeros((n_orders, len(b)))
     for i, k, is_crowded in ((few, everything, False), (many, sparse, False), (many, dense, True)):
         if not (len(i) and len(k)):
             continue
@@ -98,8 +96,8 @@ def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -
             part = by_panels(axis.f[i], a[i], axis.g[k], b[k], split.width, n_orders)
         value += part.value
         if n_orders:
-            pushed[:, i] += part.pushed
-            pulled[:, k] += part.pulled
+            upper_sums[:, i] += part.upper_sums
+            lower_sums[:, k] += part.lower_sums
         else:
             heights[k] += part.heights
-    return Sums(value, heights, pushed, pulled)
+    return Sums(value, heights, upper_sums, lower_sums)

@@ -22,14 +22,14 @@ class Sums(NamedTuple):
         Of a * b * log(1 + exp(z)).
     heights : ndarray of shape (n_lower,)
         Of a * log(1 + exp(z)); empty when not asked for.
-    pushed : ndarray of shape (n_orders, n_upper)
+    upper_sums : ndarray of shape (n_orders, n_upper)
         Of b * sigmoid(z) and, with two orders, of b * sigmoid'(z); empty when only the
         heights are asked for, as is the next.
-    pulled : ndarray of shape (n_orders, n_lower)
+    lower_sums : ndarray of shape (n_orders, n_lower)
         Of a * sigmoid(z) and, with two orders, of a * sigmoid'(z).
     """
 
     value: float
     heights: Floats
-    pushed: Floats
-    pulled: Floats
+    upper_sums: Floats
+    lower_sums: Floats

@@ -21,7 +21,7 @@ def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float, n_orders
     n = int((high - origin) / width) + 1
     upper, lower = Rows(f, a, origin, width, n), Rows(g, b, origin, width, n)
     edge = width * np.arange(n)
-    heights, pushed, pulled = _near_pairs(upper, lower, n_orders)
+    heights, upper_sums, lower_sums = _near_pairs(upper, lower, n_orders)
     mass, far = upper.sums(upper.weight), np.zeros(n)
     far[2:] = np.cumsum(mass[:-2])
     # Distances from upper rows, two panels on, to the edge of the panel: all positive.
@@ -31,12 +31,12 @@ def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float, n_orders
     ramp[2:] = np.cumsum(width * far[1:-1] + distance[:-2])
     heights += lower.spread(ramp)
     heights += lower.spread(far) * (lower.x - origin - lower.spread(edge))
-    pulled[:1] += lower.spread(far)
+    lower_sums[:1] += lower.spread(far)
     ahead = np.zeros(n)
     ahead[:-2] = np.cumsum(lower.sums(lower.weight)[:1:-1])[::-1]
-    pushed[:1] += upper.spread(ahead)
+    upper_sums[:1] += upper.spread(ahead)
     heights = lower.restored(heights)
-    return Sums(float(b @ heights), heights, upper.restored(pushed), lower.restored(pulled))
+    return Sums(float(b @ heights), heights, upper.restored(upper_sums), lower.restored(lower_sums))
 
 
 def _near_pairs(upper: Rows, lower: Rows, n_orders: int) -> tuple[Floats, Floats, Floats]:
@@ -48,8 +48,8 @@ def _near_pairs(upper: Rows, lower: Rows, n_orders: int) -> tuple[Floats, Floats
     number = np.arange(upper.n_panels)
     begin = upper.spread(lower.first[np.maximum(number - 1, 0)])
     end = upper.spread(lower.first[np.minimum(number + 2, upper.n_panels)])
-    heights, pulled = np.zeros(len(lower.x)), np.zeros((n_orders, len(lower.x)))
-    pushed = np.zeros((n_orders, len(upper.x)))
+    heights, lower_sums = np.zeros(len(lower.x)), np.zeros((n_orders, len(lower.x)))
+    upper_sums = np.zeros((n_orders, len(upper.x)))
     upto = np.concatenate([[0], np.cumsum(end - begin, dtype=np.int64)])
     start = 0
     while start < len(begin):
@@ -67,12 +67,12 @@ def _near_pairs(upper: Rows, lower: Rows, n_orders: int) -> tuple[Floats, Floats
         softplus, *sigmoids = _kernels(margin, n_orders)
         for order, sigmoid in enumerate(sigmoids):
             pairs.data = sigmoid
-            pushed[order, rows] = pairs @ lower.weight[columns]
-            pulled[order, columns] += pairs.T @ upper.weight[rows]
+            upper_sums[order, rows] = pairs @ lower.weight[columns]
+            lower_sums[order, columns] += pairs.T @ upper.weight[rows]
         pairs.data = softplus
         heights[columns] += pairs.T @ upper.weight[rows]
         start = stop
-    return heights, pushed, pulled
+    return heights, upper_sums, lower_sums
 
 
 def _kernels(margin: Floats, n_orders: int) -> list[Floats]:

@@ -142,7 +142,7 @@ class MarginPush(Push):
         bottom_weight: float = 1.0,
     ) -> None:
         check_parameters("MarginPush", {"push": push}, {"push": Choice(MARGIN_PUSHES)})
-        self.loss = as_margin_loss(loss)
+        self.loss = as_margin_loss(loss, "MarginPush")
         if self.loss.factorises:
             raise ValueError(
                 "The 'loss' parameter of MarginPush must be a loss other than the exponential, "
@@ -233,8 +233,8 @@ class MarginPush(Push):
                 power = (self.p - 1) * np.log(height)
             outer = value * side.weight * np.exp(power - log_sum)
             above, below = side.by_role(weight, outer)
-            _, upper, lower = self._pair_loss.sums(scores, above, below)
-            sides.append(_SideSums(side, height, above, below, upper, lower))
+            sums = self._pair_loss.sums(scores, above, below)
+            sides.append(_SideSums(side, height, above, below, sums.upper, sums.lower))
         return value, sides
 
     def _curvature_of(self, scores: Floats, at: _SideSums) -> Floats:
@@ -247,8 +247,8 @@ class MarginPush(Push):
         _, slope = at.side.by_role(at.upper, at.lower)
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
         above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
-        _, upper, lower = self._pair_loss.sums(scores, above, below)
-        return curvature - above * upper - below * lower
+        sums = self._pair_loss.sums(scores, above, below)
+        return curvature - above * sums.upper - below * sums.lower
 
     def _log_sum(self, heights: list[Floats]) -> float:
         """Return the logarithm of the weighted sum of the p-th powers."""

@@ -59,12 +59,12 @@ class ExponentialSums:
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J_p and its gradient; p must be finite."""
-        value, inner, outer = self.row_masses(scores)
+        value, inner, outer = self.masses(scores)
         outer -= inner
         outer *= self.sign
         return value, outer
 
-    def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
+    def masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the share of each row in it, as an inner and as an outer row.
 
         The shares of either role sum to one; p must be finite.

@@ -178,9 +178,9 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 """Each `MarginLoss` of the package by the name that users pass as ``loss``."""
 
 
-def as_margin_loss(loss: str | MarginLoss) -> MarginLoss:
+def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> MarginLoss:
     """Return the loss with a name, or the loss itself."""
     if not isinstance(loss, MarginLoss):
-        check_parameters("as_margin_loss", {"loss": loss}, {"loss": Choice(tuple(MARGIN_LOSSES))})
+        check_parameters(user, {"loss": loss}, {"loss": Choice(tuple(MARGIN_LOSSES))})
         return MARGIN_LOSSES[loss]
     return loss

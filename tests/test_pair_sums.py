@@ -889,26 +889,26 @@ def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=bottom_weight)
     options = (*oracle_of(problem), loss, p, push, bottom_weight)
-    expected, gradient = oracles.margin_push(problem.f, *options)
-    value, masses = objective.value_and_masses(problem.f[rows])
-    scale = 1e-10 * max(1, np.abs(gradient).max())
+    expected, slopes = oracles.margin_push(problem.f, *options)
+    value, gradient = objective.value_and_gradient(problem.f[rows])
+    scale = 1e-10 * max(1, np.abs(slopes).max())
     assert value == pytest.approx(expected, rel=1e-10, abs=1e-11)
     assert objective.value(problem.f[rows]) == pytest.approx(value, rel=1e-12, abs=1e-12)
-    assert np.isfinite(masses).all()
-    assert abs(masses.sum()) <= p * scale
-    np.testing.assert_allclose(-masses, gradient[rows], rtol=1e-9, atol=p * scale)
+    assert np.isfinite(gradient).all()
+    assert abs(gradient.sum()) <= p * scale
+    np.testing.assert_allclose(gradient, slopes[rows], rtol=1e-9, atol=p * scale)
 
 
 @every_push_loss
 @every_push
 @given(problem=problems(spread=1.5), p=st.sampled_from(POWERS))
-def test_push_masses_are_minus_the_numeric_gradient(loss, push, problem, p):
+def test_push_gradients_are_derivatives(loss, push, problem, p):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.7)
     f = OFF_THE_KINK * problem.f[rows]
-    value, masses = objective.value_and_masses(f)
+    value, gradient = objective.value_and_gradient(f)
     numeric = oracles.numeric_gradient(objective.value, f, 1e-4)
-    np.testing.assert_allclose(masses, -numeric, rtol=1e-5, atol=1e-6 * max(1, value))
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6 * max(1, value))
 
 
 @every_push_loss
@@ -917,12 +917,12 @@ def test_push_masses_are_minus_the_numeric_gradient(loss, push, problem, p):
 def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, 1.0, push=push, bottom_weight=bottom_weight)
-    value, masses = objective.value_and_masses(problem.f[rows])
+    value, gradient = objective.value_and_gradient(problem.f[rows])
     total = preferences.total_pair_weight
-    mean, gradient = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
+    mean, slopes = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
     assert value == pytest.approx(mean / total, rel=1e-11, abs=1e-12)
     if mean > 0:  # at zero, the least value, there are many subgradients of the hinge
-        np.testing.assert_allclose(masses, -gradient / total, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(gradient, slopes / total, rtol=1e-9, atol=1e-10)
 
 
 @every_push_loss
@@ -947,9 +947,9 @@ def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
     f = np.linspace(-spread, spread, 40)[rng.permutation(40)]
     preferences = Preferences.from_labels(y, qid, np.ones(40))
     objective = MarginPush(preferences, loss, p, push=push)
-    value, masses = objective.value_and_masses(f[preferences.order])
-    expected, gradient = oracles.margin_push(f, y, qid, None, loss, p, push)
+    value, gradient = objective.value_and_gradient(f[preferences.order])
+    expected, slopes = oracles.margin_push(f, y, qid, None, loss, p, push)
     assert value == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(
-        -masses, gradient[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(gradient).max()
+        gradient, slopes[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(slopes).max()
     )

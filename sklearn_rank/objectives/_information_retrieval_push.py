@@ -66,14 +66,14 @@ class InformationRetrievalPush(Push):
 
         Along h in [0, 1] the second derivative is at most ``min(c @ h, c @ (1 - h))``.
         """
-        shares, weight = _LowerShares.of(self.preferences, scores), self.preferences.weight
+        shares = _LowerShares.of(self.preferences, scores)
         value, log_odds = self._value_and_log_odds(scores, shares)
-        upper = weight * expit(log_odds)
-        gradient = shares.sums(upper) - upper
-        # 1 - pi q = (1 - pi) + pi (1 - q), and 1 - pi is known to all its digits.
-        near, far = upper * expit(-log_odds), upper * expit(log_odds)
-        others = np.maximum(shares.sums(far) - shares.sums(far, 2.0), 0.0)
-        return value, gradient, near + shares.sums(near) + others
+        pi, weight = expit(log_odds), self.preferences.weight
+        push = shares.sums(weight * pi)
+        # expit(-log_odds) has all the digits of 1 - pi, which that difference has not.
+        of_upper = weight * pi * expit(-log_odds)
+        of_lower = np.maximum(push - shares.sums(weight * pi * pi, power=2.0), 0.0)
+        return value, push - weight * pi, of_upper + of_lower
 
     def _value_and_log_odds(self, scores: Floats, shares: _LowerShares) -> tuple[float, Floats]:
         """Return J and ``log B_i - f_i``, the log odds of pi, of each row."""

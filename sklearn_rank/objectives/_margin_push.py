@@ -142,7 +142,7 @@ class MarginPush(Push):
         bottom_weight: float = 1.0,
     ) -> None:
         check_parameters("MarginPush", {"push": push}, {"push": Choice(MARGIN_PUSHES)})
-        self.loss = as_margin_loss(loss)
+        self.loss = as_margin_loss(loss, "MarginPush")
         if self.loss.factorises:
             raise ValueError(
                 "The 'loss' parameter of MarginPush must be a loss other than the exponential, "

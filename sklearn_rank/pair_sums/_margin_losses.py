@@ -45,7 +45,9 @@ class MarginLoss(ABC):
     - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this one, which
       L-BFGS needs where phi has kinks;
     - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
-      within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs.
+      within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
+    - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
+      which bounds the second derivatives of a push of a loss that rises somewhere.
 
     A subclass that replaces the `value_and_derivative` of its parent has those abilities,
     `fast_sums` and `factorises` only as far as it defines them itself.
@@ -120,6 +122,7 @@ _STATED: dict[str, Any] = {
     "second_derivative": _Absent(),
     "rounded": _Absent(),
     "local_lipschitz": _Absent(),
+    "self_bound": _Absent(),
 }
 """What a class may state about its loss, and what holds where it doesn't."""
 
@@ -149,6 +152,7 @@ class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
     fast_sums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
+    self_bound = 2.0
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""

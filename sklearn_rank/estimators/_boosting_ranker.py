@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from sklearn_rank._observers import Printer
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Descent, Floats, Gain, Values
 from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
@@ -294,6 +295,13 @@ class BoostingRanker(BaseRanker):
             learning_rate=self.learning_rate,
             tol=self.tol,
         )
+        observe = self._observe(
+            problem.data,
+            "round",
+            total=self.n_estimators - len(history.steps),
+            reconstruct=lambda: self._fitted_so_far(problem, history),
+            printer=Printer(type(self).__name__, "round", self.n_estimators, self.verbose),
+        )
         while len(history.steps) < self.n_estimators:
             done = next(rounds, None)
             if done is None:
@@ -301,11 +309,11 @@ class BoostingRanker(BaseRanker):
             self._note_round(history, done, descent)
             if self._tracks_margin:
                 note_margins(history, problem, ledger, descent)
-            self._report(history.objective)
+            is_over = False
             if stopping is not None:
-                change = self._change(problem, held_out, done.index, done.step)
-                if stopping.is_over(change):
-                    break
+                is_over = stopping.is_over(self._change(problem, held_out, done.index, done.step))
+            if observe(len(history.steps), history.objective[-1]) or is_over:
+                break
         if stopping is not None:
             history.truncate(stopping.best_round)
         if not history.steps:
@@ -316,6 +324,14 @@ class BoostingRanker(BaseRanker):
                 stacklevel=3,
             )
         return self._collect(problem, history, start_offset)
+
+    def _fitted_so_far(self, problem: Problem, history: History) -> dict[str, Any]:
+        """Return what it takes to score rows as if the last round were the end."""
+        fitted: dict[str, Any] = {
+            "weak_rankers_": problem.family.rules(np.array(history.coordinates, dtype=np.intp)),
+            "estimator_weights_": np.array(history.steps),
+        }
+        return {**fitted, "offset_": history.offsets[-1]} if history.offsets else fitted
 
     def _note_round(self, history: History, done: Round, descent: Descent) -> None:
         history.coordinates.append(done.index)

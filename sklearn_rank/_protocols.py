@@ -361,8 +361,16 @@ class Solution:
         return not self.message
 
 
+IterateHook = Callable[[Floats, list[float]], bool]
+"""What a solver calls after each iteration, with the iterate and the objectives so far.
+
+Returns True to end the fit there. `sklearn_rank._observers.Follower` passes it on to an
+`Observer`.
+"""
+
+
 class Observer(Protocol):
-    """What a solver calls after each iteration."""
+    """What is told of every iteration of a fit: printed lines, progress bars, callbacks."""
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
         """Take note of an iteration, counted from 1; return True to end the fit after it."""

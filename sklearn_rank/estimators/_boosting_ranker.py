@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._callbacks import make_observer
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
     FitRows,
@@ -283,7 +282,9 @@ class BoostingRanker(BaseRanker):
         stopping = self._make_stopping(problem, history, held_out)
         start_offset = state.offset() if self.relevance == "binary" else 0.0
         collect = partial(self._collect, problem, history, start_offset)
-        observer = make_observer(self, unit="round", total=self.n_estimators, reconstruct=collect)
+        observer = self._make_observer(
+            problem.data, "round", self.n_estimators, collect, n_before=len(history.steps)
+        )
         rounds = coordinate_descent(
             problem.weak_rankers,
             state,

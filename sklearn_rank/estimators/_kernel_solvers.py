@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Observer, Solution, require
+from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution, require
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, PairLoss
 from sklearn_rank.preferences import Preferences
@@ -74,7 +74,7 @@ class KernelProblem:
         The loss of a margin.
     parameters : KernelPairwiseSGDRanker
         Supplies the parameters.
-    observer : Observer
+    on_iterate : IterateHook
         Called after each iteration.
     """
 
@@ -82,7 +82,7 @@ class KernelProblem:
     preferences: Preferences
     loss: MarginLoss
     parameters: Any
-    observer: Observer
+    on_iterate: IterateHook
 
     def mean_loss(self) -> PairLoss:
         """Return the mean loss over all pairs, a function of scores."""
@@ -103,7 +103,7 @@ def fit_gradient_descent(
         "step_size": lambda number: eta0 * (before + number + 1.0) ** -options.theta,
         "max_iter": options.max_iter,
         "tol": options.tol,
-        "observer": problem.observer,
+        "on_iterate": problem.on_iterate,
     }
     model = problem.model
     if options.batch_size is None:
@@ -187,10 +187,10 @@ class _LbfgsFit:
                 return message
             width *= _RATIO
 
-    def _note(self, f: Floats, value: float) -> bool:
+    def _note(self, f: Floats, values: list[float]) -> bool:
         """Record an iteration, with the objective of the loss that the user asked for."""
-        self._values.append(value if self._problem.loss.is_smooth else self.objective(f))
-        return self._problem.observer(len(self._values), self._values[-1])
+        self._values.append(values[-1] if self._problem.loss.is_smooth else self.objective(f))
+        return self._problem.on_iterate(f, self._values)
 
 
 class PairSampler:

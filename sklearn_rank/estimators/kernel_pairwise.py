@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
-from sklearn_rank._callbacks import make_observer
-from sklearn_rank._protocols import Floats, require
+from sklearn_rank._observers import Follower
+from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -338,8 +338,17 @@ class KernelPairwiseSGDRanker(BaseRanker):
         model = self._make_model(data, fitted.get("gamma_"))
         order = np.arange(model.n_coordinates) if self.kernel == "linear" else preferences.order
         loss = as_margin_loss(self.loss)
-        observer = make_observer(self, unit="iteration", total=self.max_iter, name_total=False)
-        problem = KernelProblem(model, preferences, loss, self, observer)
+
+        def reconstruct() -> dict[str, Any]:
+            x = follower.x  # stochastic steps have no elements, only coefficients
+            f = x if x.ndim > 1 else model.element(x)
+            return {**fitted, **self._collect(data, model, order, f)}
+
+        observer = self._make_observer(
+            data, "iteration", self.max_iter, reconstruct, shows_total=False
+        )
+        follower = Follower(observer)
+        problem = KernelProblem(model, preferences, loss, self, follower)
         start = np.zeros(model.n_coordinates)
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
@@ -354,17 +363,22 @@ class KernelPairwiseSGDRanker(BaseRanker):
         fitted["_progress_"] = vars(progress)
         fitted["objective_curve_"] = np.array(progress.values)
         fitted["n_iter_"] = len(progress.values)
-        if self.relevance == "binary":
-            scores, positive = model.element_scores(solution.x), data.y[preferences.order]
-            fitted["offset_"] = -error_cut(scores, positive, preferences.weight)
-        return {**fitted, **self._fitted_function(data, _inverted(solution.x[0], order))}
+        return {**fitted, **self._collect(data, model, order, solution.x)}
 
-    def _fitted_function(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
-        """Return the attributes that scoring needs."""
+    def _collect(
+        self, data: TrainingData, model: LinearModel | KernelModel, order: Indices, f: Floats
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs, for an element f."""
+        coefficients = _inverted(f[0], order)
+        fitted: dict[str, Any] = {}
+        if self.relevance == "binary":
+            rows = data.preferences
+            cut = error_cut(model.element_scores(f), data.y[rows.order], rows.weight)
+            fitted["offset_"] = -cut
         if self.kernel == "linear":
-            return {"coef_": coefficients}
-        support = {"dual_coef_": coefficients, "fit_rows_": data.rows}
-        return support if self.kernel == "precomputed" else {**support, "X_fit_": data.X}
+            return {**fitted, "coef_": coefficients}
+        fitted |= {"dual_coef_": coefficients, "fit_rows_": data.rows}
+        return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
 
     def _make_model(self, data: TrainingData, gamma: float | None) -> LinearModel | KernelModel:
         """Return the functions over the rows in fit order."""

@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from threadpoolctl import threadpool_limits
 
-from sklearn_rank._callbacks import make_observer
+from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
@@ -400,12 +400,19 @@ class ListNetLinear(BaseRanker):
         with threadpool_limits(limits=1, user_api="blas"), threads.running():
             X, function, n_queries = self._make_function(data, threads)
             if self.solver == "lbfgs":
-                fitted = self._fit_lbfgs(function, X.shape[1])
+                fitted = self._fit_lbfgs(data, function, X.shape[1])
             else:
-                fitted = self._fit_online(X, function, n_queries)
-        if self.relevance == "binary":
-            fitted["offset_"] = _offset(data, fitted["coef_"])
-        return fitted
+                fitted = self._fit_online(data, X, function, n_queries)
+        return {**fitted, **self._collect(data, fitted["coef_"])}
+
+    def _collect(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs."""
+        fitted: dict[str, Any] = {"coef_": coefficients}
+        return (
+            fitted
+            if self.relevance == "graded"
+            else {**fitted, "offset_": _offset(data, coefficients)}
+        )
 
     def _make_function(
         self, data: TrainingData, threads: ThreadPool
@@ -422,10 +429,17 @@ class ListNetLinear(BaseRanker):
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         return REGULARISERS[self.penalty](alpha, radius)
 
-    def _fit_lbfgs(self, function: BlockwiseObjective, n_features: int) -> dict[str, Any]:
+    def _fit_lbfgs(
+        self, data: TrainingData, function: BlockwiseObjective, n_features: int
+    ) -> dict[str, Any]:
         start = np.zeros(n_features)
         if self.warm_start and hasattr(self, "coef_"):
             start = np.array(self.coef_)
+        follower = Follower(
+            self._make_observer(
+                data, "iteration", self.max_iter, lambda: self._collect(data, follower.x)
+            )
+        )
         solution = minimise_regularised(
             function,
             self._make_regulariser(),
@@ -433,8 +447,8 @@ class ListNetLinear(BaseRanker):
             curvature=function.variance() / float(self.sigma) ** 2,
             max_iter=self.max_iter,
             tol=float(self.tol),
-            observer=make_observer(self, unit="iteration", total=self.max_iter),
-            hessian=function.hessian,
+            on_iterate=follower,
+            hessian=function.hessian if function.is_twice_differentiable else None,
         )
         if solution.message not in ("", STOPPED):
             self._warn(f"the gradient has length {solution.residual:.3g}")
@@ -444,12 +458,16 @@ class ListNetLinear(BaseRanker):
             "n_iter_": solution.n_iter,
         }
 
-    def _fit_online(self, X: Any, function: BlockwiseObjective, n_queries: int) -> dict[str, Any]:
+    def _fit_online(
+        self, data: TrainingData, X: Any, function: BlockwiseObjective, n_queries: int
+    ) -> dict[str, Any]:
         descent = self._open_descent(X.shape[1], go_on=self.warm_start)
         regulariser = self._make_regulariser()
         random, curve = check_random_state(self.random_state), [np.inf]
         rate = self._make_rate(X, n_queries * self.max_iter)
-        observer = make_observer(self, unit="pass", total=self.max_iter)
+        observer = self._make_observer(
+            data, "pass", self.max_iter, lambda: self._collect(data, descent.average)
+        )
         for number in range(1, self.max_iter + 1):
             order = np.arange(n_queries) if number == 1 else random.permutation(n_queries)
             self._pass(function, descent, order, rate, regulariser)

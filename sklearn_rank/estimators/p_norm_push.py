@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._callbacks import make_observer
+from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Gain, Objective, require
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
@@ -378,11 +379,17 @@ class PNormPushRanker(BoostingRanker):
         start[history.coordinates] = history.steps
         before = len(history.objective)
         function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
-        observer = make_observer(self, unit="round", total=self.n_estimators)
+
+        def reconstruct() -> dict[str, Any]:
+            return self._collect_lbfgs(problem, copy(history), follower.x, np.zeros_like(start))
+
+        follower = Follower(
+            self._make_observer(problem.data, "round", self.n_estimators, reconstruct)
+        )
         options: dict[str, Any] = {
             "max_iter": self.n_estimators - (0 if np.isinf(self.p) else before),
             "tol": self.tol,
-            "on_iterate": lambda _, values: observer(len(values), values[-1]),
+            "on_iterate": follower,
         }
         smooth_path = getattr(problem.objective, "smooth_path", None)
         if smooth_path is None:
@@ -397,18 +404,18 @@ class PNormPushRanker(BoostingRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        used = np.flatnonzero(solution.x)
-        history.coordinates, history.steps = used.tolist(), solution.x[used].tolist()
         history.objective += solution.values
         assert solution.credit is not None
-        history.credit = solution.credit + history.credit
-        return self._collect_lbfgs(problem, history, weak_rankers.scores(solution.x))
+        return self._collect_lbfgs(problem, history, solution.x, solution.credit)
 
     def _collect_lbfgs(
-        self, problem: BoostingProblem, history: History, scores: Floats
+        self, problem: BoostingProblem, history: History, coefficients: Floats, credit: Floats
     ) -> dict[str, Any]:
-        """Return the fitted attributes; `scores` are those of the training rows."""
-        used, weights = np.array(history.coordinates, dtype=np.intp), np.array(history.steps)
+        """Return the fitted attributes; `credit` is that of each coordinate in this fit."""
+        used = np.flatnonzero(coefficients)
+        weights = coefficients[used]
+        history.coordinates, history.steps = used.tolist(), weights.tolist()
+        history.credit = credit + history.credit
         rules = problem.weak_rankers.rules(used)
         fitted: dict[str, Any] = {
             "weak_rankers_": rules,
@@ -418,7 +425,9 @@ class PNormPushRanker(BoostingRanker):
             "_history_": vars(history),
         }
         if problem.positive is not None:
-            fitted["offset_"] = self._offset(problem, scores)
-        credit, n_features = np.asarray(history.credit)[used], problem.data.X.shape[1]
-        fitted.update(model_attributes(rules, weights, credit, n_features))
+            fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
+        n_features = problem.data.X.shape[1]
+        fitted.update(
+            model_attributes(rules, weights, np.asarray(history.credit)[used], n_features)
+        )
         return fitted

@@ -104,7 +104,7 @@ class SidePush(ExponentialSums, Push):
         :math:`s_k` that of row k in the outer sum. In one bipartite list the first term
         needs no factor p.
         """
-        value, inner, outer = self.masses(scores)
+        value, inner, outer = self.row_masses(scores)
         gradient = self.sign * (outer - inner)
         if self.preferences.bipartite_segments is None:
             inner *= self.p

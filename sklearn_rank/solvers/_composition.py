@@ -88,6 +88,11 @@ class BlockwiseObjective:
         parts = self._threads.map(part, len(self._blocks))
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
 
+    @property
+    def is_twice_differentiable(self) -> bool:
+        """Whether the objective has second derivatives."""
+        return hasattr(self._objective, "second_derivatives")
+
     def hessian(self, w: Floats, used: Indices) -> Floats:
         """Return the second derivatives by the coefficients `used`."""
         matrix = np.zeros((len(used), len(used)))

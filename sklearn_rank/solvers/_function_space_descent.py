@@ -10,8 +10,8 @@ from sklearn_rank._protocols import (
     Floats,
     FunctionSpace,
     Indices,
+    IterateHook,
     Objective,
-    Observer,
     RowSpace,
     Solution,
 )
@@ -33,11 +33,11 @@ _WINDOW = 100
 class _Path:
     """The iterates of a descent: their objectives and their average."""
 
-    def __init__(self, start: Floats, observer: Observer) -> None:
+    def __init__(self, start: Floats, on_iterate: IterateHook) -> None:
         self.f = start.copy()
         self.average = np.zeros_like(start)
         self.values: list[float] = []
-        self._observer = observer
+        self._on_iterate = on_iterate
 
     def moves_to(self, f: Floats, value: float) -> str:
         """Accept the next iterate; return why the descent ends here, or an empty string."""
@@ -46,7 +46,7 @@ class _Path:
         self.f = f
         self.values.append(value)
         self.average += (f - self.average) / len(self.values)
-        return STOPPED if self._observer(len(self.values), value) else ""
+        return STOPPED if self._on_iterate(f, self.values) else ""
 
     def ends(self, message: str, value: float | None = None) -> Solution:
         """Return the solution; without a step, `value` is the objective."""
@@ -64,7 +64,7 @@ def gradient_descent(
     step_size: Callable[[int], float],
     max_iter: int,
     tol: float,
-    observer: Observer,
+    on_iterate: IterateHook,
 ) -> Solution:
     r"""Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2`` by gradient steps.
 
@@ -75,7 +75,7 @@ def gradient_descent(
     the norm of the gradient is at most `tol` times that at zero, or when the next
     function is not finite. `x` and `average` of the solution are elements of the space.
     """
-    path = _Path(start, observer)
+    path = _Path(start, on_iterate)
     with np.errstate(over="ignore", invalid="ignore"):
         value, slopes = objective.value_and_gradient(space.element_scores(path.f))
         gradient = space.representer(slopes)
@@ -117,7 +117,7 @@ def stochastic_descent(
     step_size: Callable[[int], float],
     max_iter: int,
     tol: float,
-    observer: Observer,
+    on_iterate: IterateHook,
 ) -> Solution:
     """Take steps along the mean gradient of a few pairs, which `draw` draws.
 
@@ -126,7 +126,7 @@ def stochastic_descent(
     steps is lower than that of the hundred before by at most `tol` times its size; not
     with ``tol=0``.
     """
-    path = _Path(start, observer)
+    path = _Path(start, on_iterate)
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for number in range(max_iter):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import line_search
 
-from sklearn_rank._protocols import Floats, FunctionSpace, Objective, Solution
+from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
 from sklearn_rank.solvers._function_space_descent import ROUNDING, square_at_zero
 from sklearn_rank.solvers._messages import INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
@@ -25,7 +24,7 @@ def function_space_lbfgs(
     max_iter: int,
     threshold: float,
     relative: bool = False,
-    on_iterate: Callable[[Floats, float], bool],
+    on_iterate: IterateHook,
 ) -> Solution:
     """Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
 
@@ -34,8 +33,7 @@ def function_space_lbfgs(
     iteration costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none. Ends when the norm of the gradient is at most
     `threshold`, if `relative` times what it is at zero, or after `max_iter` iterations.
-    `on_iterate` is given the function and its objective after each, and returns True to
-    end there. The solution's `x` is an element of the space.
+    The solution's `x` is an element of the space.
     """
     f = start.copy()
     scores = space.element_scores(f)
@@ -45,19 +43,20 @@ def function_space_lbfgs(
         threshold *= max(square_at_zero(space, objective, f, gradient), 0.0) ** 0.5
     gradient += alpha * f
     at_start = float(gradient[0] @ gradient[1])
+    values: list[float] = []
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for number in range(max_iter):
         square = float(gradient[0] @ gradient[1])
         if square <= threshold**2:
             is_rounding = square >= -ROUNDING * abs(at_start)
-            return Solution(f, [], number, "" if is_rounding else INDEFINITE)
+            return Solution(f, values, number, "" if is_rounding else INDEFINITE)
         direction = -_preconditioned(gradient, memory)
         direction_scores = space.element_scores(direction)
         line = _Line(objective, alpha, (f, direction), (scores, direction_scores), (value, slopes))
         step = line.search(1.0 if memory else min(1.0, square**-0.5))
         if step is None:
             if not memory:  # even along the gradient nothing is lower: rounding
-                return Solution(f, [], number)
+                return Solution(f, values, number)
             memory.clear()
             continue
         move = step * direction
@@ -70,9 +69,10 @@ def function_space_lbfgs(
         curvature = float(move[0] @ change[1])
         if curvature > 0:
             memory.append((move, change, curvature))
-        if on_iterate(f, value + alpha / 2 * float(f[0] @ f[1])):
-            return Solution(f, [], number + 1, STOPPED)
-    return Solution(f, [], max_iter, OUT_OF_ITERATIONS)
+        values.append(value + alpha / 2 * float(f[0] @ f[1]))
+        if on_iterate(f, values):
+            return Solution(f, values, number + 1, STOPPED)
+    return Solution(f, values, max_iter, OUT_OF_ITERATIONS)
 
 
 def _preconditioned(gradient: Floats, memory: deque[tuple[Floats, Floats, float]]) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rank._protocols import Floats, Solution
+from sklearn_rank._protocols import Floats, IterateHook, Solution
 from sklearn_rank.solvers._messages import STOPPED
 
 _NO_LOWER_POINT, _FLAT = 2, 1e-6
@@ -18,9 +18,6 @@ _RUNAWAY = -1e8
 
 Function = Callable[[Floats], tuple[float, Floats]]
 """Maps coefficients to a value and its gradient."""
-
-IterateHook = Callable[[Floats, list[float]], bool]
-"""Is given the coefficients and the values so far; returns True to end there."""
 
 Residual = Callable[[Floats, Floats], float]
 """Distance of coefficients, with this gradient, from meeting the conditions of a minimum."""

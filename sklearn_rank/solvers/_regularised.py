@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rank._protocols import Floats, Indices, Observer, Solution
+from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
 from sklearn_rank.solvers._lbfgs import Function
 from sklearn_rank.solvers._messages import OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._regularisers import Regulariser
@@ -37,12 +37,12 @@ class _Search:
         curvature: Floats,
         max_iter: int,
         tol: float,
-        observer: Observer,
-        hessian: Callable[[Floats, Indices], Floats],
+        on_iterate: IterateHook,
+        hessian: Callable[[Floats, Indices], Floats] | None,
     ) -> None:
         self.objective, self.regulariser, self.hessian = objective, regulariser, hessian
         self.x, self.curvature = start, curvature
-        self.max_iter, self.tol, self._observer = max_iter, tol, observer
+        self.max_iter, self.tol, self._on_iterate = max_iter, tol, on_iterate
         self.n_iter = 0
         self.iterates: list[float] = []
         self.values: list[float] = []
@@ -53,11 +53,11 @@ class _Search:
         """Whether no iterations are left, or an observer ended the fit."""
         return self.is_stopped or self.n_iter >= self.max_iter
 
-    def note(self, value: float) -> bool:
-        """Count an iteration; return whether an observer ends the fit."""
+    def note(self, w: Floats, value: float) -> bool:
+        """Count an iteration; return whether `on_iterate` ends the fit."""
         self.n_iter += 1
         self.iterates.append(value)
-        self.is_stopped |= bool(self._observer(self.n_iter, value))
+        self.is_stopped |= bool(self._on_iterate(w, self.iterates))
         return self.is_stopped
 
     def trial(self, multiplier: float, guard: float = np.inf) -> Floats:
@@ -65,7 +65,7 @@ class _Search:
         regulariser = self.regulariser.lagrangian(multiplier)
 
         def on_iterate(w: Floats, value: float) -> bool:
-            return self.note(value) or self.regulariser.norm(w) > guard
+            return self.note(w, value) or self.regulariser.norm(w) > guard
 
         # In a ball there are many minima to find from good starts, which suits Newton's method.
         in_ball = np.isfinite(self.regulariser.radius)
@@ -109,7 +109,7 @@ class _Search:
         value += regulariser.penalty(self.x)
         residual = regulariser.residual(self.x, gradient)
         for _ in range(_NEWTON_STEPS):
-            if residual <= _NEWTON_ENOUGH * self.tol:
+            if self.hessian is None or residual <= _NEWTON_ENOUGH * self.tol:
                 break
             moved = regulariser.newton_step(self.x, gradient, self.hessian)
             if moved is None:
@@ -131,8 +131,8 @@ def minimise_regularised(
     curvature: Floats,
     max_iter: int,
     tol: float,
-    observer: Observer,
-    hessian: Callable[[Floats, Indices], Floats],
+    on_iterate: IterateHook,
+    hessian: Callable[[Floats, Indices], Floats] | None = None,
 ) -> Solution:
     r"""Minimise a smooth function plus a penalty in a ball.
 
@@ -154,11 +154,11 @@ def minimise_regularised(
         Maximum of L-BFGS iterations, over all values of the multiplier.
     tol : float
         Ends when the residual is at most `tol` times that of zero coefficients.
-    observer : Observer
-        Called after each iteration.
-    hessian : callable
+    on_iterate : IterateHook
+        Called after each iteration, with the coefficients and function plus penalty.
+    hessian : callable or None
         Maps coefficients and indices to the second derivatives of the function by the
-        coefficients of these indices.
+        coefficients of these indices. None: no Newton steps.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def minimise_regularised(
     # The multiplier adds an error of its own, for which the minima leave room.
     trial_limit = limit if np.isinf(regulariser.radius) else limit / 2
     search = _Search(
-        objective, regulariser, start, curvature, max_iter, trial_limit, observer, hessian
+        objective, regulariser, start, curvature, max_iter, trial_limit, on_iterate, hessian
     )
     x = search.trial(0.0, guard=_FAR_OUT * regulariser.radius)
     values = search.iterates
@@ -235,6 +235,6 @@ def _projected_gradient(search: _Search, x: Floats, limit: float) -> Floats:
         longest = _LONGEST * unit
         rate = min(max(1 / bend, _SHORTEST * unit), longest) if bend > 1 / longest else longest
         recent.append(reached)
-        search.note(reached)
+        search.note(x, reached)
         search.values.append(reached)
     return x

@@ -59,10 +59,11 @@ class BlockSums:
         weight = self.preferences.weight
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
             sums = self.sums(scores, weight, weight, with_second)
-            scaled = weight if scale == 1 else weight / scale
-            gradient = sums.upper - sums.lower
-            gradient *= scaled
-            curvature = scaled * (sums.second_upper + sums.second_lower) if with_second else EMPTY
+            gradient = weight * (sums.upper - sums.lower)
+            curvature = weight * (sums.second_upper + sums.second_lower) if with_second else EMPTY
+            if scale != 1:
+                gradient /= scale
+                curvature = curvature / scale
             return sums.value / scale, gradient, curvature
 
     def sums(

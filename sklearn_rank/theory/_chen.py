@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sklearn_rank._protocols import require
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.objectives import MARGIN_LOSSES
 
@@ -163,7 +164,7 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
     """
     _check_problem("slope_lipschitz_constant", loss, kappa, alpha)
     radius = 2 * kappa * norm_bound(loss, kappa, alpha)
-    return float(MARGIN_LOSSES[loss].local_lipschitz(radius))
+    return _local_lipschitz(loss, radius)
 
 
 def norm_bound(loss: str, kappa: float, alpha: float) -> float:
@@ -304,7 +305,11 @@ def step_divisor(loss: str, kappa: float) -> float:
     allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
     check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
     # As alpha goes to 0 the margins within reach become all of them.
-    return 4 * kappa * kappa * float(MARGIN_LOSSES[loss].local_lipschitz(math.inf)) + 1
+    return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
+
+
+def _local_lipschitz(loss: str, radius: float) -> float:
+    return float(require(MARGIN_LOSSES[loss], "local_lipschitz", "Chen2012's step")(radius))
 
 
 def chen_schedule(

@@ -42,6 +42,8 @@ class MarginLoss(ABC):
 
     - ``second_derivative(margin)``: :math:`\phi''`, or the bound of it that the class
       states, which second-order boosting needs;
+    - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`, which
+      second-order boosting of a push with p > 1 needs where phi rises somewhere;
     - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this one, which
       L-BFGS needs where phi has kinks;
     - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
@@ -118,6 +120,7 @@ _STATED: dict[str, Any] = {
     "fast_sums": None,
     "factorises": False,
     "second_derivative": _Absent(),
+    "self_bound": _Absent(),
     "rounded": _Absent(),
     "local_lipschitz": _Absent(),
 }
@@ -148,6 +151,7 @@ class Exponential(MarginLoss):
 class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
+    self_bound = 2.0
     fast_sums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:

@@ -156,7 +156,7 @@ def test_curvature_bounds_the_second_derivatives(loss, problem, h):
 # --------------------------------------------------------------------------------------
 
 
-class SquaredError(ListwiseLoss):
+class SquaredLoss(ListwiseLoss):
     """Half the squared errors of relevance on a scale of its own."""
 
     def __init__(self, unit=1.0):
@@ -180,14 +180,14 @@ def test_a_loss_of_ones_own_gets_the_rows_of_its_block(problem):
     y, w, f = map(lists.sort, (problem.y, weight, problem.f))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_list_loss, "_BLOCK_ROWS", 3)
-        objective = ListLoss(lists, SquaredError(unit=2.0), y, w)
+        objective = ListLoss(lists, SquaredLoss(unit=2.0), y, w)
     value, gradient = objective.value_and_gradient(f)
     assert value == pytest.approx(w @ (f - 2 * y) ** 2 / 2 / objective.n_queries, rel=1e-12)
     np.testing.assert_allclose(gradient, w * (f - 2 * y) / objective.n_queries, rtol=1e-12)
 
 
 def test_what_a_loss_of_ones_own_does_not_have():
-    objective = ListLoss(GroupedRows.from_codes(None, 2), SquaredError(), np.ones(2), np.ones(2))
+    objective = ListLoss(GroupedRows.from_codes(None, 2), SquaredLoss(), np.ones(2), np.ones(2))
     for method in ("value_gradient_curvature", "second_derivatives"):
         assert not hasattr(objective, method)
         with pytest.raises(TypeError, match=f"Newton needs {method}, which ListLoss has not"):
@@ -195,23 +195,23 @@ def test_what_a_loss_of_ones_own_does_not_have():
 
 
 def test_the_gradient_that_a_loss_returns_is_left_alone():
-    class FixedSlope(SquaredError):
+    class SameSlope(SquaredLoss):
         gradient = np.array([3.0, -3.0])
 
         def value_and_gradient(self, block, scores, target, weight):
             return 0.0, self.gradient
 
     rows = GroupedRows.from_codes(np.array([0, 1, 1]), 3)
-    ListLoss(rows, FixedSlope(), np.ones(3), np.ones(3)).by_block(
+    ListLoss(rows, SameSlope(), np.ones(3), np.ones(3)).by_block(
         rows.queries.block(1, 2), np.ones(2)
     )
-    assert FixedSlope.gradient.tolist() == [3.0, -3.0]
+    assert SameSlope.gradient.tolist() == [3.0, -3.0]
 
 
 def test_names_and_objects_of_listwise_losses():
     assert as_listwise_loss("cross_entropy", sigma=0.5) == CrossEntropy()
     assert as_listwise_loss("smoothed_dcg", sigma=0.5) == SmoothedDcg(0.5) != SmoothedDcg()
-    own = SquaredError()
+    own = SquaredLoss()
     assert as_listwise_loss(own, sigma=0.5) is own
     assert clone(SmoothedDcg(0.5), safe=False) == SmoothedDcg(0.5)
     for wrong in ("nope", None, CrossEntropy):

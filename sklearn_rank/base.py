@@ -265,7 +265,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         total: int,
         reconstruct: Callable[[], dict[str, Any]],
         *,
-        n_before: int = 0,
+        n_before: int | None = 0,
         shows_total: bool = True,
     ) -> Observer:
         """Return what is called after each iteration: `verbose` and callbacks.
@@ -277,9 +277,11 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         unit : str
             What an iteration is called.
         total : int
-            Maximum of iterations, with the `n_before` of earlier fits.
+            Number of iterations asked for.
         reconstruct : callable
             Returns the fitted attributes so far.
+        n_before : int or None, default=0
+            How many of them earlier fits have done; None when `total` is not the maximum.
         shows_total : bool, default=True
             Whether printed lines show `total`.
         """
@@ -292,7 +294,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         return make_observer(
             self,
             unit=unit,
-            total=total - n_before,
+            total=None if n_before is None else total - n_before,
             reconstruct=fitted_so_far,
             X=data.X,
             y=lambda: data.labels,

@@ -26,8 +26,8 @@ from strategies import problems
 from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.preprocessing import QueryMinMaxScaler
-from sklearn_rank.theory import ogd_bound, ogd_step
 from sklearn_rank.solvers import BlockwiseObjective
+from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)
 

@@ -21,9 +21,9 @@ from sklearn_rank.objectives import (
     ListwiseLoss,
     SmoothedDcg,
     _list_loss,
-    as_listwise_loss,
     error_cut,
 )
+from sklearn_rank.objectives._listwise import as_listwise_loss
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)

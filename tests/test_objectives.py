@@ -9,7 +9,7 @@ from strategies import problems
 
 from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
-from sklearn_rank.objectives import PUSHES, ScoredDescent, SidePush, balancing_offset
+from sklearn_rank.objectives import PUSHES, ScoreState, SidePush, balancing_offset
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import PushStep
 
@@ -201,7 +201,7 @@ def test_step_equals_the_oracles(push, p, problem, h, scale):
     preferences, rows = prepare(problem)
     h = h[: len(problem.y)]
     values = h if scale is None else h * scale
-    descent = ScoredDescent(PUSHES[push](preferences, float(p), 1.0), preferences, problem.f[rows])
+    descent = ScoreState(PUSHES[push](preferences, float(p), 1.0), preferences, problem.f[rows])
     rule = PushStep(
         1.0 if push == "ir" else p,
         1 / (2 * preferences.total_pair_weight),

@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
 
 from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank._validation import check_qid
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, FitRows
+from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.preferences import Preferences

@@ -383,11 +383,14 @@ class PNormPushRanker(BoostingRanker):
         def reconstruct() -> dict[str, Any]:
             return self._collect_lbfgs(problem, copy(history), follower.x, np.zeros_like(start))
 
+        n_before = None if np.isinf(self.p) else before  # p = inf has as many for each power
         follower = Follower(
-            self._make_observer(problem.data, "round", self.n_estimators, reconstruct)
+            self._make_observer(
+                problem.data, "round", self.n_estimators, reconstruct, n_before=n_before
+            )
         )
         options: dict[str, Any] = {
-            "max_iter": self.n_estimators - (0 if np.isinf(self.p) else before),
+            "max_iter": self.n_estimators - (n_before or 0),
             "tol": self.tol,
             "on_iterate": follower,
         }

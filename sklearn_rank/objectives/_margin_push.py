@@ -12,6 +12,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss
+from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.preferences import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")
@@ -55,21 +56,20 @@ class _SideSums:
     above, below : ndarray of shape (n_rows,)
         Weights of the upper and the lower rows: w of the rows inside the height, and the
         derivative of J_p by the height of the others.
-    upper, lower : ndarray of shape (n_rows,)
-        Sums of phi' over the pairs of each row as the upper and as the lower one.
+    sums : PairSums
+        The sums with these weights.
     """
 
     side: _Side
     height: Floats
     above: Floats
     below: Floats
-    upper: Floats
-    lower: Floats
+    sums: PairSums
 
     @property
     def gradient(self) -> Floats:
         """What this side adds to the gradient of J_p."""
-        return self.above * self.upper - self.below * self.lower
+        return self.above * self.sums.upper - self.below * self.sums.lower
 
 
 def _has_curvature(push: MarginPush) -> bool:
@@ -199,11 +199,10 @@ class MarginPush(Push):
         :math:`b_{ik} = \kappa \phi''(m_{ik}) / H_k`.
         """
         if self.p == 1:
-            value, gradient = self._mean_and_gradient(scores)
-            weight = self.preferences.weight
-            upper, lower = self._pair_loss.second_sums(scores, weight, weight)
-            return value, gradient, weight * (upper + lower) / self.preferences.total_pair_weight
-        value, sides = self._by_height(scores)
+            total = self.preferences.total_pair_weight
+            value, gradient, curvature = self._pair_loss.value_gradient_curvature(scores)
+            return value / total, gradient / total, curvature / total
+        value, sides = self._by_height(scores, with_second=True)
         gradient, curvature = np.zeros(len(scores)), np.zeros(len(scores))
         for side in sides:
             gradient += side.gradient
@@ -218,7 +217,9 @@ class MarginPush(Push):
             return 0.0, np.zeros(len(scores))
         return value / total, gradient / total
 
-    def _by_height(self, scores: Floats) -> tuple[float, list[_SideSums]]:
+    def _by_height(
+        self, scores: Floats, with_second: bool = False
+    ) -> tuple[float, list[_SideSums]]:
         """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
         weight = self.preferences.weight
         heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
@@ -233,18 +234,17 @@ class MarginPush(Push):
                 power = (self.p - 1) * np.log(height)
             outer = value * side.weight * np.exp(power - log_sum)
             above, below = side.by_role(weight, outer)
-            sums = self._pair_loss.sums(scores, above, below)
-            sides.append(_SideSums(side, height, above, below, sums.upper, sums.lower))
+            sums = self._pair_loss.sums(scores, above, below, with_second)
+            sides.append(_SideSums(side, height, above, below, sums))
         return value, sides
 
     def _curvature_of(self, scores: Floats, at: _SideSums) -> Floats:
         """Return the diagonal of the Laplacian of one side."""
-        upper, lower = self._pair_loss.second_sums(scores, at.above, at.below)
-        curvature = at.above * upper + at.below * lower
+        curvature = at.above * at.sums.second_upper + at.below * at.sums.second_lower
         if hasattr(self.loss, "self_bound"):
             return (1 + (self.p - 1) * self.loss.self_bound) * curvature
         _, outer = at.side.by_role(at.above, at.below)
-        _, slope = at.side.by_role(at.upper, at.lower)
+        _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
         above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
         sums = self._pair_loss.sums(scores, above, below)

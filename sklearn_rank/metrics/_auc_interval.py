@@ -12,7 +12,8 @@ from sklearn.utils import check_consistent_length
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above, validated
+from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {"confidence": Number(0, 1, closed="neither")}
 _ROUNDING = 1e-12
@@ -231,13 +232,13 @@ def _reach(units: _Units, confidence: float) -> float:
 
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
     """Linearise the AUC over rows, or over queries if there are any."""
-    relevance, scores, query, one = validated(y_true, y_score, qid, None)
-    check_consistent_length(relevance, scores, fold)
-    folds = (
-        np.zeros(len(relevance), dtype=np.intp) if fold is None else check_qid(fold, len(scores))
-    )
-    below = count_above(relevance, scores, _both(folds, query), one)
-    above = count_above(-relevance, -scores, _both(folds, query), one)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid)
+    n_rows, query = len(rows.score), rows.qid
+    check_consistent_length(rows.score, fold)
+    folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows)
+    # Rows of two folds are not compared: a query of the counts is a query of one fold.
+    in_fold = replace(rows, qid=folds * rows.n_queries + rows.query)
+    below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
     pairs = np.bincount(folds, below.total)
     if not pairs.any():
         raise ValueError(NO_PAIR)
@@ -256,10 +257,6 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
     from_above = (share * above.total - wrong_above) * scale
     group = _classes(folds, below.total > 0, above.total > 0)
     return _Units(auc, _of_rows(from_below + from_above, group, is_defined[folds]), 1, None)
-
-
-def _both(folds: Indices, query: Indices | None) -> Indices:
-    return folds if query is None else folds * (query.max() + 1) + query
 
 
 def _fold_of_queries(folds: Indices, query: Indices) -> Indices:

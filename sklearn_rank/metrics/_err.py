@@ -15,7 +15,6 @@ from sklearn_rank.metrics._ranked import (
     check_options,
     rank_queries,
 )
-from sklearn_rank.metrics._segments import positions, segment_scan
 
 
 def err_score(
@@ -93,7 +92,7 @@ def err_score(
     if highest > top:
         raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
-    k = int(ranked.query_size.max()) if k is None else k
+    k = int(ranked.query_rows.length.max()) if k is None else k
     values = expected_stop(ranked, unsatisfied, k)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -104,11 +103,11 @@ def expected_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
     Inside a group the stop is in its place t with the chance ``M_(t-1) - M_t``, M_t being
     the mean over orders of the product of the first t of `unsatisfied`.
     """
-    start, n, before = ranked.group_start, ranked.group_size, ranked.before
+    start, n, before = ranked.ties.start, ranked.ties.length, ranked.before
     inside = 1.0 - unsatisfied[start]
     inside /= before + 1
     inside[before >= k] = 0.0
-    survives = np.multiply.reduceat(unsatisfied, start)
+    survives = ranked.ties.reduce(np.multiply, unsatisfied)
     for size in np.unique(n[(n > 1) & (before < k)]):
         groups = np.flatnonzero((n == size) & (before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
@@ -116,10 +115,8 @@ def expected_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
         place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
         stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
         inside[groups] = stops.sum(axis=0)
-    is_first = positions(np.bincount(ranked.group_query)) == 0
-    reached = segment_scan(np.multiply, survives, is_first)
-    reached = np.where(is_first, 1.0, np.concatenate([[1.0], reached[:-1]]))
-    return ranked.per_query(reached * inside)
+    reached = ranked.queries.scan(np.multiply, survives, 1.0)
+    return ranked.queries.reduce(np.add, reached * inside)
 
 
 def symmetric_means(values: Floats, degree: int) -> Floats:

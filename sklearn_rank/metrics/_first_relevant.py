@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_queries
-from sklearn_rank.metrics._segments import positions, segment_scan
 
 
 def average_precision(
@@ -72,16 +72,15 @@ def average_precision(
     """
     check_options("average_precision", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    n, r = ranked.group_size, ranked.relevant
-    relevant_rows = np.cumsum(r) - r
-    first = np.searchsorted(ranked.group_start, ranked.query_start)
-    relevant_before = relevant_rows - relevant_rows[first][ranked.group_query]
-    t = positions(n)  # 0, 1, ... in each group
-    others = np.repeat((r - 1) / np.maximum(n - 1, 1), n) * t
-    precision = np.repeat(relevant_before + 1, n) + others
-    precision /= np.repeat(ranked.before + 1, n) + t
-    precision *= np.repeat(r / n, n)
-    total = np.add.reduceat(precision, ranked.query_start)
+    ties, r = ranked.ties, ranked.relevant
+    running = np.cumsum(r) - r
+    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])
+    t = ties.positions  # 0, 1, ... in each tie group
+    precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
+    precision += ties.spread(relevant_before + 1)
+    precision /= ties.spread(ranked.before + 1) + t
+    precision *= ties.spread(r / ties.length)
+    total = ranked.query_rows.reduce(np.add, precision)
     values = np.minimum(divide(total, ranked.n_relevant), 1.0)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -145,15 +144,15 @@ def reciprocal_rank(
     """
     check_options("reciprocal_rank", average, empty, k=k)
     ranked = rank_queries(y_true, y_score, qid)
-    has = np.flatnonzero(ranked.relevant)
-    values = np.zeros(len(ranked.query_start))
-    if len(has):
-        query, where = np.unique(ranked.group_query[has], return_index=True)
-        group = has[where]  # the first group of each query with a relevant row
-        values[query] = _expected_reciprocal(
-            ranked.before[group], ranked.group_size[group], ranked.relevant[group], k
+    has_relevant = ranked.n_relevant > 0
+    relevant_ties = np.flatnonzero(ranked.relevant)
+    first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
+    values = np.zeros(len(has_relevant))
+    if len(first):
+        values[has_relevant] = _expected_reciprocal(
+            ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
         )
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    return average_queries(values, has_relevant, average, empty)
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
@@ -163,13 +162,12 @@ def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None)
     probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
     """
     length = n - r + 1
-    first = np.cumsum(length) - length
-    t = positions(length)
-    ratio = 1.0 - np.repeat(r - 1, length) / (np.repeat(n, length) - t)
-    ratio[first] = r / n
-    is_first = t == 0
-    place = np.repeat(before + 1, length) + t
-    terms = segment_scan(np.multiply, ratio, is_first) / place
+    lists = Groups(np.cumsum(length) - length, int(length.sum()))
+    t = lists.positions
+    ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)
+    ratio[lists.start] = r / n
+    place = lists.spread(before + 1) + t
+    terms = lists.scan(np.multiply, ratio, 1.0) * ratio / place
     if k is not None:
         terms[place > k] = 0.0
-    return np.asarray(np.add.reduceat(terms, first))
+    return lists.reduce(np.add, terms)

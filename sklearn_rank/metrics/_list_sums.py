@@ -7,22 +7,20 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.grouping import starts_run
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, validated
-from sklearn_rank.metrics._segments import positions
+from sklearn_rank.grouping import Groups
+from sklearn_rank.metrics._pair_counts import NO_PAIR
+from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
     """Return the ranks of the relevant rows in their queries, ties against them."""
-    relevance, scores, codes, _ = validated(y_true, y_score, qid, None)
-    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
-    relevant = relevance > 0
+    rows = ScoredRows.with_relevance(y_true, y_score, qid)
+    relevant = rows.y > 0
     if not relevant.any():
         raise ValueError("y_true has no relevant row: none is above 0.")
-    order = np.lexsort((relevant, -scores, query))
-    first = np.flatnonzero(starts_run(query[order]))
-    rank = 1.0 + positions(np.diff(first, append=len(order)))
+    order = np.lexsort((relevant, -rows.score, rows.query))
+    rank = 1.0 + Groups.of_runs(rows.query[order]).positions
     return np.asarray(rank[relevant[order]])
 
 
@@ -150,12 +148,12 @@ def ranking_margin(
     >>> ranking_margin([0, 1, 1, 2], [1, 3, 4, 4.5])
     0.5
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    if not np.isfinite(scores).all():
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    if not np.isfinite(rows.score).all():
         raise ValueError("y_score contains infinity: ranking_margin needs finite scores.")
-    preferences = Preferences.from_labels(relevance, codes, weight)
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     if not len(preferences.blocks):
         raise ValueError(NO_PAIR)
-    scores = scores[preferences.order]
+    scores = rows.score[preferences.order]
     with np.errstate(over="ignore"):
         return preferences.smallest_difference(scores, scores)

@@ -19,8 +19,9 @@ from sklearn_rank.metrics._ranked import (
 
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     """Return the expected number of relevant rows among the first k of each query."""
-    share = ranked.relevant / ranked.group_size
-    return ranked.per_query(share * ranked.places_up_to(k))
+    share = ranked.relevant / ranked.ties.length
+    places = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
+    return ranked.queries.reduce(np.add, share * places)
 
 
 def _check_k(owner: str, k: Any) -> None:
@@ -85,7 +86,7 @@ def precision_at_k(
     _check_k("precision_at_k", k)
     check_options("precision_at_k", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    places = np.minimum(k, ranked.query_size)
+    places = np.minimum(k, ranked.query_rows.length)
     values = _hits(ranked, places) / places
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -146,7 +147,7 @@ def recall_at_k(
     _check_k("recall_at_k", k)
     check_options("recall_at_k", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    places = np.minimum(k, ranked.query_size)
+    places = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, places), ranked.n_relevant)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 

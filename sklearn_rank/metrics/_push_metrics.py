@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import (
-    Choice,
-    Constraint,
-    Flag,
-    Number,
-    check_parameters,
-    check_weight,
-)
-from sklearn_rank.metrics._pair_metrics import count_above, pairs_of, validated
+from sklearn_rank._validation import Choice, Constraint, Flag, Number, check_parameters
+from sklearn_rank.metrics._pair_counts import count_pairs
 from sklearn_rank.metrics._push_sums import PUSH_SUMS
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),
@@ -111,10 +105,10 @@ def p_norm_push_loss(
             "p_norm_push_loss: the raw sum (normalize=False) has no limit at p=inf. "
             "max_height_loss is the largest of its terms."
         )
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     if loss != "zero_one":
-        _check_finite(loss, scores)
-    sums = PUSH_SUMS[loss](relevance, scores, codes, weight, float(margin))
+        _check_finite(loss, rows.score)
+    sums = PUSH_SUMS[loss](rows, float(margin))
     return sums.norm(p) if normalize else sums.power_sum(p)
 
 
@@ -167,12 +161,7 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
     >>> heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     array([ 0.,  1., nan, nan])
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(relevance, scores, codes, weight)
-    present = check_weight(sample_weight, len(y_true)) > 0
-    result = np.full(len(present), np.nan)
-    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
-    return result
+    return _heights(ScoredRows.with_relevance(y_true, y_score, qid, sample_weight))
 
 
 def reverse_heights(
@@ -217,11 +206,15 @@ def reverse_heights(
     >>> reverse_heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     array([nan, nan,  1.,  0.])
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(-relevance, -scores, codes, weight)
-    present = check_weight(sample_weight, len(y_true)) > 0
-    result = np.full(len(present), np.nan)
-    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    return _heights(rows.reversed())
+
+
+def _heights(rows: ScoredRows) -> Floats:
+    """Return the height of each of the caller's rows; NaN without a pair."""
+    counts = count_pairs(rows)
+    result = np.full(len(rows.is_kept), np.nan)
+    result[rows.is_kept] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
     return result
 
 
@@ -266,7 +259,7 @@ def max_height_loss(
     >>> max_height_loss([0, 0, 1, 1], [0.1, 0.9, 0.35, 0.8])
     2.0
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(relevance, scores, codes, weight)
-    pairs_of(counts, weight)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    counts = count_pairs(rows)
+    counts.pair_weight(rows.weight)  # an error without pairs
     return float((counts.lower + counts.tied).max())

@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above
-from sklearn_rank.metrics._segments import sort_values
+from sklearn_rank._protocols import Floats
+from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.pair_sums import ExponentialSums, PairLoss
 from sklearn_rank.preferences import Preferences
 
@@ -58,10 +59,6 @@ class PushSums:
             return float(np.exp(p * self.log_scale))
 
 
-SumsOf = Callable[[Floats, Floats, "Indices | None", Floats, float], PushSums]
-"""A function of relevance, scores, query, weight and margin."""
-
-
 def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0) -> PushSums:
     """Keep the rows that have a row above them."""
     has_pair = total > 0
@@ -70,19 +67,19 @@ def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0
     return PushSums(total[has_pair], wrong[has_pair], weight[has_pair], log_scale)
 
 
-def zero_one_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
-) -> PushSums:
+def zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``1[f_i <= f_k + margin]``."""
-    low, high = relevance.min(), relevance.max()
-    is_high = relevance == high
-    is_plain = qid is None and low < high and bool(np.all(weight == 1))
-    if is_plain and np.count_nonzero(relevance == low) + np.count_nonzero(is_high) == len(scores):
-        # Indices select faster than masks that jump to and fro.
+    y, scores = rows.y, rows.score
+    low, high = y.min(), y.max()
+    is_high = y == high
+    is_plain = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
+    if is_plain and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
+        # Selecting by index is faster than by a mask with short runs.
         above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
         return _bipartite_counts(above, below + margin if margin else below)
-    counts = count_above(relevance, scores, qid, weight, margin)
-    return _of_pairs(counts.total, np.minimum(counts.lower + counts.tied, counts.total), weight)
+    counts = count_pairs(rows, margin)
+    wrong = np.minimum(counts.lower + counts.tied, counts.total)
+    return _of_pairs(counts.total, wrong, rows.weight)
 
 
 def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
@@ -105,12 +102,11 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
     return PushSums(np.full(len(wrong), float(len(above))), wrong, weight)
 
 
-def exponential_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
-) -> PushSums:
+def exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``exp(margin - (f_i - f_k))`` in the log domain."""
-    preferences = Preferences.from_labels(relevance, qid, weight)
-    log_sums = ExponentialSums(preferences, 1.0).log_heights(scores[preferences.order]) + margin
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
+    scores = rows.score[preferences.order]
+    log_sums = ExponentialSums(preferences, 1.0).log_heights(scores) + margin
     log_scale = float(log_sums.max())
     if np.isneginf(log_scale):
         raise ValueError(NO_PAIR)
@@ -118,22 +114,15 @@ def exponential_sums(
     return _of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
-def margin_loss_sums(
-    loss: str,
-    relevance: Floats,
-    scores: Floats,
-    qid: Indices | None,
-    weight: Floats,
-    margin: float,
-) -> PushSums:
+def margin_loss_sums(loss: str, rows: ScoredRows, margin: float) -> PushSums:
     """Sum one of ``MARGIN_LOSSES`` of ``f_i - f_k - margin``."""
-    preferences = Preferences.from_labels(relevance, qid, weight)
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     pair_loss = PairLoss(preferences, loss)
-    f, w = scores[preferences.order], preferences.weight
+    f, w = rows.score[preferences.order], preferences.weight
     return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
 
 
-PUSH_SUMS: dict[str, SumsOf] = {
+PUSH_SUMS: dict[str, Callable[[ScoredRows, float], PushSums]] = {
     "zero_one": zero_one_sums,
     "exponential": exponential_sums,
     "logistic": partial(margin_loss_sums, "logistic"),

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_qid
-from sklearn_rank.grouping import starts_run
+from sklearn_rank.grouping import GroupedRows
 
 __all__ = ["QueryMinMaxScaler"]
 
@@ -150,9 +150,10 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         if qid is None:
             return _scale(X, self.data_min_, self.data_max_)
-        codes = check_qid(qid, X.shape[0])
-        low, high = _ranges(X, codes)
-        return _scale(X, low[codes], high[codes])
+        rows = GroupedRows.from_codes(check_qid(qid, X.shape[0]), X.shape[0])
+        X, queries = rows.sort(X), rows.queries
+        low, high = (queries.spread(queries.reduce(ufunc, X)) for ufunc in (np.minimum, np.maximum))
+        return rows.unsort(_scale(X, low, high))
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Floats:
         """Fit, then scale the same rows.
@@ -177,14 +178,6 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             When X or qid is not as described.
         """
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
-
-
-def _ranges(X: Floats, codes: Indices) -> tuple[Floats, Floats]:
-    """Return minimum and maximum of each feature of each query."""
-    order = np.argsort(codes, kind="stable")
-    start = np.flatnonzero(starts_run(codes[order]))
-    rows = X[order]
-    return np.minimum.reduceat(rows, start, axis=0), np.maximum.reduceat(rows, start, axis=0)
 
 
 def _scale(X: Floats, low: Floats, high: Floats) -> Floats:

@@ -59,6 +59,7 @@ from sklearn_rank.cli._schema import (
 )
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
 from sklearn_rank.cli._tables import Table, read_table
+from sklearn_rank.grouping import Groups
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -216,9 +217,7 @@ def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] |
         )
     query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
     order = np.lexsort((-scores, query))
-    query = query[order]
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
-    ranks = np.arange(len(query)) - starts[query] + 1
+    ranks = Groups.of_runs(query[order]).positions + 1
     # The user's cells are not ours to rewrite: 007 and 1.50 stay what they are.
     rows = table.frame if table.text is None else table.text
     return rows.iloc[order].assign(score=scores[order], rank=ranks)

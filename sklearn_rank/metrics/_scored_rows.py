@@ -40,8 +40,9 @@ class ScoredRows:
     n_queries: int
 
     @classmethod
-    def check(cls, y: Values, y_score: Any, qid: Any, sample_weight: Any) -> ScoredRows:
-        """Check scores, queries and weights, and drop the rows of weight zero."""
+    def check(cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any) -> ScoredRows:
+        """Check the arrays and drop the rows of weight zero."""
+        y = column_or_1d(y_true)
         score = column_or_1d(y_score).astype(np.float64, copy=False)
         check_consistent_length(y, score)
         if np.isnan(score).any():
@@ -59,7 +60,7 @@ class ScoredRows:
     def with_relevance(
         cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any = None
     ) -> ScoredRows:
-        """Do the same for rows with graded relevance, which is checked too."""
+        """Do the same for relevance, which must be finite numbers or booleans."""
         return cls.check(check_relevance(y_true, name="y_true"), y_score, qid, sample_weight)
 
     @property

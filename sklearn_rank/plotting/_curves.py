@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.plotting._checked_rows import Rows
+from sklearn_rank.grouping import GroupedRows, Groups
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _SAME = 1e-9
 """Cut-offs that differ by less, as a share of the list, differ by rounding alone."""
 
 
-def mean_roc_curve(owner: str, rows: Rows, positive: Mask) -> tuple[Floats, Floats]:
+def mean_roc_curve(owner: str, rows: ScoredRows, positive: Mask) -> tuple[Floats, Floats]:
     """Return the ROC curve, with queries the mean of theirs weighted by their pairs."""
     # Ranks instead of scores: infinite scores are allowed.
     rank = np.unique(rows.score, return_inverse=True)[1].ravel()
@@ -43,7 +44,7 @@ def _limits(fpr: Floats, tpr: Floats, x: Floats) -> Floats:
     return np.column_stack([np.where(fpr[at] == x, tpr[at], between) for at in places])
 
 
-def mean_over_queries(rows: Rows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
+def mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
     """Return cut-offs, precision, recall and grade: means over queries with a relevant row."""
     lists = [
         _running_sums(rows, one, grade, relevant) for one in _queries(rows) if relevant[one].any()
@@ -72,20 +73,22 @@ def average_cells(edges: Floats, values: Floats, n_cells: int) -> tuple[Floats, 
     return wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
 
 
-def _running_sums(rows: Rows, of_query: Indices, grade: Floats, relevant: Mask) -> list[Floats]:
+def _running_sums(
+    rows: ScoredRows, of_query: Indices, grade: Floats, relevant: Mask
+) -> list[Floats]:
     """Return the cut-offs of a list and, at the ends of its ties, running sums with a leading 0.
 
     Between two ends a sum grows in proportion to the weight: that is its expected value.
     """
     order = of_query[np.argsort(-rows.score[of_query], kind="stable")]
     score, weight = rows.score[order], rows.weight[order]
-    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    last = Groups.of_runs(score).end - 1
     cuts = np.cumsum(weight)
     sums = (cuts, np.cumsum(weight * relevant[order]), np.cumsum(weight * grade[order]))
-    return [cuts, *(np.append(0.0, one[ends]) for one in sums)]
+    return [cuts, *(np.append(0.0, one[last]) for one in sums)]
 
 
-def _queries(rows: Rows) -> Iterator[Indices]:
+def _queries(rows: ScoredRows) -> Iterator[Indices]:
     """Yield the rows of each query."""
-    order = np.argsort(rows.query, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(rows.query[order])) + 1)
+    grouped = GroupedRows.from_codes(rows.qid, len(rows.score))
+    yield from np.split(grouped.sort(np.arange(len(rows.score))), grouped.queries.start[1:])

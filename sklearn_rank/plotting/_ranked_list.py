@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
-from sklearn_rank.plotting._checked_rows import Rows
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.plotting._checked_rows import is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
 from sklearn_rank.plotting._drawing import (
     COLOURS,
@@ -135,12 +136,12 @@ class RankedListDisplay(PredictionsDisplay):
         self : RankedListDisplay
             Drawn.
         """
-        rows = Rows.check(y_true, y_score, qid, sample_weight)
-        if relevant_above is None and len(np.unique(rows.label)) <= 2:
-            relevant = rows.two_classes(cls.__name__)
+        rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
+        if relevant_above is None and len(np.unique(rows.y)) <= 2:
+            relevant = is_upper_class(cls.__name__, rows.y)
             grade = check_relevance(relevant)
         else:
-            grade = check_relevance(rows.label, name="y_true")
+            grade = check_relevance(rows.y, name="y_true")
             relevant = grade > (relevant_above or 0.0)
         if not relevant.any():
             raise ValueError(

@@ -1,4 +1,4 @@
-"""How soon relevant rows come."""
+"""Average precision and reciprocal rank."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def average_precision(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Mean of the precisions at the relevant rows; over queries its mean is MAP.
+    r"""Compute the average precision; its mean over queries is MAP.
 
     .. math:: \mathrm{AP} = \frac{1}{R} \sum_{t: y_{(t)} > 0}
         \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
     relevant rows. Tied rows count as the mean over their orders: of n tied rows, r of
-    them relevant, behind N rows with :math:`R_N` relevant ones, the one in place N + t adds
+    them relevant, after N rows with :math:`R_N` relevant ones, the one in place N + t adds
 
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
-    Without ties it is scikit-learn's ``average_precision_score``, which takes tied rows as
+    Without ties it equals scikit-learn's ``average_precision_score``, which treats tied rows as
     one step of the curve.
 
     Parameters
@@ -42,10 +42,9 @@ def average_precision(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def reciprocal_rank(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Reciprocal rank of the first relevant row; over queries its mean is MRR.
+    r"""Compute the reciprocal rank of the first relevant row; its mean over queries is MRR.
 
     .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
 
@@ -112,12 +111,11 @@ def reciprocal_rank(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1 or None, default=None
-        Places that count: behind them a relevant row is worth 0. None: all.
+        Cut-off: 0 when the first relevant row comes after place k. None: no cut-off.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -156,7 +154,7 @@ def reciprocal_rank(
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
-    """Return the mean of 1 / place of the first of r relevant among n tied rows.
+    """Return the expected reciprocal place of the first of r relevant among n tied rows.
 
     The probability that it comes in place t is a product of ratios of neighbouring
     probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.

@@ -14,7 +14,7 @@ from sklearn_rank.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
-    """Return the ranks of the relevant rows in their queries, ties against them."""
+    """Return the ranks of the relevant rows in their queries, last among tied rows."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid)
     relevant = rows.y > 0
     if not relevant.any():
@@ -25,12 +25,12 @@ def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
 
 
 def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
-    r"""Sum of the reciprocal ranks of the relevant rows.
+    r"""Compute the sum of the reciprocal ranks of the relevant rows.
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\mathrm{rank}_i}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
-    count against you: rows that are not relevant come first among equal scores.
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
+    Among tied rows those that are not relevant come first.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
     Returns
     -------
     float
-        Greater is better. Ranks are whole numbers, so rows have no weights.
+        Greater is better. Ranks are integers, so rows have no weights.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
 
 def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
-    r"""Sum of the reciprocal log ranks of the relevant rows.
+    r"""Compute the sum of the reciprocal log ranks of the relevant rows.
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\ln(1 + \mathrm{rank}_i)}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
-    count against you: rows that are not relevant come first among equal scores.
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
+    Among tied rows those that are not relevant come first.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
     Returns
     -------
     float
-        Greater is better. Ranks are whole numbers, so rows have no weights.
+        Greater is better. Ranks are integers, so rows have no weights.
 
     Raises
     ------
@@ -109,13 +109,13 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 def ranking_margin(
     y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
 ) -> float:
-    r"""Smallest margin of a pair.
+    r"""Return the smallest margin over all pairs.
 
     .. math:: \min_{i \text{ above } k} (f_i - f_k)
 
     where i is above k when :math:`y_i > y_k` in one query. It is positive exactly when
-    every pair is in order. For the margin of a combination of weak rankers divide it by
-    the sum of their absolute coefficients.
+    every pair is in the right order. For the normalised margin of a combination of weak rankers
+    divide it by the sum of their absolute coefficients.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def ranking_margin(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative: a minimum only asks whether a row is there.
+        Multiplicities, non-negative; only whether a weight is zero matters.
 
     Returns
     -------

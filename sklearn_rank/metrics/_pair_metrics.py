@@ -42,7 +42,7 @@ def auc_score(
     sample_weight: Any = None,
     average: Literal["pooled", "queries"] | None = "pooled",
 ) -> float | Floats:
-    r"""Area under the ROC curve, within queries and pooled over their pairs.
+    r"""Compute the area under the ROC curve (AUC) over the pairs within queries.
 
     .. math:: \mathrm{AUC} = \frac{\sum_{ik} w_i w_k
         \bigl(1[f_i > f_k] + \tfrac12 1[f_i = f_k]\bigr)}{\sum_{ik} w_i w_k}
@@ -61,19 +61,19 @@ def auc_score(
         Multiplicities, non-negative.
     average : {"pooled", "queries"} or None, default="pooled"
         "pooled": both sums run over the pairs of all queries. "queries": the mean of the
-        AUCs of the queries that have a pair, each counting once. None: these AUCs.
+        AUCs of the queries that have a pair, each counting once. None: one AUC for each query.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
         Between 0 and 1, greater is better. Ties count one half. With two relevances
-        and one list it is scikit-learn's ``roc_auc_score``. With ``average=None`` one
+        and one list it equals scikit-learn's ``roc_auc_score``. With ``average=None`` one
         value for each query in the order of the sorted ids, NaN without a pair.
 
     Raises
     ------
     ValueError
-        When no query has rows of different relevance and an average is wanted.
+        When no query has rows of different relevance, unless ``average=None``.
 
     References
     ----------

@@ -23,15 +23,15 @@ def partial_auc_score(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Mean height of the ROC curve up to a false positive rate, the mean over queries.
+    r"""Compute the mean height of the ROC curve up to a false positive rate.
 
     .. math:: \mathrm{pAUC} = \frac{1}{a} \int_0^a \mathrm{TPR}(x) \, dx
 
-    where a is `max_fpr` and :math:`\mathrm{TPR}(x)` the share of the relevant rows of a query
-    found at a false positive rate of x. The curve crosses tied rows in a straight line. At
-    a = 1 it is the AUC of relevant rows against the others. scikit-learn's
-    ``roc_auc_score(max_fpr=a)`` is :math:`\tfrac12 \bigl(1 + (a\,\mathrm{pAUC} - a^2/2) /
-    (a - a^2/2)\bigr)`: one half for random order.
+    where a is `max_fpr` and :math:`\mathrm{TPR}(x)` the true positive rate of a query at a false
+    positive rate of x. The curve joins tied rows by a straight line. At a = 1 it is the AUC of
+    relevant rows against the others. scikit-learn's ``roc_auc_score(max_fpr=a)`` is
+    :math:`\tfrac12 \bigl(1 + (a\,\mathrm{pAUC} - a^2/2) / (a - a^2/2)\bigr)`: one half for
+    random order.
 
     Parameters
     ----------
@@ -40,21 +40,21 @@ def partial_auc_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     max_fpr : float in (0, 1], default=0.1
-        Share of the rows that are not relevant up to which the list is looked at.
+        Right end of the part of the ROC curve that counts.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without relevant rows, or with nothing else, are worth: left out (NaN
-        where each query is reported), 0 or 1.
+        Value of queries with relevant rows only, or without any: left out (NaN with
+        ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better; ``max_fpr / 2`` is expected of random order.
+        Between 0 and 1, greater is better; random order has ``max_fpr / 2`` on average.
         With ``average=None`` one value for each query in the order of the sorted ids.
 
     Raises
@@ -90,7 +90,7 @@ def partial_auc_score(
 
 
 def _mean_height(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:
-    """Integrate from tie group to tie group; NaN in queries of one class only.
+    """Integrate the curve of each query over its tie groups; NaN in queries of one class.
 
     `found` and `other` are the weights of the relevant rows and of the others in each group.
     """

@@ -1,4 +1,4 @@
-"""For each row k, the sum of a margin loss over the rows that must rank above it."""
+"""For each row k, the sum of a margin loss over the rows above it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class PushSums:
     wrong : ndarray
         Weighted sum of the losses of these pairs, divided by ``exp(log_scale)``.
     weight : ndarray
-        Weight of k, or the weight of several rows of equal sums.
+        Weight of k, or of several rows with equal sums.
     log_scale : float
-        Common factor, so that large exponentials don't overflow.
+        Logarithm of a common factor, so that large exponentials don't overflow.
     """
 
     total: Floats
@@ -38,7 +38,7 @@ class PushSums:
     log_scale: float = 0.0
 
     def norm(self, p: float) -> float:
-        """``(sum_k w_k share_k^p / sum_k w_k)^(1/p)``; the largest share at p = inf."""
+        """Return ``(sum_k w_k share_k^p / sum_k w_k)^(1/p)``; the maximum share at p = inf."""
         share = self.wrong / self.total
         worst = float(share.max())
         if worst == 0 or np.isinf(p):
@@ -48,10 +48,10 @@ class PushSums:
         return worst * float(mean) ** (1 / p) * self._scale(1.0)
 
     def power_sum(self, p: float) -> float:
-        """``sum_k w_k sum_k^p`` as the paper has it; infinite where it overflows."""
-        there = self.weight > 0  # 0 times infinity is no number
+        """Return ``sum_k w_k sum_k^p``; infinite where it overflows."""
+        positive = self.weight > 0  # 0 times infinity is NaN
         with np.errstate(over="ignore"):
-            total = float(self.weight[there] @ self.wrong[there] ** p)
+            total = float(self.weight[positive] @ self.wrong[positive] ** p)
         return total * self._scale(p) if total else 0.0
 
     def _scale(self, p: float) -> float:
@@ -83,10 +83,10 @@ def zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
 
 
 def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
-    """Count from the smaller class: how many of one lie between neighbours of the other.
+    """Return the sums of one bipartite list without weights, by merging the sorted classes.
 
-    The sums are 0, 1, ... up to the largest there is; the weight of each is the number of
-    rows below that have it. Sorted look-ups into a sorted array are cheap.
+    With fewer rows above, the sums are 0, 1, ... up to the maximum, and the weight of each is
+    the number of rows below that have it. Otherwise there is one sum for each row below.
     """
     above, below = sort_values(above), sort_values(below)
     if len(above) <= len(below):

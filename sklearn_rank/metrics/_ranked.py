@@ -1,15 +1,15 @@
-"""Rows in the order of a ranking, query by query, and the conventions of the cut-off metrics.
+"""Rows sorted by query and score, and the conventions of the metrics of places.
 
 Conventions, stated once
 ------------------------
 - **Relevant** is a row whose relevance is above 0.
-- **Ties**: the value is the mean over all orders of the tied rows, exactly. The order of
-  the input never matters.
-- **Queries without a relevant row** say nothing about an order. They are skipped (NaN where
-  each query is reported), or count 0 or 1: parameter `empty`.
+- **Ties**: the value is the exact mean over all orders of the tied rows, so that the order
+  of the input does not matter.
+- **Queries without a relevant row** have the same value in any order. They are skipped (NaN
+  with ``average=None``), or count 0 or 1: parameter `empty`.
 - **Average**: each query counts once.
-- **No weights**: a place in a list is a whole number, so these metrics take no
-  `sample_weight`. `partial_auc_score` does, as its axes are shares.
+- **No weights**: a place in a list is an integer, so these metrics take no `sample_weight`.
+  `partial_auc_score` does, as its axes are shares.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CUT_OFF = Number(1, integer=True, other=(None,))
 
 @dataclass(frozen=True, eq=False)
 class RankedQueries:
-    """Rows sorted by query and falling score; rows of one query and one score are a tie group.
+    """Rows sorted by query and descending score; tied rows of a query form a tie group.
 
     Attributes
     ----------
@@ -64,17 +64,17 @@ class RankedQueries:
 
     @cached_property
     def before(self) -> Indices:
-        """Rows of the query that stand before each tie group."""
+        """Number of rows of the query before each tie group."""
         return self.ties.start - self.queries.spread(self.query_rows.start)
 
     @cached_property
     def relevant(self) -> Indices:
-        """Relevant rows of each tie group."""
+        """Number of relevant rows of each tie group."""
         return self.ties.reduce(np.add, self._is_relevant)
 
     @cached_property
     def n_relevant(self) -> Indices:
-        """Relevant rows of each query."""
+        """Number of relevant rows of each query."""
         return self.query_rows.reduce(np.add, self._is_relevant)
 
     @cached_property
@@ -84,18 +84,18 @@ class RankedQueries:
 
 
 def rank_rows(rows: ScoredRows) -> RankedQueries:
-    """Sort rows by query and falling score."""
+    """Sort rows by query and descending score."""
     order = order_by_score(rows.score, rows.qid)
     return RankedQueries(rows, order, *nested_runs(rows.query[order], rows.score[order]))
 
 
 def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
-    """Check rows without weights and sort them by query and falling score."""
+    """Check rows without weights and sort them by query and descending score."""
     return rank_rows(ScoredRows.with_relevance(y_true, y_score, qid))
 
 
 def check_options(owner: str, average: Any, empty: Any, **k: Any) -> None:
-    """Check the parameters that the cut-off metrics share."""
+    """Check the parameters that the metrics of places share."""
     values = {"average": average, "empty": empty, **k}
     allowed: dict[str, Constraint] = {"average": AVERAGE, "empty": EMPTY, "k": CUT_OFF}
     check_parameters(owner, values, {name: allowed[name] for name in values})
@@ -114,7 +114,7 @@ def check_not_negative(owner: str, relevance: Floats) -> None:
 def average_queries(
     values: Floats, counts: Mask, average: str | None, empty: str | int
 ) -> float | Floats:
-    """Average values over queries, or return them; `counts` marks those that have a value."""
+    """Return the average over queries, or the values; `counts` marks queries with a value."""
     values = np.where(counts, values, np.nan if empty == "skip" else float(empty))
     if average is None:
         return values

@@ -34,7 +34,7 @@ def sort_values(values: Floats) -> Floats:
 
 
 def order_by_score(scores: Floats, query: Indices | None) -> Indices:
-    """Return the order of the rows by query code and falling score.
+    """Return the order of the rows by query code and descending score.
 
     Queries of similar length are sorted as the rows of one matrix: short sorts are fast.
     """

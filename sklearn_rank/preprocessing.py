@@ -1,4 +1,4 @@
-"""Scaling of features inside queries."""
+"""Scaling of features within queries."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     - a feature that is constant in a query becomes 0 there.
 
     This is the query-level normalisation of the LETOR data sets: rows are compared
-    inside a query only, and a feature may have another scale in each.
+    within a query only, and the scale of a feature may differ between queries.
 
-    With ``qid`` nothing is learned in `fit`: a query is scaled by its own rows in the
-    call, so that all of them must come at once. Without ``qid`` all rows are one list, of
-    which `fit` learns minimum and maximum: new rows can then lie outside [0, 1], as with
-    scikit-learn's ``MinMaxScaler``. `fit` and `transform` both get ``qid``, or neither.
+    With ``qid`` `fit` learns nothing: `transform` scales each query by its own rows, which
+    must all be passed in one call. Without ``qid`` all rows are one list, of which `fit`
+    learns minimum and maximum: new rows can then lie outside [0, 1], as with scikit-learn's
+    ``MinMaxScaler``. Pass ``qid`` to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn_rank.ListNetLinear : A linear ranker, for which the scales of features matter.
+    sklearn_rank.ListNetLinear : A linear ranker, which depends on the scales of features.
 
     References
     ----------
@@ -82,14 +82,14 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Self:
-        """Check the features and note their ranges.
+        """Check the features and store their ranges.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
         y : None
-            Not used; there so that the scaler fits into a pipeline.
+            Not used; a pipeline passes it.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order. None means one list.
 
@@ -125,7 +125,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row; needed when the scaler was fitted with `qid`, and refused
+            Query of each row; required when the scaler was fitted with `qid`, and an error
             when it was not.
 
         Returns
@@ -181,7 +181,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _scale(X: Floats, low: Floats, high: Floats) -> Floats:
-    # Halves: the difference of two finite numbers can be infinite.
+    # Halves, because the difference of two finite numbers can overflow.
     width = high / 2 - low / 2
     is_constant = width == 0
     return np.where(is_constant, 0.0, (X / 2 - low / 2) / np.where(is_constant, 1.0, width))

@@ -128,7 +128,7 @@ def _one_legend(drawing: Any, panels: Any) -> None:
 
 def _draw_intervals(drawing: Any, standings: Standings) -> None:
     """Draw one panel per figure; open marks are worse than the best by more than noise."""
-    from sklearn_rank.plotting._drawing import COLOURS, tidy
+    from sklearn_rank.plotting._drawing import COLOURS, use_light_frame
 
     panels = drawing.subplots(1, len(standings), sharey=True, squeeze=False)[0]
     headings = {figure.key: figure.heading for figure in FIGURES}
@@ -143,7 +143,7 @@ def _draw_intervals(drawing: Any, standings: Standings) -> None:
         panel.axvline(best, color="0.6", linewidth=1, linestyle=(0, (3, 2)), zorder=1)
         panel.set_title(headings[key], fontsize="medium")
         panel.locator_params(axis="x", nbins=4)
-        tidy(panel)
+        use_light_frame(panel)
     names = list(next(iter(standings.values())))
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)

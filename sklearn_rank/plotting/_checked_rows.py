@@ -1,4 +1,4 @@
-"""From an estimator or from predictions to the rows that a display shows."""
+"""Labels and scores of a fitted estimator, and checks of labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
 
 
 def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Values, Floats]:
-    """Return labels (True for the upper class of a classifier) and scores of an estimator."""
+    """Return labels (for a classifier: whether they are `classes_[1]`) and scores."""
     check_is_fitted(estimator)
     if hasattr(estimator, "decision_function"):
         score = np.asarray(estimator.decision_function(X))
@@ -55,7 +55,7 @@ def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Val
     return label == classes[1], score if score.ndim == 1 else score[:, 1]
 
 
-def ranker_within(estimator: Any) -> Any:
+def final_ranker(estimator: Any) -> Any:
     """Return the fitted ranker at the end of a search or a pipeline."""
     check_is_fitted(estimator)
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):

@@ -12,18 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sklearn_rank
-from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, held_out, make_folds
+from sklearn_rank.cli._crossval import (
+    Candidate,
+    FoldResult,
+    cross_validate,
+    held_out_scores,
+    make_folds,
+)
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
 from sklearn_rank.cli._errors import InputError, count
 from sklearn_rank.cli._intervals import (
-    Known,
-    about_intervals,
+    LabelledRows,
     compare_with_best,
     compute_intervals,
+    interval_footnote,
 )
-from sklearn_rank.cli._metrics import compute_figures, skipped_queries
+from sklearn_rank.cli._metrics import compute_metrics, skipped_queries
 from sklearn_rank.cli._numbers import numbers_from_text
-from sklearn_rank.cli._output import check_output, complete_or_not_at_all
+from sklearn_rank.cli._output import check_output, write_atomically
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
@@ -87,27 +93,27 @@ def compare(options: argparse.Namespace) -> None:
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     notes += _warnings_by_fold(results, options.cv)
     comparison = _summarise(results)
-    known, scores = held_out(results, data, folds)
-    standings = compare_with_best(known, scores)
+    rows, scores = held_out_scores(results, data, folds)
+    interval_table = compare_with_best(rows, scores)
     if plot_path is not None:
-        check_drawable(known, standings, data.name)
-    title = data.describe()
+        check_drawable(rows, interval_table, data.name)
+    title = data.summary()
     footnotes = [
         _compare_footnote(options, data, candidates),
-        about_intervals(known, standings, is_comparison=True),
+        interval_footnote(rows, interval_table, is_comparison=True),
     ]
     _show_notes(notes)
-    print_comparison(comparison, standings, title, footnotes)
+    print_comparison(comparison, interval_table, title, footnotes)
     if json_path is not None:
-        content = {**_describe(data), "cv": options.cv, "seed": options.seed, "params": params}
-        content["results"] = as_json(comparison, standings)
+        content = {**_data_summary(data), "cv": options.cv, "seed": options.seed, "params": params}
+        content["results"] = as_json(comparison, interval_table)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
-        plot_comparison(plot_path, known, scores, standings, title, force=options.force)
+        plot_comparison(plot_path, rows, scores, interval_table, title, force=options.force)
 
 
 def train(options: argparse.Namespace) -> None:
-    """Fit one ranker on all rows and store it."""
+    """Fit one ranker to all rows and store it."""
     notes: list[str] = []
     (name,) = choose_rankers([options.ranker])
     params = parse_params(options.param)
@@ -122,11 +128,11 @@ def train(options: argparse.Namespace) -> None:
     notes += [with_name(name, message) for message in warnings]
     save_model(Model(pipeline, name, data.schema), path, force=options.force)
     _show_notes(notes)
-    print(f"{path}: {name} fitted on {data.describe()}")
+    print(f"{path}: {name} fitted on {data.summary()}")
 
 
 def rank(options: argparse.Namespace) -> None:
-    """Write the rows of a table best first within each query."""
+    """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
     path = _rank_output(options)
     model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
@@ -140,7 +146,7 @@ def rank(options: argparse.Namespace) -> None:
         _show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
         return
-    with complete_or_not_at_all(path, force=options.force) as temporary:
+    with write_atomically(path, force=options.force) as temporary:
         _write_table(ranked, temporary)
     _show_notes(notes)
     lists = "one list" if codes is None else count(codes.max() + 1, "query")
@@ -148,7 +154,7 @@ def rank(options: argparse.Namespace) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Measure a stored model on rows whose target is known."""
+    """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
     inputs = (options.data, options.model)
     json_path = _optional_output(options.json, (".json",), options, *inputs)
@@ -158,21 +164,21 @@ def evaluate(options: argparse.Namespace) -> None:
     note_unknown_categories(model.pipeline, model.schema, data.X, notes)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
-        known = Known(data.y.astype(float), data.qid)
-        figures = compute_figures(known.y, scores, known.qid)
-        intervals = compute_intervals(known, scores)
-    if plot_path is not None and not (known.y > 0).any():
+        rows = LabelledRows(data.y.astype(float), data.qid)
+        metrics = compute_metrics(rows.y, scores, rows.qid)
+        intervals = compute_intervals(rows, scores)
+    if plot_path is not None and not (rows.y > 0).any():
         raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
     _show_notes(notes)
-    title = f"{model.ranker} on {data.describe()}"
-    about = about_intervals(known, intervals, is_comparison=False)
-    print_evaluation(figures, intervals, title, f"{_conventions(data)} {about}")
+    title = f"{model.ranker} on {data.summary()}"
+    about = interval_footnote(rows, intervals, is_comparison=False)
+    print_evaluation(metrics, intervals, title, f"{_conventions(data)} {about}")
     if json_path is not None:
-        content = {**_describe(data), "model": options.model, "ranker": model.ranker}
-        content["results"] = evaluation_as_json(figures, intervals)
+        content = {**_data_summary(data), "model": options.model, "ranker": model.ranker}
+        content["results"] = evaluation_as_json(metrics, intervals)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
-        plot_evaluation(plot_path, known, scores, model.ranker, title, force=options.force)
+        plot_evaluation(plot_path, rows, scores, model.ranker, title, force=options.force)
 
 
 def _optional_output(
@@ -201,7 +207,7 @@ def _model_and_table(
     options: argparse.Namespace, notes: list[str], *, keep_text: bool = False
 ) -> tuple[Model, Table]:
     model = load_model(options.model, notes)
-    # What was text in training stays text, whatever it looks like here.
+    # Columns that were text in training stay text.
     typed = {*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target}
     table = read_table(options.data, typed.__contains__, keep_text=keep_text)
     note_absent_features(table, model.schema, notes)
@@ -209,7 +215,7 @@ def _model_and_table(
 
 
 def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] | None) -> Any:
-    """Add score and rank; order by query as they appear, then by score, then as in the file."""
+    """Add score and rank; sort by query in order of appearance, then by score, then by row."""
     taken = [name for name in ("score", "rank") if name in table.frame.columns]
     if taken:
         raise InputError(
@@ -218,7 +224,7 @@ def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] |
     query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
     order = np.lexsort((-scores, query))
     ranks = Groups.of_runs(query[order]).positions + 1
-    # The user's cells are not ours to rewrite: 007 and 1.50 stay what they are.
+    # The text of the user's cells is kept: 007 and 1.50 stay as they are.
     rows = table.frame if table.text is None else table.text
     return rows.iloc[order].assign(score=scores[order], rank=ranks)
 
@@ -249,8 +255,8 @@ def _summarise(results: list[FoldResult]) -> Comparison:
     names = dict.fromkeys(result.name for result in results)
     return {
         name: {
-            figure.key: Summary.of([r.figures[figure.key] for r in results if r.name == name])
-            for figure in COLUMNS
+            metric.key: Summary.of([r.metrics[metric.key] for r in results if r.name == name])
+            for metric in COLUMNS
         }
         for name in names
     }
@@ -273,7 +279,7 @@ def _compare_footnote(
         _conventions(data),
     ]
     if data.weight is not None:
-        sentences.append(f"Column {data.schema.weight!r} weighs rows in fitting, not in figures.")
+        sentences.append(f"Column {data.schema.weight!r} weighs rows in fitting, not in metrics.")
     scaled = [one.name for one in candidates if "scale" in one.pipeline.named_steps]
     if scaled:
         sentences.append(f"On filled and scaled columns: {', '.join(scaled)}.")
@@ -294,7 +300,7 @@ def _n_skipped(data: Dataset) -> int:
     return skipped_queries(data.y.astype(float), data.qid)
 
 
-def _describe(data: Dataset) -> dict[str, Any]:
+def _data_summary(data: Dataset) -> dict[str, Any]:
     return {
         "version": getattr(sklearn_rank, "__version__", "unknown"),
         "data": data.name,
@@ -311,6 +317,6 @@ def _describe(data: Dataset) -> dict[str, Any]:
 
 
 def _show_notes(notes: list[str]) -> None:
-    # Only when the work has succeeded: an error is one line, with nothing around it.
+    # Called on success only: an error is a single line.
     for note in dict.fromkeys(notes):
         print(f"note: {note}", file=sys.stderr)

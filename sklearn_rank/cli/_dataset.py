@@ -1,4 +1,4 @@
-"""From a table and the options to features, target and queries."""
+"""Features, target and queries from a table and the options."""
 
 from __future__ import annotations
 
@@ -33,15 +33,12 @@ from sklearn_rank.cli._target import (
 from sklearn_rank.datasets import make_queries
 
 _MAX_KNOWN_CLASSES = 100
-"""A model remembers at most this many classes, to tell which are new."""
+"""Maximum number of classes that a model stores to detect new ones."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows ready for a pipeline: features, target, query codes, and where they came from.
-
-    The weights are for fitting; `None` means ones.
-    """
+    """Features, target, query codes and weights (None: ones) of a table."""
 
     X: Any
     y: NDArray[Any]
@@ -50,7 +47,7 @@ class Dataset:
     name: str
     weight: NDArray[np.float64] | None = None
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
         parts = [f"{self.name}: {count(len(self.y), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
@@ -64,16 +61,16 @@ class Dataset:
 
 
 def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
-    """Read the table that the options name; what was left out is added to `notes`."""
+    """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
         return _sample_data(options, notes)
-    # As text, as they will be read when the model is applied: 007 is not the category 7.
+    # Categories are read as text, as when the model is applied: 007 is not 7.
     table = read_table(options.data, lambda name: name not in options.category)
     return _from_table(table, options, notes)
 
 
 def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
-    """Bring a table with a known target into the form of `schema`."""
+    """Return the rows of a table that has the target column of `schema`."""
     check_columns(table, [schema.target], "the target")
     column = table.frame[schema.target]
     y: NDArray[Any]
@@ -124,7 +121,7 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
 
 
 def _named_columns(table: Table, options: argparse.Namespace) -> tuple[str, str | None]:
-    """Check the columns that options name; return that of the target and that of the query."""
+    """Check the column names of the options; return those of the target and the query."""
     target = options.target
     if target is None and table.is_letor:
         target = "target"
@@ -166,7 +163,7 @@ def _few_classes(column: Any) -> list[str] | None:
 
 
 def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
-    """Return data that need no download."""
+    """Return a built-in data set."""
     for option in ("target", "qid", "weight", "drop", "category"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rank._protocols import Floats, Indices
 
 __all__ = ["load_letor", "make_queries"]
 
@@ -189,11 +190,11 @@ def _check_at_least(name: str, value: object, least: int) -> None:
         )
 
 
-def _read_svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
+def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
     """Read with scikit-learn; on failure raise an error that names the malformed line."""
     try:
         # Indices are kept as written (`zero_based=True`) and moved by the caller.
-        with _open(path) as file:
+        with open_binary(path) as file:
             matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
     except _BROKEN_GZIP as error:
         _raise_first_error(path)
@@ -205,9 +206,7 @@ def _read_svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int
     return matrix, target, qid
 
 
-def _check_complete(
-    path: Path, matrix: Any, target: NDArray[np.float64], qid: NDArray[np.int64]
-) -> None:
+def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> None:
     """Raise ValueError for errors that scikit-learn's reader ignores."""
     if len(qid) not in {0, len(target)} or not np.isfinite(target).all():
         _raise_first_error(path)
@@ -236,7 +235,7 @@ def _set_width(path: Path, matrix: Any, n_features: int | None) -> None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def open_binary(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """Open for reading; the first bytes show whether the file is compressed."""
     with open(path, "rb") as file:
         if file.peek(2)[:2] != _GZIP_MAGIC:
@@ -248,7 +247,7 @@ def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number, line) of each line that holds a row."""
-    with _open(path) as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if line.partition(b"#")[0].strip():
                 yield number, line

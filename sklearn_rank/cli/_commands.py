@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sklearn_rank
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._crossval import (
     Candidate,
     FoldResult,
     cross_validate,
-    held_out_scores,
+    held_out,
     make_folds,
 )
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
@@ -76,8 +76,8 @@ def compare(options: argparse.Namespace) -> None:
     names = choose_rankers(options.rankers)
     params = parse_params(options.param)
     rankers = make_rankers(names, options.relevance, options.seed, params)
-    json_path = _optional_output(options.json, (".json",), options, options.data)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, options.data)
+    json_path = _optional_output(options.json, (".json",), options)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
     data = training_data(options, notes)
     if options.rankers is None:
         n_training = len(data.y) * (options.cv - 1) // options.cv
@@ -93,7 +93,7 @@ def compare(options: argparse.Namespace) -> None:
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     notes += _warnings_by_fold(results, options.cv)
     comparison = _summarise(results)
-    rows, scores = held_out_scores(results, data, folds)
+    rows, scores = held_out(results, data, folds)
     interval_table = compare_with_best(rows, scores)
     if plot_path is not None:
         check_drawable(rows, interval_table, data.name)
@@ -134,7 +134,8 @@ def train(options: argparse.Namespace) -> None:
 def rank(options: argparse.Namespace) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
-    path = _rank_output(options)
+    output = None if options.output == "-" else options.output
+    path = _optional_output(output, _TABLE_SUFFIXES, options)
     model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
     codes = query_codes(table, model.schema.qid)
     X = feature_frame(table, model.schema)
@@ -156,9 +157,8 @@ def rank(options: argparse.Namespace) -> None:
 def evaluate(options: argparse.Namespace) -> None:
     """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
-    inputs = (options.data, options.model)
-    json_path = _optional_output(options.json, (".json",), options, *inputs)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, *inputs)
+    json_path = _optional_output(options.json, (".json",), options)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
     model, table = _model_and_table(options, notes)
     data = labelled_data(table, model.schema, notes)
     note_unknown_categories(model.pipeline, model.schema, data.X, notes)
@@ -182,25 +182,12 @@ def evaluate(options: argparse.Namespace) -> None:
 
 
 def _optional_output(
-    name: str | None,
-    suffixes: tuple[str, ...],
-    options: argparse.Namespace,
-    *inputs: str | None,
+    name: str | None, suffixes: tuple[str, ...], options: argparse.Namespace
 ) -> Path | None:
     if name is None:
         return None
+    inputs = (options.data, getattr(options, "model", None))
     return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
-
-
-def _rank_output(options: argparse.Namespace) -> Path | None:
-    if options.output == "-":
-        return None
-    return check_output(
-        options.output,
-        force=options.force,
-        suffixes=_TABLE_SUFFIXES,
-        inputs=(options.data, options.model),
-    )
 
 
 def _model_and_table(
@@ -214,7 +201,7 @@ def _model_and_table(
     return model, numbers_from_text(table, model.schema.columns_of(NUMBER), notes, required=True)
 
 
-def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] | None) -> Any:
+def _ranked(table: Table, scores: Floats, codes: Indices | None) -> Any:
     """Add score and rank; sort by query in order of appearance, then by score, then by row."""
     taken = [name for name in ("score", "rank") if name in table.frame.columns]
     if taken:

@@ -6,16 +6,16 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._intervals import LabelledRows
-from sklearn_rank.cli._metrics import Floats, compute_metrics
+from sklearn_rank.cli._metrics import compute_metrics
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
@@ -25,7 +25,7 @@ _MAX_LEVELS = 10
 _MAX_STRATIFIED_GROUPS = 10_000
 """Maximum number of groups to stratify: scikit-learn assigns them in a Python loop."""
 
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Fold = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
@@ -118,14 +118,14 @@ def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> F
     return FoldResult(candidate.name, number, metrics, warnings, scores)
 
 
-def held_out_scores(
+def held_out(
     results: list[FoldResult], data: Dataset, folds: list[Fold]
 ) -> tuple[LabelledRows, dict[str, Floats]]:
     """Return all rows with their folds, and the held-out scores of each candidate."""
     number = np.empty(len(data.y), dtype=np.intp)
     for fold, (_, test) in enumerate(folds):
         number[test] = fold
-    scores = {result.name: np.empty(len(data.y)) for result in results}
+    scores: dict[str, Floats] = {result.name: np.empty(len(data.y)) for result in results}
     for result in results:
         scores[result.name][folds[result.fold][1]] = result.scores
     return LabelledRows(data.y.astype(float), data.qid, number), scores

@@ -6,10 +6,9 @@ import argparse
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
+from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._schema import (
@@ -41,11 +40,11 @@ class Dataset:
     """Features, target, query codes and weights (None: ones) of a table."""
 
     X: Any
-    y: NDArray[Any]
-    qid: NDArray[np.intp] | None
+    y: Values
+    qid: Indices | None
     schema: Schema
     name: str
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
@@ -73,7 +72,7 @@ def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
     """Return the rows of a table that has the target column of `schema`."""
     check_columns(table, [schema.target], "the target")
     column = table.frame[schema.target]
-    y: NDArray[Any]
+    y: Values
     if schema.positive is None:
         y = graded_target(column, table.path)
     else:

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sklearn_rank.cli._metrics import Floats, query_values
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli._metrics import query_values
 from sklearn_rank.metrics import (
     RankingComparison,
     auc_interval,
@@ -103,8 +103,8 @@ class LabelledRows:
     """
 
     y: Floats
-    qid: NDArray[np.intp] | None
-    fold: NDArray[np.intp] | None = None
+    qid: Indices | None
+    fold: Indices | None = None
 
 
 def compute_intervals(rows: LabelledRows, scores: Floats) -> dict[str, Interval]:

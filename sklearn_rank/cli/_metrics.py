@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank.metrics import (
     auc_score,
     average_precision,
@@ -24,8 +24,6 @@ from sklearn_rank.metrics import (
     p_norm_push_loss,
     precision_at_k,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ METRICS = (
 )
 
 
-def compute_metrics(y: Floats, scores: Floats, qid: NDArray[Any] | None) -> dict[str, float]:
+def compute_metrics(y: Floats, scores: Floats, qid: Values | None) -> dict[str, float]:
     """Compute every metric of `METRICS`; NaN where it is not defined."""
     metrics = {
         "auc": _or_nan(lambda: auc_score(y, scores, qid=qid)),
@@ -60,19 +58,19 @@ def compute_metrics(y: Floats, scores: Floats, qid: NDArray[Any] | None) -> dict
 
 
 def query_values(
-    y: Floats, scores: Floats, qid: NDArray[Any] | None, keys: Sequence[str]
+    y: Floats, scores: Floats, qid: Values | None, keys: Sequence[str]
 ) -> dict[str, Floats]:
     """Return some metrics of each query that is not skipped; no values where undefined."""
     rows = _rows_not_skipped(y, scores, qid)
     return {key: _query_values(key, *rows) for key in keys}
 
 
-def skipped_queries(y: Floats, qid: NDArray[Any] | None) -> int:
+def skipped_queries(y: Floats, qid: Values | None) -> int:
     """Return the number of queries that NDCG, AP and P@ skip."""
     return int(np.count_nonzero(~_queries_not_skipped(y, _codes(y, qid))))
 
 
-def _precision_at_1_percent(y: Floats, scores: Floats, qid: NDArray[Any]) -> Floats:
+def _precision_at_1_percent(y: Floats, scores: Floats, qid: Values) -> Floats:
     """Return the precision of each query, grouped by the number of places."""
     places = -(-np.bincount(qid)[qid] // 100)
     parts = []
@@ -91,7 +89,7 @@ _PER_QUERY: dict[str, Callable[..., Any]] = {
 }
 
 
-def _query_values(key: str, y: Floats, scores: Floats, codes: NDArray[Any]) -> Floats:
+def _query_values(key: str, y: Floats, scores: Floats, codes: Values) -> Floats:
     """Return a metric of each query; no values where it is undefined."""
     if len(y) == 0:
         return np.empty(0)
@@ -102,18 +100,18 @@ def _query_values(key: str, y: Floats, scores: Floats, codes: NDArray[Any]) -> F
 
 
 def _rows_not_skipped(
-    y: Floats, scores: Floats, qid: NDArray[Any] | None
-) -> tuple[Floats, Floats, NDArray[Any]]:
+    y: Floats, scores: Floats, qid: Values | None
+) -> tuple[Floats, Floats, Values]:
     codes = _codes(y, qid)
     rows = _queries_not_skipped(y, codes)[codes]
     return y[rows], scores[rows], codes[rows]
 
 
-def _codes(y: Floats, qid: NDArray[Any] | None) -> NDArray[Any]:
+def _codes(y: Floats, qid: Values | None) -> Values:
     return np.zeros(len(y), dtype=np.intp) if qid is None else qid
 
 
-def _queries_not_skipped(y: Floats, codes: NDArray[Any]) -> NDArray[np.bool_]:
+def _queries_not_skipped(y: Floats, codes: Values) -> Mask:
     n_relevant = np.bincount(codes, weights=y > 0)
     return (np.bincount(codes) > 1) & (n_relevant > 0)
 

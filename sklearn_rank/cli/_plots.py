@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.cli._errors import InputError, import_extra
 from sklearn_rank.cli._intervals import MIN_INTERVAL_QUERIES, IntervalTable, LabelledRows
-from sklearn_rank.cli._metrics import METRICS, Floats
+from sklearn_rank.cli._metrics import METRICS
 from sklearn_rank.cli._output import write_atomically
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
@@ -78,7 +78,7 @@ def _has_curves(rows: LabelledRows, interval_table: IntervalTable) -> bool:
     return not interval_table or (rows.qid is None and np.unique(rows.y).size == 2)
 
 
-def _is_positive(rows: LabelledRows) -> NDArray[np.bool_]:
+def _is_positive(rows: LabelledRows) -> Mask:
     """Return a mask of the greater of two classes; of several grades those above 0."""
     levels = np.unique(rows.y)
     return rows.y == levels[-1] if levels.size == 2 else rows.y > 0

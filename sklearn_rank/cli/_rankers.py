@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -18,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
 
@@ -141,9 +141,9 @@ def baseline_pipeline(schema: Schema) -> Pipeline:
 def fit_pipeline(
     pipeline: Pipeline,
     X: Any,
-    y: NDArray[Any],
-    qid: NDArray[Any] | None,
-    weight: NDArray[Any] | None,
+    y: Values,
+    qid: Values | None,
+    weight: Values | None,
     name: str,
 ) -> list[str]:
     """Fit, passing `qid` and `weight` to the ranker; return the distinct warnings."""
@@ -170,7 +170,7 @@ def with_name(name: str, message: str) -> str:
     return message if name in message else f"{name}: {message}"
 
 
-def scores_of(pipeline: Pipeline, X: Any) -> NDArray[np.float64]:
+def scores_of(pipeline: Pipeline, X: Any) -> Floats:
     """Return the scores of the rows."""
     respond = getattr(pipeline, "decision_function", pipeline.predict)
     return np.asarray(respond(X), dtype=np.float64)

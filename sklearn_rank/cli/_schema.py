@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import first_bad_cell
 from sklearn_rank.cli._tables import Table
@@ -149,7 +149,7 @@ def note_absent_features(table: Table, schema: Schema, notes: list[str]) -> None
             notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
 
 
-def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
+def query_codes(table: Table, qid: str | None) -> Indices | None:
     """Return query codes in the order of first appearance; None for one list."""
     if qid is None:
         return None
@@ -159,11 +159,11 @@ def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
         raise InputError(
             f"{table.path}: column {qid!r} is missing in {count(column.isna().sum(), 'row')}"
         )
-    codes: NDArray[np.intp] = import_extra("pandas").factorize(column)[0]
+    codes: Indices = import_extra("pandas").factorize(column)[0]
     return codes
 
 
-def row_weights(table: Table, weight: str | None) -> NDArray[np.float64] | None:
+def row_weights(table: Table, weight: str | None) -> Floats | None:
     """Return the weights of the training rows; None if all are one."""
     if weight is None:
         return None
@@ -174,7 +174,7 @@ def row_weights(table: Table, weight: str | None) -> NDArray[np.float64] | None:
             f"{table.path}: column {weight!r} must hold numbers to be --weight, but row {bad[0]} "
             f"holds {bad[1]!r}"
         )
-    values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
     if len(wrong):
         raise InputError(

@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, import_extra
-from sklearn_rank.datasets import load_letor
+from sklearn_rank.datasets import load_letor, open_binary
 
 STDIN = "-"
 _STDIN_NAME = "standard input"
@@ -109,7 +109,7 @@ def _stdin_as_file() -> Iterator[Path]:
 def _suffix_by_content(path: Path) -> str:
     gzip_suffix = ".gz" if _is_gzip(path) else ""
     try:
-        with gzip.open(path) if gzip_suffix else open(path, "rb") as file:
+        with open_binary(path) as file:
             start = file.read(4)
             line = start + file.readline()
     except (OSError, EOFError, zlib.error):  # damaged: the reader explains it
@@ -144,7 +144,7 @@ def _format_of(path: Path) -> str:
 
 
 def _looks_like_letor(path: Path) -> bool:
-    with gzip.open(path) if _is_gzip(path) else open(path, "rb") as file:
+    with open_binary(path) as file:
         for line in file:
             if line.partition(b"#")[0].strip():
                 # Only the start is checked: the reader explains a truncated row.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import first_bad_cell
 
@@ -62,11 +62,11 @@ def choose_positive(column: Any, positive: str | None, path: str, notes: list[st
     return positive
 
 
-def binary_target(column: Any, positive: str, path: str) -> NDArray[np.int64]:
+def binary_target(column: Any, positive: str, path: str) -> Indices:
     """Return 1 for the rows of the positive class and 0 for all others."""
     _check_no_missing(column, path)
     belongs = {value: name == positive for value, name in written_classes(column, positive).items()}
-    y: NDArray[np.int64] = column.map(belongs).to_numpy(dtype=np.int64)
+    y: Indices = column.map(belongs).to_numpy(dtype=np.int64)
     return y
 
 
@@ -95,7 +95,7 @@ def note_new_classes(column: Any, positive: str, known: list[str] | None, notes:
         )
 
 
-def graded_target(column: Any, path: str) -> NDArray[np.float64]:
+def graded_target(column: Any, path: str) -> Floats:
     """Return the relevance of each row."""
     is_numeric = import_extra("pandas").api.types.is_numeric_dtype
     if not is_numeric(column.dtype):
@@ -105,14 +105,14 @@ def graded_target(column: Any, path: str) -> NDArray[np.float64]:
             f"holds {as_written(value)!r}"
         )
     _check_no_missing(column, path)
-    y: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
+    y: Floats = column.to_numpy(dtype=np.float64)
     if not np.isfinite(y).all():
         raise InputError(f"{path}: column {column.name!r} holds infinite values")
     return y
 
 
 def check_comparable(
-    y: NDArray[Any], qid: NDArray[Any] | None, target: str, query: str | None, path: str
+    y: Values, qid: Values | None, target: str, query: str | None, path: str
 ) -> None:
     """Raise InputError if no query has rows of different relevance."""
     codes = np.zeros(len(y), dtype=np.intp) if qid is None else qid

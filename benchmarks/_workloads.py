@@ -17,7 +17,13 @@ from _data import POSITIVE_SHARE, draw_two_classes
 import sklearn_rank
 from sklearn_rank import metrics
 from sklearn_rank.grouping import GroupedRows
-from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PairLoss
+from sklearn_rank.objectives import (
+    LISTWISE_LOSSES,
+    MARGIN_LOSSES,
+    ListLoss,
+    PairLoss,
+    as_listwise_loss,
+)
 from sklearn_rank.preferences import Preferences
 
 QUERY = 100
@@ -144,7 +150,7 @@ def listwise_calls(loss: str, n_rows: int) -> Calls:
     for line, qid in ((ONE_LIST, None), (QUERIES, query_ids(n_rows))):
         y, scores = draw_grades(n_rows)
         lists = GroupedRows.from_codes(qid, n_rows)
-        objective = LISTWISE_LOSSES[loss](lists, y, np.ones(n_rows))
+        objective = ListLoss(lists, as_listwise_loss(loss), y, np.ones(n_rows))
         calls[line] = partial(objective.value_and_gradient, scores)
     return calls
 

@@ -51,13 +51,13 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     from sklearn_rank._parallel import ThreadPool
-    from sklearn_rank.estimators._linear import LinearListwise
     from sklearn_rank.grouping import GroupedRows
-    from sklearn_rank.objectives import CrossEntropy
+    from sklearn_rank.objectives import CrossEntropy, ListLoss
 
     X, y, qid = generate(n_rows, kind)
     lists = GroupedRows.from_codes(qid, n_rows)
-    objective = LinearListwise(X, CrossEntropy(lists, y, np.ones(n_rows)), ThreadPool(1))
+    loss = ListLoss(lists, CrossEntropy(), y, np.ones(n_rows))
+    objective = LinearListwise(X, loss, ThreadPool(1))
     w, g = np.linspace(-0.1, 0.1, N_FEATURES), np.linspace(-1, 1, n_rows)
     return {PASSES: lambda: (X @ w, X.T @ g), GRADIENT: partial(objective, w)}
 

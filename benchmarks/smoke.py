@@ -115,10 +115,10 @@ def check_rounds() -> Found:
     from _data import draw_two_classes
 
     import sklearn_rank
-    from sklearn_rank.objectives import BipartiteDescent
+    from sklearn_rank.objectives import ExponentialState
 
     X, y = draw_two_classes(1_000_000, n_features=5, n_informative=5)
-    advance, taken, start = BipartiteDescent.advance, [], 0
+    advance, taken, start = ExponentialState.advance, [], 0
 
     def watched(*arguments: Any) -> None:  # from one call to the next it is a round
         nonlocal start
@@ -127,7 +127,7 @@ def check_rounds() -> Found:
         start = tracemalloc.get_traced_memory()[0]
         advance(*arguments)
 
-    BipartiteDescent.advance = watched
+    ExponentialState.advance = watched
     tracemalloc.start()
     for name in ("RankBoost", "PNormPushRanker", "SmoothMarginRanker"):
         taken.clear()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sklearn_rank._release import __version__ as __version__
+
 if TYPE_CHECKING:
     from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
     from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -22,8 +24,6 @@ __all__ = [
     "RankBoost",
     "SmoothMarginRanker",
 ]
-
-__version__ = "0.2.0.dev0"
 
 # Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
 # and a mistyped option should not wait for.

@@ -35,10 +35,10 @@ Values = NDArray[Any]
 
 
 def require(part: object, method: str, user: str) -> Any:
-    """Return a method of a part, or raise TypeError: "`user` needs ..., which ... has not"."""
+    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... has not"."""
     found = getattr(part, method, None)
     if found is None:
-        raise TypeError(f"{user} needs {method}, which {type(part).__name__} has not.")
+        raise ValueError(f"{user} needs {method}, which {type(part).__name__} has not.")
     return found
 
 
@@ -232,6 +232,8 @@ class WeakRankers(Protocol):
 
     Further methods are abilities that some models have:
 
+    - ``is_two_sided``: True where `search` takes gradients in two groups, and gives
+      candidates with `one` and `zero`;
     - ``histogram(gradient)`` and ``choose(histogram, gain)``: the two halves of `search`,
       a sum over the rows held here, which can be added over parts, and the choice, which
       is made once;
@@ -255,6 +257,9 @@ class Model(Protocol):
     A parameter of an estimator, so it is not changed by a fit: `on_rows` returns an object
     of its own for the training rows.
     """
+
+    name: str
+    """What messages call it; a warm start goes on with a model of the same name."""
 
     allow_nan: bool
     """Whether X may have missing values."""
@@ -356,15 +361,16 @@ class Solution:
         return not self.message
 
 
+IterateHook = Callable[[Floats, list[float]], bool]
+"""What a solver calls after each iteration, with the iterate and the objectives so far.
+
+Returns True to end the fit there. `sklearn_rank._observers.Follower` passes it on to an
+`Observer`.
+"""
+
+
 class Observer(Protocol):
-    """What a solver calls after each iteration."""
+    """What is told of every iteration of a fit: printed lines, progress bars, callbacks."""
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
         """Take note of an iteration, counted from 1; return True to end the fit after it."""
-
-
-# Names of the interfaces until each part has moved to those above.
-RowMasses = RowGradient
-Descent = Any
-LinearFamily = Any
-WeakRankerFamily = Any

@@ -108,22 +108,31 @@ class Seed:
 
 
 @dataclass(frozen=True)
-class WeakRanker:
-    """The name of a family of weak rankers, or an estimator."""
+class NameOr:
+    """One of some names, or an object of another kind.
+
+    Parameters
+    ----------
+    options : tuple of str
+        Names.
+    description : str
+        What else is allowed, for messages.
+    kind : type
+        Class of the objects that are allowed.
+    """
 
     options: tuple[str, ...]
+    description: str
+    kind: type
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
         if isinstance(value, str):
             return value in self.options
-        return not isinstance(value, type) and all(
-            hasattr(value, method) for method in ("fit", "predict", "get_params")
-        )
+        return isinstance(value, self.kind)
 
     def __str__(self) -> str:
-        names = ", ".join(map(repr, self.options))
-        return f"one of {names}, or a scikit-learn regressor or classifier"
+        return f"one of {', '.join(map(repr, self.options))}, or {self.description}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,7 +15,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer, with_callbacks
+from sklearn_rank._observers import Printer
+from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -26,6 +29,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
+from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.preferences import Preferences
 
@@ -46,6 +50,8 @@ class TrainingData:
         Positive multiplicities.
     rows : ndarray of shape (n_rows,)
         Positions of these rows among those passed to `fit`.
+    classes : ndarray of shape (2,) or None
+        The two classes; None in graded mode.
     """
 
     X: Any
@@ -53,11 +59,31 @@ class TrainingData:
     qid: Indices | None
     weight: Floats
     rows: Indices
+    classes: Values | None = None
 
     def take(self, rows: Indices) -> TrainingData:
         """Return some of the rows."""
         qid = None if self.qid is None else self.qid[rows]
-        return TrainingData(self.X[rows], self.y[rows], qid, self.weight[rows], self.rows[rows])
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            qid=qid,
+            weight=self.weight[rows],
+            rows=self.rows[rows],
+        )
+
+    @cached_property
+    def labels(self) -> Values:
+        """The classes of the rows, or their relevance: what the caller passed as y."""
+        return self.y if self.classes is None else self.classes[self.y.astype(np.intp)]
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """What else the caller passed, as keywords of `fit` and `score`."""
+        weight = None if (self.weight == 1).all() else self.weight
+        known = {"qid": self.qid, "sample_weight": weight}
+        return {name: value for name, value in known.items() if value is not None}
 
     def paired_rows(self) -> Indices:
         """Return the rows that belong to at least one comparable pair."""
@@ -79,7 +105,7 @@ def is_binary(ranker: Any) -> bool:
     )
 
 
-class BaseRanker(BaseEstimator, metaclass=ABCMeta):
+class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
@@ -97,6 +123,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
         "verbose": Number(0, integer=True, other=(True, False)),
     }
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn to rank.
 
@@ -148,6 +175,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
         fitted.update({name: value for name, value in inputs.items() if value is not None})
         for name, value in fitted.items():
             setattr(self, name, value)
+        end_fit_task(self, X=data.X, y=lambda: data.labels)
         return self
 
     def predict(self, X: Any) -> Values:
@@ -230,6 +258,48 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
     def _score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of validated rows."""
 
+    def _make_observer(
+        self,
+        data: TrainingData,
+        unit: str,
+        total: int,
+        reconstruct: Callable[[], dict[str, Any]],
+        *,
+        n_before: int = 0,
+        shows_total: bool = True,
+    ) -> Observer:
+        """Return what is called after each iteration: `verbose` and callbacks.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The rows of the fit.
+        unit : str
+            What an iteration is called.
+        total : int
+            Maximum of iterations, with the `n_before` of earlier fits.
+        reconstruct : callable
+            Returns the fitted attributes so far.
+        shows_total : bool, default=True
+            Whether printed lines show `total`.
+        """
+
+        def fitted_so_far() -> dict[str, Any]:
+            known = {"_has_qid_": data.qid is not None, **reconstruct()}
+            return known if data.classes is None else {"classes_": data.classes, **known}
+
+        printer = Printer(type(self).__name__, unit, total, self.verbose, shows_total)
+        return make_observer(
+            self,
+            unit=unit,
+            total=total - n_before,
+            reconstruct=fitted_so_far,
+            X=data.X,
+            y=lambda: data.labels,
+            metadata=lambda: data.metadata,
+            printer=printer,
+        )
+
     def _check_combination(self) -> None:
         """Raise ValueError for parameters that don't go together."""
 
@@ -276,7 +346,7 @@ class BaseRanker(BaseEstimator, metaclass=ABCMeta):
             classes = self._find_classes(y[keep] if not keep.all() else y)
             y = y == classes[1]
         self._check_features(X)
-        data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
+        data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
         return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
 
     def _find_classes(self, y: Values) -> Values:

@@ -8,14 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, with_callbacks
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_qid
+from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.grouping import GroupedRows
 
 __all__ = ["QueryMinMaxScaler"]
 
 
-class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class QueryMinMaxScaler(
+    OneToOneFeatureMixin, TransformerMixin, VersionedMixin, CallbacksMixin, BaseEstimator
+):
     r"""Scale every feature of every query to [0, 1].
 
     .. math:: x'_{ij} = \frac{x_{ij} - \min_{l \in q} x_{lj}}
@@ -81,6 +85,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Self:
         """Check the features and store their ranges.
 
@@ -115,6 +120,7 @@ class QueryMinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.data_min_ = X.min(axis=0)
         self.data_max_ = X.max(axis=0)
         self._has_qid_ = qid is not None
+        end_fit_task(self, X=X, y=y)
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Floats:

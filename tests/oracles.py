@@ -191,6 +191,29 @@ def row_masses(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
     return mass.sum(axis=1) - mass.sum(axis=0)
 
 
+def curvature(f, y, qid=None, w=None, p=1.0, push="top"):
+    """Diagonal of the graph Laplacian that bounds the second derivatives of J.
+
+    Top: a pair's edge weighs ``p s_k pi_ik``, its derivative times p (``s_k`` the share
+    of row k in R, ``pi_ik`` that of row i in its inner sum); on one bipartite list the
+    inner rows have no factor p. ir: row i's term is ``w_i log sum e^z`` over 0 and ``z_k
+    = f_k - f_i + log w_k``, with shares r: a row of share r has ``w_i r (1 - r)``.
+    """
+    if push != "ir":
+        derivative = np.exp(log_pair_derivatives(f, y, qid, w, p, push))
+        inner_factor = 1.0 if is_one_bipartite_list(y, qid, w) else p
+        factors = (inner_factor, p) if push == "top" else (p, inner_factor)
+        return factors[0] * derivative.sum(axis=1) + factors[1] * derivative.sum(axis=0)
+    weight, found, is_pair = row_weights(y, w), np.zeros(len(y)), above(y, qid, w)
+    for i in np.flatnonzero(is_pair.any(axis=1)):
+        below = np.flatnonzero(is_pair[i])
+        terms = np.array([0.0, *(f[below] - f[i] + np.log(weight[below]))])
+        rest = [logsumexp(np.delete(terms, n)) for n in range(len(terms))]
+        spread = np.exp(terms + rest - 2 * logsumexp(terms))  # r (1 - r)
+        found[[i, *below]] += weight[i] * spread
+    return found
+
+
 def edge(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
     """Minus the derivative of ``alpha -> J(f + alpha h)`` at zero: sum of mass * h."""
     masses = row_masses(f, y, qid, w, p, push, bottom_weight)
@@ -198,16 +221,19 @@ def edge(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
 
 
 def numeric_gradient(function, f, step=1e-3):
-    """Gradient of ``function`` at ``f`` by fourth-order central differences."""
+    """Gradient of ``function`` at ``f`` by fourth-order central differences.
+
+    Of a function that returns an array: its derivatives by ``f[n]`` in row n.
+    """
     f = np.asarray(f, dtype=float)
-    gradient = np.empty(len(f))
+    gradient = []
     for n in range(len(f)):
         unit = np.zeros(len(f))
         unit[n] = step
         near = function(f + unit) - function(f - unit)
         far = function(f + 2 * unit) - function(f - 2 * unit)
-        gradient[n] = (8 * near - far) / (12 * step)
-    return gradient
+        gradient.append((8 * near - far) / (12 * step))
+    return np.array(gradient)
 
 
 # --------------------------------------------------------------------------------------
@@ -772,6 +798,35 @@ def phi_derivative(loss, m):
     raise ValueError(loss)
 
 
+def phi_second(loss, m):
+    """Second derivative of `phi`; of the squared hinge the bound 2, also beyond its margin."""
+    m = np.asarray(m, dtype=float)
+    if loss == "exponential":
+        return phi(loss, m)
+    if loss in ("least_squares", "squared_hinge"):
+        return np.full_like(m, 2.0)
+    if loss == "logistic":
+        return np.exp(-np.logaddexp(0.0, m) - np.logaddexp(0.0, -m))
+    raise ValueError(loss)
+
+
+def rounded_hinge(m, width):
+    """(phi, phi', phi'') of the hinge with a parabola in place of its kink, case by case.
+
+    The parabola lies over (1 - width, 1]; phi'' is taken from the left at both ends.
+    """
+    found = []
+    for margin in np.ravel(m):
+        residual = 1 - margin
+        if residual < 0:
+            found.append((0.0, 0.0, 0.0))
+        elif residual < width:
+            found.append((residual**2 / (2 * width), -residual / width, 1 / width))
+        else:
+            found.append((residual - width / 2, -1.0, 0.0))
+    return tuple(np.reshape(column, np.shape(m)) for column in zip(*found, strict=True))
+
+
 def weighted_pairs(y, qid=None, w=None):
     """Arrays i, k and ``w[i] * w[k]`` over the pairs of positive weight."""
     weight = row_weights(y, w)
@@ -814,6 +869,24 @@ def pair_sum_absolute(f, y, qid=None, w=None, loss="logistic"):
     return np.bincount(i, size, len(y)) + np.bincount(k, size, len(y))
 
 
+def pair_sum_curvature(f, y, qid=None, w=None, loss="logistic"):
+    """Diagonal of the Hessian of `pair_sum` with respect to the scores (see `phi_second`)."""
+    return np.diag(pair_sum_hessian(f, y, qid, w, loss))
+
+
+def pair_sum_hessian(f, y, qid=None, w=None, loss="logistic"):
+    """Hessian of `pair_sum`, a graph Laplacian: one term ``v phi'' (e_i-e_k)(e_i-e_k)'`` a pair."""
+    hessian = np.zeros((len(y), len(y)))
+    i, k, v = weighted_pairs(y, qid, w)
+    second = v * phi_second(loss, pair_margins(f, y, qid, w))
+    for upper, lower, term in zip(i, k, second, strict=True):
+        hessian[upper, upper] += term
+        hessian[lower, lower] += term
+        hessian[upper, lower] -= term
+        hessian[lower, upper] -= term
+    return hessian
+
+
 def _gather(pair_derivative, i, k, n):
     """Derivatives by scores from derivatives by margins."""
     gradient = np.zeros(n)
@@ -851,6 +924,42 @@ def margin_push(f, y, qid=None, w=None, loss="logistic", p=1.0, push="top", bott
         share = np.ones(len(y)) if p == 1 else (height / norm) ** (p - 1)
         pair_derivative += factor * v * share[outer] * slope
     return norm / of_counts, _gather(pair_derivative, i, k, len(y)) / of_counts
+
+
+def margin_push_curvature(
+    f, y, qid=None, w=None, loss="logistic", p=1.0, push="top", bottom_weight=1.0
+):
+    """Diagonal of the graph Laplacian that bounds the second derivatives of `margin_push`.
+
+    The edge of a pair of outer row o and inner row n weighs ``J s_o w_n (phi'' / H_o +
+    (p - 1) b)``, with ``s_o`` the share of row o in ``sum w H^p`` and ``b = |phi'| sum_n
+    w_n |phi'| / H_o^2``; least squares: ``b = 2 phi'' / H_o``, for ``phi'^2 = 2 phi phi''``.
+    """
+    i, k, v = weighted_pairs(y, qid, w)
+    weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
+    value, slope, second = phi(loss, m), np.abs(phi_derivative(loss, m)), phi_second(loss, m)
+    if p == 1:
+        edges = v * second / v.sum()
+        return np.bincount(i, edges, len(y)) + np.bincount(k, edges, len(y))
+    sides = [(1.0, k, i)] if push in ("top", "both") else []
+    if push in ("bottom", "both"):
+        sides.append((bottom_weight if push == "both" else 1.0, i, k))
+    heights = [np.bincount(o, weight[n] * value, len(y)) for _, o, n in sides]
+    norm = _norm([side[0] for side in sides], weight, heights, p)
+    push_value = margin_push(f, y, qid, w, loss, p, push, bottom_weight)[0]
+    found = np.zeros(len(y))
+    if norm == 0:
+        return found
+    for (factor, o, n), height in zip(sides, heights, strict=True):
+        share = factor * weight * (height / norm) ** p
+        steepness = np.bincount(o, weight[n] * slope, len(y))
+        for pair in np.flatnonzero(height[o] > 0):
+            h, d = height[o[pair]], steepness[o[pair]]
+            b = 2 * second[pair] / h if loss == "least_squares" else slope[pair] * d / h**2
+            edge_weight = push_value * share[o[pair]] * weight[n[pair]]
+            edge_weight *= second[pair] / h + (p - 1) * b
+            found[[o[pair], n[pair]]] += edge_weight
+    return found
 
 
 def _norm(factors, weight, sums, p):

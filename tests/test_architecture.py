@@ -21,13 +21,15 @@ LAYERS = [
     {"cli", "datasets", "__init__"},
     {"estimators", "plotting"},
     {"base", "model_selection", "preprocessing", "theory"},
+    {"weak_rankers"},
     {"objectives", "models", "solvers", "metrics"},
     {"pair_sums"},
     {"preferences"},
     {"grouping"},
-    {"_validation"},
+    {"_validation", "_versions", "_callbacks"},
+    {"_observers"},
     {"_protocols"},
-    {"_parallel"},
+    {"_parallel", "_release"},
 ]
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowMasses
+from sklearn_rank._protocols import RowGradient
 from sklearn_rank.models._binning import _CELLS, Digitizer, SortedValues
 from sklearn_rank.models._histogram import BinnedRows
 
@@ -67,16 +67,16 @@ def test_thresholds_are_weighted_quantiles(x, weights, max_bins):
 def test_joint_codes_give_every_histogram(n_bins, n_features, n_jobs):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, n_bins, (n_features, 9000)).astype(np.min_scalar_type(n_bins - 1))
-    masses = rng.standard_normal(9000)
+    gradient = rng.standard_normal(9000)
     tables = rng.standard_normal((n_features, n_bins))
     with ThreadPool(n_jobs).running() as threads:
         rows = BinnedRows(codes, n_bins, threads)
         for pointer in ([0, 9000], [0, 4000, 9000], [0, 9000]):
-            found = rows.sum_by_bin(RowMasses(masses, np.array(pointer)))
+            found = rows.sum_by_bin(RowGradient(gradient, np.array(pointer)))
             for group in range(len(pointer) - 1):
                 part = slice(pointer[group], pointer[group + 1])
                 for feature in range(n_features):
-                    expected = np.bincount(codes[feature, part], masses[part], n_bins)
+                    expected = np.bincount(codes[feature, part], gradient[part], n_bins)
                     np.testing.assert_allclose(found[group, feature], expected, atol=1e-10)
         expected = sum(table[code] for table, code in zip(tables, codes, strict=True))
         np.testing.assert_allclose(rows.look_up(tables), expected, atol=1e-12)

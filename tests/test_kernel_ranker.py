@@ -591,7 +591,7 @@ def test_averages_of_a_warm_start_count_gradient_steps_only():
     model.set_params(solver="gd", max_iter=1, average=True).fit(X, Y)
     mean = model.dual_coef_
     model.set_params(average=False)  # the mean of a single step is that step
-    np.testing.assert_allclose(mean, model._progress_.coefficients, rtol=1e-12)
+    np.testing.assert_allclose(mean, model._progress_["coefficients"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])

@@ -25,9 +25,9 @@ from strategies import problems
 
 from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.estimators import _linear
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.theory import ogd_bound, ogd_step
+from sklearn_rank.solvers import BlockwiseObjective
 
 few = settings(max_examples=settings.default.max_examples // 2)
 
@@ -639,7 +639,7 @@ def test_failures_in_training_leave_nothing(relevance, monkeypatch):
     def fail(self, w):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_linear.LinearListwise, "__call__", fail)
+    monkeypatch.setattr(BlockwiseObjective, "__call__", fail)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, LABELS[relevance])
     assert not [name for name in vars(model) if name.endswith("_")]

@@ -8,10 +8,22 @@ import oracles_listwise as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from strategies import problems
+from test_objectives import UNIT_H, assert_bounds
 
+from sklearn_rank._protocols import require
 from sklearn_rank.grouping import GroupedRows
-from sklearn_rank.objectives import LISTWISE_LOSSES, _listwise, error_cut
+from sklearn_rank.objectives import (
+    LISTWISE_LOSSES,
+    CrossEntropy,
+    ListLoss,
+    ListwiseLoss,
+    SmoothedDcg,
+    _list_loss,
+    as_listwise_loss,
+    error_cut,
+)
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)
@@ -23,6 +35,10 @@ def codes_of(qid):
     return None if qid is None else np.unique(qid, return_inverse=True)[1]
 
 
+def pose(loss, rows, y, w):
+    return ListLoss(rows, as_listwise_loss(loss, SIGMA[loss]), y, w)
+
+
 def evaluate(loss, f, y, qid=None, w=None):
     """Value and gradient in the order of the arrays given; rows of weight zero left out."""
     f, y = np.asarray(f, dtype=float), np.asarray(y, dtype=float)
@@ -31,7 +47,7 @@ def evaluate(loss, f, y, qid=None, w=None):
     codes = None if qid is None else codes_of(qid)[keep]
     lists = GroupedRows.from_codes(codes, len(keep))
     rows = keep if lists.order is None else keep[lists.order]
-    objective = LISTWISE_LOSSES[loss](lists, y[rows], w[rows], SIGMA[loss])
+    objective = pose(loss, lists, y[rows], w[rows])
     value, slopes = objective.value_and_gradient(f[rows])
     gradient = np.zeros(len(y))
     gradient[rows] = slopes
@@ -56,7 +72,7 @@ def test_value_and_gradient_are_those_of_the_loop(loss, problem):
 @given(problem=problems())
 def test_blocks_of_any_size_give_the_same(loss, block_rows, problem):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_listwise, "_BLOCK_ROWS", block_rows)
+        patch.setattr(_list_loss, "_BLOCK_ROWS", block_rows)
         value, gradient = evaluate(loss, problem.f, problem.y, problem.qid, problem.w)
     by_hand, slopes = expected(loss, problem.f, problem.y, problem.qid, problem.w)
     assert value == pytest.approx(by_hand, rel=1e-12, abs=1e-12)
@@ -98,8 +114,8 @@ def test_second_derivatives_are_derivatives_of_the_gradient(loss, problem):
     n = len(problem.y)
     weight = np.ones(n) if problem.w is None else problem.w
     lists = GroupedRows.from_codes(None, n)
-    objective = LISTWISE_LOSSES[loss](lists, problem.y, weight, SIGMA[loss])
-    c, b, p = objective.curvature(lists.queries.block(0, 1), problem.f)
+    objective = pose(loss, lists, problem.y, weight)
+    c, b, p = objective.second_derivatives(lists.queries.block(0, 1), problem.f)
     matrix = np.diag(c) - np.outer(b, p) - np.outer(p, b)
     numeric = [
         oracles.numeric_gradient(
@@ -109,6 +125,101 @@ def test_second_derivatives_are_derivatives_of_the_gradient(loss, problem):
     ]
     scale = max(1.0, 2.0 ** max(problem.y)) if loss == "smoothed_dcg" else 1.0
     np.testing.assert_allclose(matrix, numeric, atol=1e-7 * scale)
+
+
+@every_loss
+@given(problem=problems(weights=("none", "reals")), h=UNIT_H)
+def test_curvature_bounds_the_second_derivatives(loss, problem, h):
+    n = len(problem.y)
+    weight = np.ones(n) if problem.w is None else problem.w
+    codes = None if problem.qid is None else codes_of(problem.qid)
+    lists = GroupedRows.from_codes(codes, n)
+    y, w, f = map(lists.sort, (problem.y, weight, problem.f))
+    objective = pose(loss, lists, y, w)
+    value, gradient, curvature = objective.value_gradient_curvature(f)
+    assert value == objective.value(f)
+    np.testing.assert_array_equal(gradient, objective.value_and_gradient(f)[1])
+    matrix = np.zeros((n, n))
+    for query in range(objective.n_queries):
+        block = lists.queries.block(query, query + 1)
+        c, b, p = objective.second_derivatives(block, f[block.items])
+        matrix[block.items, block.items] = np.diag(c) - np.outer(b, p) - np.outer(p, b)
+    scale = max(1.0, 2.0 ** max(problem.y)) if loss == "smoothed_dcg" else 1.0
+    assert (curvature >= 0).all()
+    assert_bounds(curvature, matrix, h, 1e-13 * scale)
+    if loss == "cross_entropy":  # the diagonal itself
+        np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-15)
+
+
+# --------------------------------------------------------------------------------------
+# A loss of one's own
+# --------------------------------------------------------------------------------------
+
+
+class SquaredError(ListwiseLoss):
+    """Half the squared errors of relevance on a scale of its own."""
+
+    def __init__(self, unit=1.0):
+        self.unit = unit
+
+    def target(self, block, relevance, weight):
+        return self.unit * relevance
+
+    def value_and_gradient(self, block, scores, target, weight):
+        error = scores - target
+        gradient = error if weight is None else weight * error
+        return gradient @ error / 2, gradient
+
+
+@given(problem=problems(weights=("none", "reals")))
+def test_a_loss_of_ones_own_gets_the_rows_of_its_block(problem):
+    n = len(problem.y)
+    weight = np.ones(n) if problem.w is None else problem.w
+    codes = None if problem.qid is None else codes_of(problem.qid)
+    lists = GroupedRows.from_codes(codes, n)
+    y, w, f = map(lists.sort, (problem.y, weight, problem.f))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_list_loss, "_BLOCK_ROWS", 3)
+        objective = ListLoss(lists, SquaredError(unit=2.0), y, w)
+    value, gradient = objective.value_and_gradient(f)
+    assert value == pytest.approx(w @ (f - 2 * y) ** 2 / 2 / objective.n_queries, rel=1e-12)
+    np.testing.assert_allclose(gradient, w * (f - 2 * y) / objective.n_queries, rtol=1e-12)
+
+
+def test_what_a_loss_of_ones_own_does_not_have():
+    objective = ListLoss(GroupedRows.from_codes(None, 2), SquaredError(), np.ones(2), np.ones(2))
+    for method in ("value_gradient_curvature", "second_derivatives"):
+        assert not hasattr(objective, method)
+        with pytest.raises(TypeError, match=f"Newton needs {method}, which ListLoss has not"):
+            require(objective, method, "Newton")
+
+
+def test_the_gradient_that_a_loss_returns_is_left_alone():
+    class FixedSlope(SquaredError):
+        gradient = np.array([3.0, -3.0])
+
+        def value_and_gradient(self, block, scores, target, weight):
+            return 0.0, self.gradient
+
+    rows = GroupedRows.from_codes(np.array([0, 1, 1]), 3)
+    ListLoss(rows, FixedSlope(), np.ones(3), np.ones(3)).by_block(
+        rows.queries.block(1, 2), np.ones(2)
+    )
+    assert FixedSlope.gradient.tolist() == [3.0, -3.0]
+
+
+def test_names_and_objects_of_listwise_losses():
+    assert as_listwise_loss("cross_entropy", sigma=0.5) == CrossEntropy()
+    assert as_listwise_loss("smoothed_dcg", sigma=0.5) == SmoothedDcg(0.5) != SmoothedDcg()
+    own = SquaredError()
+    assert as_listwise_loss(own, sigma=0.5) is own
+    assert clone(SmoothedDcg(0.5), safe=False) == SmoothedDcg(0.5)
+    for wrong in ("nope", None, CrossEntropy):
+        with pytest.raises(ValueError, match="'loss' parameter") as caught:
+            as_listwise_loss(wrong)
+        assert all(repr(name) in str(caught.value) for name in LISTWISE_LOSSES)
+    with pytest.raises(ValueError, match="'sigma' parameter of SmoothedDcg"):
+        SmoothedDcg(0.0)
 
 
 # --------------------------------------------------------------------------------------

@@ -5,11 +5,15 @@ import warnings
 import numpy as np
 import oracles
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from strategies import problems
+from test_objectives import UNIT_H, assert_bounds, hessian, oracle_of, prepare
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.objectives import MarginPush
+from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush
 from sklearn_rank.preferences import Preferences
 
 LOSSES = ["least_squares", "hinge", "squared_hinge", "logistic"]
@@ -120,17 +124,150 @@ def test_a_bottom_without_weight_is_not_looked_at():
     scores = np.random.default_rng(0).normal(size=len(y))
     both = MarginPush(preferences, "logistic", 65, "both", bottom_weight=0.0)
     top = MarginPush(preferences, "logistic", 65, "top")
-    value, masses = both.value_and_masses(scores)
-    assert value == top.value_and_masses(scores)[0] > 0
-    np.testing.assert_array_equal(masses, top.value_and_masses(scores)[1])
+    value, gradient = both.value_and_gradient(scores)
+    assert value == top.value_and_gradient(scores)[0] > 0
+    np.testing.assert_array_equal(gradient, top.value_and_gradient(scores)[1])
 
 
 @pytest.mark.parametrize("push", ["top", "bottom", "both"])
-def test_no_masses_where_no_pair_has_any_loss(push):
+def test_no_gradient_where_no_pair_has_any_loss(push):
     """Both margins are 1, the kink of the hinge loss, where its left derivative is -1."""
     preferences = Preferences.from_labels(np.array([1.0, 0.0, 0.0]), None, np.ones(3))
-    value, masses = MarginPush(preferences, "hinge", 1, push).value_and_masses(
+    value, gradient = MarginPush(preferences, "hinge", 1, push).value_and_gradient(
         np.array([1.0, 0.0, 0.0])[preferences.order]
     )
     assert value == 0
-    assert not masses.any()
+    assert not gradient.any()
+
+
+# --------------------------------------------------------------------------------------
+# What only some losses have
+# --------------------------------------------------------------------------------------
+
+every_push = pytest.mark.parametrize("push", ["top", "bottom", "both"])
+curved_losses = pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "logistic"])
+
+
+@curved_losses
+@every_push
+@pytest.mark.parametrize("p", [1, 4, 64])
+@given(problem=problems())
+def test_curvature_equals_the_definition(loss, push, p, problem):
+    preferences, rows = prepare(problem)
+    objective, f = MarginPush(preferences, loss, float(p), push, 0.4), problem.f[rows]
+    value, gradient, curvature = objective.value_gradient_curvature(f)
+    assert value == objective.value_and_gradient(f)[0]
+    np.testing.assert_array_equal(gradient, objective.value_and_gradient(f)[1])
+    options = (*oracle_of(problem), loss, p, push, 0.4)
+    expected = oracles.margin_push_curvature(problem.f, *options)[rows]
+    if value > 0 or p == 1:
+        np.testing.assert_allclose(curvature, expected, rtol=1e-8, atol=1e-9 * expected.max())
+    assert (curvature >= 0).all()
+
+
+@curved_losses
+@every_push
+@pytest.mark.parametrize("p", [1.0, 3.5])
+@given(problem=problems(spread=2.0), h=UNIT_H)
+def test_curvature_bounds_the_second_derivatives(loss, push, p, problem, h):
+    preferences, rows = prepare(problem)
+    objective = MarginPush(preferences, loss, p, push, 0.4)
+    f = 0.97 * problem.f[rows]  # off the kinks
+    value, _, curvature = objective.value_gradient_curvature(f)
+    if value == 0:
+        return
+    matrix = hessian(objective, f)
+    assert_bounds(curvature, matrix, h, 1e-5 * max(1, np.abs(matrix).max()))
+    if p == 1 and loss != "squared_hinge":
+        np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-7)
+
+
+@curved_losses
+@every_push
+@pytest.mark.parametrize("p", [1.0, 64.0])
+@pytest.mark.parametrize("spread", [1e4, 1e20])
+def test_curvature_at_extreme_scores(loss, push, p, spread):
+    rng = np.random.default_rng(0)
+    preferences = Preferences.from_labels(rng.integers(0, 3, 40), None, np.ones(40))
+    f = np.linspace(-spread, spread, 40)[rng.permutation(40)]
+    curvature = MarginPush(preferences, loss, p, push).value_gradient_curvature(f)[2]
+    assert np.isfinite(curvature).all()
+    assert (curvature >= 0).all()
+
+
+class Valley(MarginLoss):
+    """A loss of one's own that rises beyond 1, without saying how steeply."""
+
+    slope_at_zero = 4.0
+
+    def value_and_derivative(self, margin):
+        return (1 - margin) ** 4, -4 * (1 - margin) ** 3
+
+    def second_derivative(self, margin):
+        return 12 * (1 - margin) ** 2
+
+    def local_lipschitz(self, radius):
+        return 12 * (1 + radius) ** 2
+
+
+class Corner(MarginLoss):
+    """A loss of one's own that can be rounded."""
+
+    slope_at_zero, is_smooth = 1.0, False
+
+    def value_and_derivative(self, margin):
+        return np.maximum(-margin, 0), np.where(margin <= 0, -1.0, 0.0)
+
+    def local_lipschitz(self, radius):
+        return 1.0
+
+    def rounded(self, width):
+        return Parabola(width)
+
+
+class Parabola(Corner):
+    def __init__(self, width):
+        self.width = width
+
+    is_smooth = True
+
+    def value_and_derivative(self, margin):
+        lower = np.clip(-margin, 0, self.width)
+        return lower**2 / (2 * self.width) + np.maximum(
+            -margin - self.width, 0
+        ), -lower / self.width
+
+
+def test_a_loss_without_curvature_or_bound_offers_none():
+    preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
+    assert not hasattr(MarginPush(preferences, "hinge", 1.0), "value_gradient_curvature")
+    assert hasattr(MarginPush(preferences, Valley(), 1.0), "value_gradient_curvature")
+    assert not hasattr(MarginPush(preferences, Valley(), 2.0), "value_gradient_curvature")
+
+
+@every_push
+@given(problem=problems(), p=st.sampled_from([1.0, 4.0]))
+def test_a_rounded_push_is_smooth_and_little_below(push, p, problem):
+    preferences, rows = prepare(problem)
+    sharp = MarginPush(preferences, Corner(), p, push, 0.4)
+    smooth = sharp.rounded(0.5)
+    assert (sharp.is_smooth, smooth.is_smooth) == (False, True)
+    below = sharp.value(problem.f[rows]) - smooth.value(problem.f[rows])
+    assert -1e-12 <= below <= 0.25 + 1e-12
+    assert not hasattr(MarginPush(preferences, "logistic", p), "rounded")
+
+
+@pytest.mark.parametrize("loss", ["exponential", MARGIN_LOSSES["exponential"]])
+def test_a_loss_that_factorises_is_refused(loss):
+    preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
+    with pytest.raises(ValueError, match=r"'loss' parameter of MarginPush .* Got"):
+        MarginPush(preferences, loss, 2.0)
+
+
+def test_a_loss_object_is_as_good_as_its_name():
+    preferences = Preferences.from_labels(GRADES, QID, WEIGHT)
+    f = np.random.default_rng(0).normal(size=len(QID))
+    named, other = (
+        MarginPush(preferences, loss, 4.0) for loss in ("logistic", MARGIN_LOSSES["logistic"])
+    )
+    assert other.value(f) == pytest.approx(named.value(f), rel=1e-12)

@@ -201,7 +201,7 @@ def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
 @few
 @given(data=st.data())
 def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
-    options = {"models": ["stump"], "missing": data.draw(st.booleans())}
+    options = {"weak_rankers": ["stump"], "missing": data.draw(st.booleans())}
     problem, parameters = data.draw(tasks(ranker, relevance, **options))
     increasing = data.draw(st.sampled_from([np.exp, lambda x: x**3 - 5, lambda x: 1e9 * x]))
     parameters["max_bins"] = data.draw(st.sampled_from([2, 3, 64]))
@@ -222,7 +222,7 @@ def test_a_row_is_scored_alone_as_in_company(ranker, relevance, data):
 
 
 def test_many_rows_are_scored_as_few():
-    """Large batches find their bins by a table, small ones by a search: to the last digit."""
+    """By a lookup table, a search or comparisons of all thresholds: to the last digit."""
     rng = np.random.default_rng(0)
     thresholds = np.array(
         [
@@ -241,11 +241,10 @@ def test_many_rows_are_scored_as_few():
     for outside in (np.nan, -1.79e308, 1.79e308):
         X[rng.random(X.shape) < 0.1] = outside
     weights, threads = rng.normal(size=800), ThreadPool(1)
-    parts = [
-        rules.scores(X[first : first + 100], weights, threads) for first in range(0, 9000, 100)
-    ]
     together = rules.scores(X, weights, threads)
-    np.testing.assert_array_equal(np.concatenate(parts), together)
+    for size in (1, 10, 100):
+        parts = [rules.scores(part, weights, threads) for part in np.split(X, 9000 // size)]
+        np.testing.assert_array_equal(np.concatenate(parts), together)
     *_, last = rules.staged_scores(X, weights)
     np.testing.assert_allclose(together, last, rtol=1e-9, atol=1e-9)
 

@@ -14,6 +14,7 @@ from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import PushStep
 
 POWERS = [1, 2, 4, 16, 64]
+SIDES = ["top", "bottom"]
 SPLIT_H = st.lists(st.booleans(), min_size=9, max_size=9).map(np.array)
 
 
@@ -34,38 +35,131 @@ def oracle_of(problem):
 @pytest.mark.parametrize("push", PUSHES)
 @pytest.mark.parametrize("p", POWERS)
 @given(problem=problems(), bottom_weight=st.sampled_from([0.0, 0.3, 2.0]))
-def test_value_and_masses_equal_the_definition(push, p, problem, bottom_weight):
+def test_value_and_gradient_equal_the_definition(push, p, problem, bottom_weight):
     preferences, rows = prepare(problem)
     objective = PUSHES[push](preferences, float(p), bottom_weight)
     options = (*oracle_of(problem), p, push, bottom_weight)
-    value, masses = objective.value_and_masses(problem.f[rows])
+    value, gradient = objective.value_and_gradient(problem.f[rows])
     expected = oracles.log_push(problem.f, *options)
     assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
     assert objective.value(problem.f[rows]) == pytest.approx(value, rel=1e-13, abs=1e-13)
     np.testing.assert_allclose(
-        masses, oracles.row_masses(problem.f, *options)[rows], rtol=1e-9, atol=1e-11 * p
+        gradient, -oracles.row_masses(problem.f, *options)[rows], rtol=1e-9, atol=1e-11 * p
     )
-    assert masses.sum() == pytest.approx(0, abs=1e-11 * max(1, np.abs(masses).sum()))
+    assert gradient.sum() == pytest.approx(0, abs=1e-11 * max(1, np.abs(gradient).sum()))
 
 
 @pytest.mark.parametrize("push", PUSHES)
 @pytest.mark.parametrize("p", [1.0, 3.5])
 @given(problem=problems(spread=2.0))
-def test_masses_are_minus_the_numeric_gradient(push, p, problem):
+def test_gradients_are_derivatives(push, p, problem):
     preferences, rows = prepare(problem)
     objective = PUSHES[push](preferences, p, 0.7)
-    masses = objective.value_and_masses(problem.f[rows])[1]
+    gradient = objective.value_and_gradient(problem.f[rows])[1]
     numeric = oracles.numeric_gradient(objective.value, problem.f[rows])
-    np.testing.assert_allclose(masses, -numeric, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("side", ["top", "bottom"])
+@pytest.mark.parametrize("side", SIDES)
 @given(problem=problems())
 def test_infinite_p_is_the_largest_height(side, problem):
     preferences, rows = prepare(problem)
     value = SidePush(preferences, np.inf, side).value(problem.f[rows])
     expected = oracles.log_push(problem.f, *oracle_of(problem), np.inf, side)
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@given(problem=problems())
+def test_the_path_to_infinite_p_ends_close_to_it(side, problem):
+    preferences, rows = prepare(problem)
+    objective = SidePush(preferences, np.inf, side)
+    path = list(objective.smooth_path())
+    total = preferences.weight.sum()
+    assert [push.p for push in path] == [64.0 * 4**j for j in range(len(path))]
+    assert np.log(total + 1) / path[-1].p <= 1e-4
+    assert all(np.log(total + 1) / push.p > 1e-4 for push in path[:-1])
+    f, limit = problem.f[rows], objective.value(problem.f[rows])
+    for push in path:
+        assert push.side == side
+        assert push.value(f) - limit <= np.log(total) / push.p + 1e-12
+        assert push.value(f) - limit >= np.log(preferences.weight.min()) / push.p - 1e-12
+
+
+# --------------------------------------------------------------------------------------
+# Second derivatives
+# --------------------------------------------------------------------------------------
+
+
+def hessian(objective, f):
+    """Second derivatives by differences of the gradient."""
+    return oracles.numeric_gradient(lambda x: objective.value_and_gradient(x)[1], f)
+
+
+def assert_bounds(curvature, matrix, h, tolerance):
+    """The second derivative along h in [0, 1] is at most c @ h and c @ (1 - h)."""
+    for direction in (h[: len(curvature)], h[: len(curvature)].round()):
+        along = direction @ matrix @ direction
+        assert along <= curvature @ direction + tolerance
+        assert along <= curvature @ (1 - direction) + tolerance
+
+
+UNIT_H = st.lists(st.floats(0, 1), min_size=9, max_size=9).map(np.array)
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "ir"])
+@pytest.mark.parametrize("p", [1, 4, 64])
+@given(problem=problems())
+def test_curvature_equals_the_definition(push, p, problem):
+    preferences, rows = prepare(problem)
+    objective, f = PUSHES[push](preferences, float(p), 1.0), problem.f[rows]
+    value, gradient, curvature = objective.value_gradient_curvature(f)
+    assert value == objective.value_and_gradient(f)[0]
+    np.testing.assert_array_equal(gradient, objective.value_and_gradient(f)[1])
+    expected = oracles.curvature(problem.f, *oracle_of(problem), p, push)[rows]
+    np.testing.assert_allclose(curvature, expected, rtol=1e-9, atol=1e-13 * p)
+    assert (curvature >= 0).all()
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "ir"])
+@pytest.mark.parametrize("p", [1.0, 3.5])
+@given(problem=problems(spread=2.0), h=UNIT_H)
+def test_curvature_bounds_the_second_derivatives(push, p, problem, h):
+    preferences, rows = prepare(problem)
+    objective, f = PUSHES[push](preferences, p, 1.0), problem.f[rows]
+    curvature, matrix = objective.value_gradient_curvature(f)[2], hessian(objective, f)
+    assert_bounds(curvature, matrix, h, 1e-6 * p**2)
+    if push == "ir":  # the diagonal itself
+        np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-7)
+    elif preferences.bipartite_segments is not None:  # that but for the square of the gradient
+        square = objective.value_and_gradient(f)[1] ** 2
+        inner = np.arange(len(f)) < preferences.segments.start[preferences.bipartite_segments[1]]
+        factor = np.where(inner == (push == "top"), 1.0, p)
+        np.testing.assert_allclose(curvature - factor * square, np.diag(matrix), atol=1e-6 * p**2)
+
+
+def test_ir_curvature_of_upper_rows_keeps_its_digits():
+    """s (1 - s) with 1 - s as a difference would be zero."""
+    preferences = Preferences.from_labels(np.array([1.0, 1.0, 0.0]), None, np.ones(3))
+    push, each = PUSHES["ir"](preferences, 1.0, 1.0), np.exp(-300) / (1 + np.exp(-300)) ** 2
+    for f in (np.array([0.0, 0.0, 300.0]), np.array([300.0, 300.0, 0.0])):
+        curvature = push.value_gradient_curvature(f)[2]
+        np.testing.assert_allclose(curvature[:2], each, rtol=1e-12)
+        assert curvature[2] == pytest.approx(2 * each, rel=1e-12, abs=1e-12)
+
+
+def test_abilities_are_methods_that_the_others_do_not_have():
+    preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
+    made = {name: make(preferences, 4.0, 1.0) for name, make in PUSHES.items()}
+    assert [name for name, push in made.items() if hasattr(push, "pair_shares")] == SIDES
+    assert [name for name, push in made.items() if hasattr(push, "value_gradient_curvature")] == [
+        *SIDES,
+        "ir",
+    ]
+    assert not any(hasattr(push, "smooth_path") for push in made.values())
+    infinite = SidePush(preferences, np.inf, "top")
+    assert hasattr(infinite, "smooth_path")
+    assert not hasattr(infinite, "value_gradient_curvature")
 
 
 @pytest.mark.parametrize("push", PUSHES)
@@ -83,7 +177,7 @@ def test_slope_is_the_derivative_along_h(push, p, problem, h, real):
         assert slope(a) == pytest.approx(expected, rel=1e-9, abs=1e-10 * p)
 
 
-@pytest.mark.parametrize("side", ["top", "bottom"])
+@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("p", [1, 4, 64])
 @given(problem=problems(), h=SPLIT_H)
 def test_pair_shares_equal_the_pair_masses(side, p, problem, h):
@@ -144,9 +238,12 @@ def test_extreme_scores_stay_finite(push, p, spread):
     qid = rng.integers(0, 3, 40)
     scores = np.linspace(-spread, spread, 40)[rng.permutation(40)]
     preferences = Preferences.from_labels(y, qid, np.ones(40))
-    value, masses = PUSHES[push](preferences, p, 1.0).value_and_masses(scores[preferences.order])
-    assert np.isfinite(value)
-    assert np.isfinite(masses).all()
+    objective, f = PUSHES[push](preferences, p, 1.0), scores[preferences.order]
+    assert all(np.isfinite(part).all() for part in objective.value_and_gradient(f))
+    if push != "both":
+        curvature = objective.value_gradient_curvature(f)[2]
+        assert np.isfinite(curvature).all()
+        assert (curvature >= 0).all()
 
 
 @given(problem=problems())
@@ -169,8 +266,8 @@ def test_many_levels_are_scanned_like_few():
     qid = np.repeat([5, 2], [80, 20])
     f = rng.standard_normal(100)
     preferences = Preferences.from_labels(y, check_qid(qid, 100), np.ones(100))
-    value, masses = SidePush(preferences, 4.0).value_and_masses(f[preferences.order])
+    value, gradient = SidePush(preferences, 4.0).value_and_gradient(f[preferences.order])
     assert value == pytest.approx(oracles.log_push(f, y, qid, None, 4), rel=1e-12)
     np.testing.assert_allclose(
-        masses, oracles.row_masses(f, y, qid, None, 4)[preferences.order], atol=1e-12
+        gradient, -oracles.row_masses(f, y, qid, None, 4)[preferences.order], atol=1e-12
     )

@@ -11,19 +11,28 @@ from hypothesis import strategies as st
 from strategies import problems
 from test_objectives import oracle_of, prepare
 
+from sklearn_rank._protocols import require
 from sklearn_rank._validation import check_qid
-from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss, pair_loss_and_gradient
-from sklearn_rank.pair_sums import ExponentialSums
+from sklearn_rank.objectives import (
+    MARGIN_LOSSES,
+    MarginLoss,
+    MarginPush,
+    PairLoss,
+    pair_loss_and_gradient,
+)
+from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.preferences import Preferences
 
 LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
 METHODS = ["dense", "fast", "auto"]
 SMOOTH = ["exponential", "least_squares", "logistic"]
+CURVED = [name for name, law in MARGIN_LOSSES.items() if hasattr(law, "second_derivative")]
 PUSH_LOSSES = ["logistic", "hinge", "squared_hinge", "least_squares"]
 PUSHES = ["top", "bottom", "both"]
 POWERS = [1, 2, 4, 16, 64]
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
+every_curved_loss = pytest.mark.parametrize("loss", CURVED)
 every_method = pytest.mark.parametrize("method", METHODS)
 
 # Multiples of 0.2425, or 2.91 apart from those: no margin is nearer to 1 than 0.03.
@@ -231,7 +240,7 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
 @given(problem=problems(), margin=st.sampled_from([0.0, 0.5, -2.0]))
 def test_heights_equal_the_definition(loss, method, side, problem, margin):
     preferences, rows = prepare(problem)
-    with patch("sklearn_rank.pair_sums._pair_loss.BLOCK_PAIRS", 5):  # several pieces
+    with patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5):  # several pieces
         sums = PairLoss(preferences, loss, method=method)
         found = sums.heights(problem.f[rows], preferences.weight, side, margin)
     i, k, _ = oracles.weighted_pairs(*oracle_of(problem))
@@ -454,6 +463,416 @@ def test_a_logistic_gap_far_from_zero(method, origin):
 
 
 # --------------------------------------------------------------------------------------
+# Second derivatives
+# --------------------------------------------------------------------------------------
+
+
+def test_the_losses_with_a_second_derivative():
+    assert set(CURVED) == set(LOSSES) - {"hinge"}
+
+
+@every_curved_loss
+def test_second_derivatives_equal_their_definition(loss):
+    m = np.linspace(-40, 40, 321)
+    found = MARGIN_LOSSES[loss].second_derivative(m)
+    np.testing.assert_allclose(found, oracles.phi_second(loss, m), rtol=1e-12)
+    if loss in SMOOTH:
+        m = np.linspace(-4, 4, 30)
+        numeric = [
+            oracles.numeric_gradient(lambda x: oracles.phi_derivative(loss, x[0]), [x])[0]
+            for x in m
+        ]
+        np.testing.assert_allclose(MARGIN_LOSSES[loss].second_derivative(m), numeric, rtol=1e-9)
+
+
+@every_curved_loss
+def test_second_derivatives_far_out(loss):
+    m = np.array([-1e20, -800.0, -40.0, 40.0, 800.0, 1e20])
+    found = MARGIN_LOSSES[loss].second_derivative(m)
+    assert np.isfinite(found).tolist() == [loss != "exponential"] * 2 + [True] * 4
+    assert np.all(found >= 0)
+    if loss == "logistic":
+        np.testing.assert_allclose(found[[2, 3]], np.exp(-40), rtol=1e-15)
+        assert found[[0, 1, 4, 5]].tolist() == [0.0] * 4
+
+
+def curvature_of(problem, f, loss, method, **options):
+    preferences, rows = prepare(problem)
+    sums = PairLoss(preferences, loss, method=method, **options)
+    return sums.value_gradient_curvature(f[rows]), sums.value_and_gradient(f[rows]), rows
+
+
+@every_curved_loss
+@every_method
+@given(problem=problems(max_rows=20), stretch=st.sampled_from([1.0, 0.37, 11.0]))
+def test_curvature_equals_the_definition(loss, method, problem, stretch):
+    f = stretch * problem.f
+    (value, gradient, curvature), (same, slopes), rows = curvature_of(problem, f, loss, method)
+    np.testing.assert_allclose(value, same, rtol=1e-14)
+    np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-14 * max(1, np.abs(slopes).max()))
+    expected = oracles.pair_sum_curvature(f, *oracle_of(problem), loss)[rows]
+    scale = max(oracles.total_pair_weight(*oracle_of(problem)), expected.max())
+    np.testing.assert_allclose(curvature, expected, rtol=0, atol=1e-10 * scale)
+    assert np.all(curvature >= 0)
+
+
+@every_curved_loss
+@every_method
+@given(problem=problems())
+def test_mean_divides_by_the_total_pair_weight(loss, method, problem):
+    means, (mean, slopes), _ = curvature_of(problem, problem.f, loss, method, mean=True)
+    sums, _, _ = curvature_of(problem, problem.f, loss, method)
+    total = oracles.total_pair_weight(*oracle_of(problem))
+    for found, whole in zip((*means, mean, slopes), (*sums, *sums[:2]), strict=True):
+        np.testing.assert_allclose(found, whole / total, rtol=1e-12, atol=1e-14)
+
+
+def test_the_mean_without_pairs_and_beyond_the_floats():
+    alone = Preferences.from_labels(np.ones(3), None, np.ones(3))
+    for loss in LOSSES:
+        value, gradient = PairLoss(alone, loss, mean=True).value_and_gradient(np.arange(3.0))
+        assert value == 0
+        np.testing.assert_array_equal(gradient, 0)
+    heavy = Preferences.from_labels(np.array([1, 0]), None, np.array([1e9, 1e9]))
+    scores = np.array([-700.0, 0.0])
+    assert PairLoss(heavy, "exponential").value(scores) == np.inf
+    mean = PairLoss(heavy, "exponential", mean=True).value(scores)
+    assert mean == pytest.approx(np.exp(700), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@every_method
+@given(problem=problems(spread=2.0))
+def test_curvature_is_the_numeric_derivative_of_the_gradient(loss, method, problem):
+    (value, _, curvature), _, rows = curvature_of(problem, problem.f, loss, method)
+    sums = PairLoss(prepare(problem)[0], loss, method=method)
+    scale = max(value, oracles.total_pair_weight(*oracle_of(problem)))
+    for n in range(len(rows)):
+
+        def slope(f, n=n):
+            return sums.value_and_gradient(f)[1][n]
+
+        numeric = oracles.numeric_gradient(slope, problem.f[rows])[n]
+        assert curvature[n] == pytest.approx(numeric, rel=1e-6, abs=1e-8 * scale)
+
+
+@every_method
+@given(problem=problems(spread=2.0), data=st.data())
+def test_the_curvature_of_the_squared_hinge_bounds_every_step(method, problem, data):
+    """The gradient's difference quotient along h, which is h'Hh of a mean Hessian."""
+    (_, gradient, curvature), _, rows = curvature_of(problem, problem.f, "squared_hinge", method)
+    h = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
+    step = data.draw(st.sampled_from([1e-3, 0.5, -3.0]))
+    sums = PairLoss(prepare(problem)[0], "squared_hinge", method=method)
+    moved = sums.value_and_gradient(problem.f[rows] + step * h)[1]
+    quotient = float((moved - gradient) @ h) / step
+    slack = 1e-9 * max(1, np.abs(gradient).max()) / abs(step)
+    assert -slack <= quotient <= min(curvature @ h, curvature @ ~h) + slack
+
+
+@every_curved_loss
+@given(problem=problems(spread=2.0), data=st.data())
+def test_the_curvature_bounds_the_hessian(loss, problem, data):
+    hessian = oracles.pair_sum_hessian(problem.f, *oracle_of(problem), loss)
+    (_, _, c), _, rows = curvature_of(problem, problem.f, loss, "auto")
+    hessian = hessian[np.ix_(rows, rows)]
+    np.testing.assert_allclose(hessian.sum(axis=1), 0, atol=1e-12 * hessian.max())
+    unit = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1))
+    h = np.array(data.draw(st.lists(unit, min_size=len(rows), max_size=len(rows))))
+    slack = 1e-12 * c.sum()
+    assert h @ hessian @ h <= min(c @ h, c @ (1 - h)) + slack
+    h = 7 * h - 2
+    for a in (0.0, h.mean(), 3.0):
+        assert h @ hessian @ h <= 2 * c @ (h - a) ** 2 + slack
+
+
+@every_curved_loss
+@every_method
+@given(problem=problems(), data=st.data())
+def test_sums_with_two_weights(loss, method, problem, data):
+    """Each role of a row has its own weight, zero included."""
+    preferences, rows = prepare(problem)
+    weights = st.lists(
+        st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=len(rows), max_size=len(rows)
+    )
+    above, below = np.array(data.draw(weights)), np.array(data.draw(weights))
+    place = np.full(len(problem.y), -1)
+    place[rows] = np.arange(len(rows))
+    i, k, _ = oracles.weighted_pairs(*oracle_of(problem))
+    f, i, k = problem.f[rows], place[i], place[k]
+    margin = f[i] - f[k]
+    slope, second = oracles.phi_derivative(loss, margin), oracles.phi_second(loss, margin)
+    sums = PairLoss(preferences, loss, method=method)
+    value, upper, lower, second_upper, second_lower = sums.sums(f, above, below, with_second=True)
+    expected = [
+        np.bincount(i, below[k] * slope, len(f)),
+        np.bincount(k, above[i] * slope, len(f)),
+        np.bincount(i, below[k] * second, len(f)),
+        np.bincount(k, above[i] * second, len(f)),
+    ]
+    scale = 1e-10 * max(1, *(np.abs(one).max() for one in expected))
+    whole = float(np.sum(above[i] * below[k] * oracles.phi(loss, margin)))
+    assert value == pytest.approx(whole, abs=1e-9 * max(1, whole))
+    found = (upper, lower, second_upper, second_lower)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=scale)
+    for one, other in zip(sums.second_sums(f, above, below), found[2:], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail", "clust", "30"))]
+
+
+@pytest.mark.parametrize("method", ["auto", "fast"])
+@pytest.mark.parametrize("case", [*WIDE, "uniform 1e+06"])
+def test_wide_scores_and_the_second_derivative(case, method):
+    y, qid, w, f = CASES[case]
+    codes = None if qid is None else check_qid(qid, len(y))
+    preferences = Preferences.from_labels(y, codes, oracles.row_weights(y, w))
+    scores, total = f[preferences.order], preferences.total_pair_weight
+    dense = PairLoss(preferences, "logistic", method="dense").value_gradient_curvature(scores)
+    found = PairLoss(preferences, "logistic", method=method).value_gradient_curvature(scores)
+    for one, other in zip(found, dense, strict=True):
+        assert np.max(np.abs(one - other)) <= 1e-10 * total + 1e-12 * abs(dense[0])
+    assert np.all(found[2] >= 0)
+    same = PairLoss(preferences, "logistic", method=method).value_and_gradient(scores)
+    assert found[0] == same[0]
+    np.testing.assert_array_equal(found[1], same[1])
+
+
+@pytest.mark.parametrize("case", ["uniform 1e+06", "two far clusters", "heavy tails"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
+def test_wide_scores_with_weights_of_zero(case, share):
+    """As a push has them whose powers underflow: the rows lie where no weight is."""
+    y, _, _, f = CASES[case]
+    preferences = Preferences.from_labels(y, None, np.ones(N))
+    rng, ones = np.random.default_rng(4), np.ones(N)
+    some = (rng.random(N) < share).astype(float)
+    scores = f[preferences.order] - np.where(rng.random(N) < 0.1, 3e5, 0)
+    for weights in ((ones, some), (some, ones), (some, some)):
+        found, dense = (
+            PairLoss(preferences, "logistic", method=method).sums(scores, *weights, True)
+            for method in ("fast", "dense")
+        )
+        assert found.value == pytest.approx(dense.value, rel=1e-12, abs=1e-10 * N**2)
+        for one, other in zip(found[1:], dense[1:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * N)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0, 50.0, 1e5])
+def test_curvature_of_many_rows(scale):
+    """Every fineness of the grid, with and without sorting: some rows against their pairs."""
+    rng = np.random.default_rng(3)
+    n = 100_000
+    y, f = rng.random(n) < 0.3, scale * rng.uniform(-1, 1, n)
+    preferences = Preferences.from_labels(y, None, np.ones(n))
+    order = preferences.order
+    curvature = PairLoss(preferences).value_gradient_curvature(f[order])[2]
+    for place in (*range(20), *range(n - 20, n)):
+        row = order[place]
+        second = oracles.phi_second("logistic", f[row] - f[y != y[row]])
+        assert abs(curvature[place] - second.sum()) <= 1e-11 * len(second)
+
+
+@every_curved_loss
+@every_method
+@pytest.mark.parametrize("spread", [800.0, 1e20])
+def test_curvature_at_margins_as_large_as_they_get(loss, method, spread):
+    y, f = np.array([1, 1, 0, 0, 2]), spread * np.array([-1.0, 1.0, -1.0, 1.0, 0.0])
+    preferences = Preferences.from_labels(y, None, np.ones(5))
+    curvature = PairLoss(preferences, loss, method=method).value_gradient_curvature(
+        f[preferences.order]
+    )[2]
+    assert not np.isnan(curvature).any()
+    assert np.all(curvature >= 0)
+    expected = oracles.pair_sum_curvature(f, y, None, None, loss)[preferences.order]
+    if loss != "exponential":
+        np.testing.assert_allclose(curvature, expected, atol=1e-12)
+
+
+@every_loss
+@given(problem=problems(spread=2.0), data=st.data())
+def test_slope_is_the_derivative_along_h(loss, problem, data):
+    preferences, rows = prepare(problem)
+    f, sums = OFF_THE_KINK * problem.f[rows], PairLoss(preferences, loss, mean=True)
+    h = data.draw(st.sampled_from([np.arange(len(rows)) % 2 == 0, np.arange(len(rows)) / 7]))
+    a = 0.001
+    numeric = oracles.numeric_gradient(lambda x: sums.value(f + x[0] * h), [a], 1e-4)[0]
+    assert sums.slope(f, h)(a) == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+# --------------------------------------------------------------------------------------
+# Losses as objects
+# --------------------------------------------------------------------------------------
+
+
+class WideHinge(MarginLoss):
+    """Only what a loss must have."""
+
+    is_smooth = False
+
+    def value_and_derivative(self, margin):
+        return 2 * np.maximum(1.5 - margin, 0.0), np.where(margin <= 1.5, -2.0, 0.0)
+
+
+class SteepHinge(type(MARGIN_LOSSES["hinge"])):
+    """Another loss than its parent, whose sums do not fit."""
+
+    def value_and_derivative(self, margin):
+        value, slope = super().value_and_derivative(margin)
+        return 3 * value, 3 * slope
+
+
+class NamedHinge(type(MARGIN_LOSSES["hinge"])):
+    """The loss of its parent."""
+
+
+ABILITIES = ["second_derivative", "rounded", "local_lipschitz"]
+
+
+@given(problem=problems())
+@every_method
+def test_a_loss_with_only_value_and_derivative(method, problem):
+    preferences, rows = prepare(problem)
+    sums = PairLoss(preferences, WideHinge(), method=method)
+    value, gradient = sums.value_and_gradient(problem.f[rows])
+    i, k, v = oracles.weighted_pairs(*oracle_of(problem))
+    margin = problem.f[i] - problem.f[k]
+    assert value == pytest.approx(float(v @ WideHinge().value(margin)), rel=1e-12)
+    slope = v * WideHinge().derivative(margin)
+    expected = np.bincount(i, slope, len(problem.f)) - np.bincount(k, slope, len(problem.f))
+    np.testing.assert_allclose(gradient, expected[rows], rtol=1e-12, atol=1e-12)
+    assert not any(hasattr(WideHinge(), ability) for ability in ABILITIES)
+    assert not sums.is_smooth
+    assert WideHinge().slope_at_zero == 2.0
+
+
+def test_missing_abilities_are_one_sentence():
+    preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
+    sums = PairLoss(preferences, WideHinge())
+    for method in ("value_gradient_curvature", "second_sums", "rounded"):
+        assert not hasattr(sums, method)
+        with pytest.raises(AttributeError, match=f"'PairLoss' has no attribute '{method}'"):
+            getattr(sums, method)
+        with pytest.raises(TypeError, match=f"A solver needs {method}, which PairLoss has not."):
+            require(sums, method, "A solver")
+    with pytest.raises(TypeError, match="second_derivative, which Hinge has not"):
+        PairLoss(preferences, "hinge").sums(np.zeros(2), np.ones(2), np.ones(2), with_second=True)
+    assert hasattr(PairLoss(preferences, "hinge"), "rounded")
+    assert not hasattr(PairLoss(preferences, "hinge"), "value_gradient_curvature")
+
+
+def test_objects_and_names_are_the_same_loss():
+    y, f = np.arange(400) % 2, np.random.default_rng(0).normal(size=400)
+    preferences = Preferences.from_labels(y, None, np.ones(400))
+    for name, law in MARGIN_LOSSES.items():
+        assert as_margin_loss(name) is law
+        assert as_margin_loss(law) is law
+        for loss in (law, type(law)()):
+            by_object, by_name = (
+                PairLoss(preferences, one, method="fast").value_and_gradient(f)
+                for one in (loss, name)
+            )
+            assert by_object[0] == by_name[0]  # to the last digit: the same method
+            np.testing.assert_array_equal(by_object[1], by_name[1])
+    with pytest.raises(ValueError, match=r"The 'loss' parameter of Someone .* MarginLoss object"):
+        as_margin_loss(WideHinge, user="Someone")
+
+
+@every_loss
+def test_a_subclass_with_another_loss_keeps_nothing_of_its_parent(loss):
+    parent = type(MARGIN_LOSSES[loss])
+    other = type("Other", (parent,), {"value_and_derivative": WideHinge.value_and_derivative})()
+    same = type("Same", (parent,), {})()
+    assert other.fast_sums is None
+    assert not other.factorises
+    assert not any(hasattr(other, ability) for ability in ABILITIES)
+    assert other.slope_at_zero == 2.0
+    assert same.fast_sums is MARGIN_LOSSES[loss].fast_sums
+    assert same.factorises == MARGIN_LOSSES[loss].factorises
+    assert hasattr(same, "local_lipschitz")
+    mixed = type("Mixed", (WideHinge, parent), {})()  # the loss of its first parent
+    assert mixed.fast_sums is None
+    again = type("Again", (type(other),), {"second_derivative": lambda self, m: 0 * m})()
+    assert hasattr(again, "second_derivative")
+
+
+def test_a_base_class_of_several_losses_keeps_its_methods():
+    class Family(MarginLoss):
+        def second_derivative(self, margin):
+            return np.ones_like(margin)
+
+    class Half(Family):
+        def value_and_derivative(self, margin):
+            return (1 - margin) ** 2 / 2, margin - 1
+
+    assert Half().second_derivative(np.zeros(2)).tolist() == [1.0, 1.0]
+
+
+def test_sums_of_a_subclass_with_another_loss():
+    y, f = np.arange(400) % 2, np.random.default_rng(0).normal(size=400)
+    preferences = Preferences.from_labels(y, None, np.ones(400))
+    hinge, steep, named = (
+        PairLoss(preferences, loss, method="fast").value_and_gradient(f)
+        for loss in ("hinge", SteepHinge(), NamedHinge())
+    )
+    assert named[0] == hinge[0]
+    assert steep[0] == pytest.approx(3 * hinge[0], rel=1e-12)
+    np.testing.assert_allclose(steep[1], 3 * hinge[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [0.3, 1e-4, 0.9])
+@every_method
+@given(problem=problems())
+def test_the_rounded_hinge_equals_its_definition(method, width, problem):
+    preferences, rows = prepare(problem)
+    hinge = PairLoss(preferences, "hinge", method=method)
+    rounded = hinge.rounded(width)
+    assert rounded.is_smooth
+    assert not hinge.is_smooth
+    f, n = problem.f, len(problem.f)
+    value, gradient, curvature = rounded.value_gradient_curvature(f[rows])
+    i, k, v = oracles.weighted_pairs(*oracle_of(problem))
+    phi, slope, second = (v * one for one in oracles.rounded_hinge(f[i] - f[k], width))
+    total = preferences.total_pair_weight
+    slack = 1e-11 * total * max(1, np.ptp(f)) / width
+    assert value == pytest.approx(phi.sum(), rel=0, abs=slack)
+    expected = np.bincount(i, slope, n) - np.bincount(k, slope, n)
+    np.testing.assert_allclose(gradient, expected[rows], rtol=0, atol=slack)
+    expected = np.bincount(i, second, n) + np.bincount(k, second, n)
+    np.testing.assert_allclose(curvature, expected[rows], rtol=0, atol=slack)
+    assert np.all(curvature >= 0)
+    sharp = hinge.value(f[rows])
+    assert sharp - width / 2 * total - slack <= value <= sharp + slack
+    for side in ("top", "bottom"):
+        outer, inner = (k, i) if side == "top" else (i, k)
+        weight = oracles.row_weights(problem.y, problem.w)
+        loss = weight[inner] * oracles.rounded_hinge(f[i] - f[k], width)[0]
+        found = rounded.heights(f[rows], preferences.weight, side)
+        np.testing.assert_allclose(found, np.bincount(outer, loss, n)[rows], rtol=0, atol=slack)
+        assert np.all(found >= 0)
+
+
+@every_method
+@given(problem=problems(spread=2.0))
+def test_the_gradient_of_the_rounded_hinge_is_continuous(method, problem):
+    preferences, rows = prepare(problem)
+    rounded = PairLoss(preferences, "hinge", method=method, mean=True).rounded(0.3)
+    f = OFF_THE_KINK * problem.f[rows]
+    numeric = oracles.numeric_gradient(rounded.value, f, 1e-4)
+    np.testing.assert_allclose(rounded.value_and_gradient(f)[1], numeric, rtol=0, atol=1e-8)
+    ends = np.array([1.0, np.nextafter(1, 2), 0.7, np.nextafter(0.7, 0)])
+    slopes = rounded.loss.derivative(ends)
+    np.testing.assert_allclose(slopes, [0, 0, -1, -1], atol=1e-14)
+
+
+def test_a_hinge_cannot_be_rounded_over_more_than_its_margin():
+    for width in (0.0, 1.0, -0.1, np.inf):
+        with pytest.raises(ValueError, match=r"'width' .* must be a float in \(0, 1\)"):
+            MARGIN_LOSSES["hinge"].rounded(width)
+
+
+# --------------------------------------------------------------------------------------
 # The push with a margin loss
 # --------------------------------------------------------------------------------------
 
@@ -470,26 +889,26 @@ def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=bottom_weight)
     options = (*oracle_of(problem), loss, p, push, bottom_weight)
-    expected, gradient = oracles.margin_push(problem.f, *options)
-    value, masses = objective.value_and_masses(problem.f[rows])
-    scale = 1e-10 * max(1, np.abs(gradient).max())
+    expected, slopes = oracles.margin_push(problem.f, *options)
+    value, gradient = objective.value_and_gradient(problem.f[rows])
+    scale = 1e-10 * max(1, np.abs(slopes).max())
     assert value == pytest.approx(expected, rel=1e-10, abs=1e-11)
     assert objective.value(problem.f[rows]) == pytest.approx(value, rel=1e-12, abs=1e-12)
-    assert np.isfinite(masses).all()
-    assert abs(masses.sum()) <= p * scale
-    np.testing.assert_allclose(-masses, gradient[rows], rtol=1e-9, atol=p * scale)
+    assert np.isfinite(gradient).all()
+    assert abs(gradient.sum()) <= p * scale
+    np.testing.assert_allclose(gradient, slopes[rows], rtol=1e-9, atol=p * scale)
 
 
 @every_push_loss
 @every_push
 @given(problem=problems(spread=1.5), p=st.sampled_from(POWERS))
-def test_push_masses_are_minus_the_numeric_gradient(loss, push, problem, p):
+def test_push_gradients_are_derivatives(loss, push, problem, p):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.7)
     f = OFF_THE_KINK * problem.f[rows]
-    value, masses = objective.value_and_masses(f)
+    value, gradient = objective.value_and_gradient(f)
     numeric = oracles.numeric_gradient(objective.value, f, 1e-4)
-    np.testing.assert_allclose(masses, -numeric, rtol=1e-5, atol=1e-6 * max(1, value))
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6 * max(1, value))
 
 
 @every_push_loss
@@ -498,12 +917,12 @@ def test_push_masses_are_minus_the_numeric_gradient(loss, push, problem, p):
 def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight):
     preferences, rows = prepare(problem)
     objective = MarginPush(preferences, loss, 1.0, push=push, bottom_weight=bottom_weight)
-    value, masses = objective.value_and_masses(problem.f[rows])
+    value, gradient = objective.value_and_gradient(problem.f[rows])
     total = preferences.total_pair_weight
-    mean, gradient = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
+    mean, slopes = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
     assert value == pytest.approx(mean / total, rel=1e-11, abs=1e-12)
     if mean > 0:  # at zero, the least value, there are many subgradients of the hinge
-        np.testing.assert_allclose(masses, -gradient / total, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(gradient, slopes / total, rtol=1e-9, atol=1e-10)
 
 
 @every_push_loss
@@ -528,9 +947,9 @@ def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
     f = np.linspace(-spread, spread, 40)[rng.permutation(40)]
     preferences = Preferences.from_labels(y, qid, np.ones(40))
     objective = MarginPush(preferences, loss, p, push=push)
-    value, masses = objective.value_and_masses(f[preferences.order])
-    expected, gradient = oracles.margin_push(f, y, qid, None, loss, p, push)
+    value, gradient = objective.value_and_gradient(f[preferences.order])
+    expected, slopes = oracles.margin_push(f, y, qid, None, loss, p, push)
     assert value == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(
-        -masses, gradient[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(gradient).max()
+        gradient, slopes[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(slopes).max()
     )

@@ -11,7 +11,7 @@ from strategies import problems
 
 from sklearn_rank import RankBoost, SmoothMarginRanker
 from sklearn_rank._protocols import PairShares
-from sklearn_rank.solvers import Ledger, PushStep, SmoothMarginStep
+from sklearn_rank.solvers import Coefficients, PushStep, SmoothMarginStep
 
 X_6, Y_6 = np.vstack([oracles.THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
 SHARES = st.tuples(*[st.floats(0.01, 1.0)] * 3).map(lambda d: np.array(d) / np.sum(d))
@@ -103,7 +103,7 @@ def test_rounds_equal_the_oracles(weak_ranker, problem):
 
 
 class FixedShares:
-    """A descent whose weak ranker has given pair shares."""
+    """A state whose weak ranker has given pair shares."""
 
     def __init__(self, shares, value):
         self.value = value
@@ -122,9 +122,9 @@ def test_equation_12_is_the_root(shares, fraction):
     g = fraction * edge
     if edge < 1e-6:
         return
-    ledger = Ledger({0: 1.0}, 1.0)
+    coefficients = Coefficients({0: 1.0}, 1.0)
     rankboost = PushStep(1.0, 1e-300, lambda h: 1.0)
-    rule = SmoothMarginStep(rankboost, ledger, 0.0, lambda h: -1.0)
+    rule = SmoothMarginStep(rankboost, coefficients, 0.0, lambda h: -1.0)
 
     class Chosen:
         pass

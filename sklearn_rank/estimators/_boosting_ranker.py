@@ -1,4 +1,4 @@
-"""What the three boosting rankers share: from validated data to a fitted model."""
+"""Base class of the boosting rankers: from validated data to a fitted model."""
 
 from __future__ import annotations
 
@@ -10,46 +10,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Descent, Floats, Gain, Values
-from sklearn_rank._validation import Constraint, Flag, Number, WeakRanker
+from sklearn_rank._protocols import (
+    FitRows,
+    Floats,
+    Gain,
+    Objective,
+    ObjectiveState,
+    Values,
+    WeakRankers,
+)
+from sklearn_rank._validation import Constraint, Flag, Number
 from sklearn_rank.base import BaseRanker, TrainingData, is_binary
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, model_attributes
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
     metric_of_rows,
     split_validation,
 )
-from sklearn_rank.estimators._fitting import (
-    History,
-    Problem,
-    describe,
-    note_margins,
-)
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
-from sklearn_rank.models import (
-    WEAK_RANKERS,
-    Family,
-    StumpFamily,
-    make_family,
-)
-from sklearn_rank.objectives import (
-    BipartiteDescent,
-    Push,
-    ScoredDescent,
-    SidePush,
-    balancing_offset,
-)
+from sklearn_rank.models import WeakRankerChoice, as_model
+from sklearn_rank.objectives import SidePush, balancing_offset
+from sklearn_rank.objectives._states import make_state
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.solvers import (
-    Ledger,
-    Round,
-    coordinate_descent,
-    steepest,
-)
+from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 
 
 def has_stages(ranker: Any) -> bool:
@@ -80,7 +68,7 @@ class BoostingRanker(BaseRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
         "n_estimators": Number(1, integer=True),
-        "weak_ranker": WeakRanker(WEAK_RANKERS),
+        "weak_ranker": WeakRankerChoice(),
         "learning_rate": Number(0, 1, "right"),
         "max_bins": Number(2, 65_535, integer=True),
         "tol": Number(0, closed="left"),
@@ -171,16 +159,16 @@ class BoostingRanker(BaseRanker):
 
     # What a subclass decides -------------------------------------------------------
 
-    def _make_objective(self, preferences: Preferences) -> Push:
+    def _make_objective(self, preferences: Preferences) -> Objective:
         return SidePush(preferences, 1.0)
 
-    def _make_gain(self, problem: Problem) -> Gain:
-        return steepest
+    def _make_gain(self, problem: BoostingProblem) -> Gain:
+        return problem.make_gain(type(self).__name__, "steepest", 1.0)
 
-    def _make_step_rule(self, problem: Problem, ledger: Ledger) -> Any:
+    def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         return problem.push_step(1.0)
 
-    def _offset(self, problem: Problem, scores: Floats) -> float:
+    def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
         """Return the offset between the two classes for scores of the training rows."""
         assert problem.positive is not None
         return balancing_offset(scores, problem.positive, problem.preferences.log_weight)
@@ -194,25 +182,28 @@ class BoostingRanker(BaseRanker):
             held_out = None
             if self.n_iter_no_change is not None:
                 data, held_out = split_validation(data, self.validation_fraction, history.seed)
-            problem = self._pose(data, history, threads)
+            problem = self._make_problem(data, history, threads)
             return self._solve(problem, history, held_out)
+
+    @property
+    def _is_continued(self) -> bool:
+        """Whether the next fit continues an earlier one."""
+        return self.warm_start and hasattr(self, "_history_")
 
     def _open_history(self, data: TrainingData) -> History:
         """Return the earlier rounds of a warm start, or an empty history."""
-        if not (self.warm_start and hasattr(self, "_history_")):
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            return History(data.X.shape, int(seed), self._lasting_settings())
-        history: History = deepcopy(self._history_)
-        return history
+        if self._is_continued:
+            return History(**deepcopy(self._history_))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return History(data.X.shape, int(seed), self._fixed_settings())
 
-    def _lasting_settings(self) -> dict[str, Any]:
-        """Return what gives the coordinates and the validation curve their meaning."""
-        kind = self.weak_ranker if isinstance(self.weak_ranker, str) else "estimator"
+    def _fixed_settings(self) -> dict[str, Any]:
+        """Return the settings that a warm start must not change."""
         stops = self.n_iter_no_change is not None
         measures = stops and self.scoring is not None
         return {
             "relevance": self.relevance,
-            "weak_ranker": kind,
+            "weak_ranker": as_model(self.weak_ranker).name,
             "max_bins": self.max_bins,
             "validation_fraction (None: no early stopping)": (
                 self.validation_fraction if stops else None
@@ -224,15 +215,15 @@ class BoostingRanker(BaseRanker):
         super()._check_training(data)
         if self.n_iter_no_change is not None and self.scoring is not None:
             self._metric_of(data)(np.zeros(len(data.y)))
-        if not (self.warm_start and hasattr(self, "_history_")):
+        if not self._is_continued:
             return
-        name, history = type(self).__name__, self._history_
+        name, history = type(self).__name__, History(**self._history_)
         if history.shape != data.X.shape:
             raise ValueError(
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.X.shape}."
             )
-        for setting, value in self._lasting_settings().items():
+        for setting, value in self._fixed_settings().items():
             if history.settings[setting] != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
@@ -245,32 +236,36 @@ class BoostingRanker(BaseRanker):
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
             )
 
-    def _pose(self, data: TrainingData, history: History, threads: ThreadPool) -> Problem:
+    def _make_problem(
+        self, data: TrainingData, history: History, threads: ThreadPool
+    ) -> BoostingProblem:
         """Bring the parts together."""
         if self.relevance == "graded":
             paired = data.paired_rows()
             if 0 < len(paired) < len(data.y):
                 data = data.take(paired)
         preferences = data.preferences
-        family = make_family(
-            self.weak_ranker,
+        rows = FitRows(
             data.X,
-            preferences,
+            preferences.order,
+            preferences.weight,
+            threads,
             max_bins=self.max_bins,
             seed=history.seed,
-            threads=threads,
-            known=getattr(self, "weak_rankers_", None) if history.steps else None,
+            earlier=getattr(self, "weak_rankers_", None) if history.steps else None,
         )
+        weak_rankers = as_model(self.weak_ranker).on_rows(rows)
         if history.steps:
-            self._check_same_family(family, history)
-        return Problem(data, preferences, self._make_objective(preferences), family, threads)
+            self._check_same_weak_rankers(weak_rankers, history)
+        objective = self._make_objective(preferences)
+        return BoostingProblem(data, preferences, objective, weak_rankers, threads)
 
-    def _check_same_family(self, family: Family, history: History) -> None:
+    def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
         """Raise ValueError when a warm start would give old coefficients a new meaning."""
         try:
-            rules = family.rules(np.array(history.coordinates))
+            rules = weak_rankers.rules(np.array(history.coordinates))
             is_same = rules.equal(self.weak_rankers_)
-        except (IndexError, ValueError):  # a smaller family
+        except (IndexError, ValueError):  # fewer weak rankers
             is_same = False
         if not is_same:
             raise ValueError(
@@ -279,19 +274,23 @@ class BoostingRanker(BaseRanker):
             )
 
     def _solve(
-        self, problem: Problem, history: History, held_out: TrainingData | None
+        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
     ) -> dict[str, Any]:
-        """Run the boosting loop and return the fitted attributes."""
-        ledger, scores = self._restore(problem, history)
-        descent = self._make_descent(problem, scores)
+        """Run the rounds and return the fitted attributes."""
+        coefficients, scores = self._restore(problem, history)
+        state = self._make_state(problem, scores)
         stopping = self._make_stopping(problem, history, held_out)
-        start_offset = descent.skew() if self.relevance == "binary" else 0.0
+        start_offset = state.offset() if self.relevance == "binary" else 0.0
+        collect = partial(self._collect, problem, history, start_offset)
+        observer = self._make_observer(
+            problem.data, "round", self.n_estimators, collect, n_before=len(history.steps)
+        )
         rounds = coordinate_descent(
-            problem.family,
-            descent,
-            ledger,
+            problem.weak_rankers,
+            state,
+            coefficients,
             gain=self._make_gain(problem),
-            step_rule=self._make_step_rule(problem, ledger),
+            step_rule=self._make_step_rule(problem, coefficients),
             learning_rate=self.learning_rate,
             tol=self.tol,
         )
@@ -299,14 +298,15 @@ class BoostingRanker(BaseRanker):
             done = next(rounds, None)
             if done is None:
                 break
-            self._note_round(history, done, descent)
+            history.add(done, state, self.relevance == "binary")
             if self._tracks_margin:
-                note_margins(history, problem, ledger, descent)
-            self._report(history.objective)
+                history.add_margins(state, coefficients, problem.log_scale)
+            validation = None
             if stopping is not None:
-                change = self._change(problem, held_out, done.index, done.step)
-                if stopping.is_over(change):
-                    break
+                validation = stopping.score(self._change(problem, held_out, done))
+            is_ended = observer(len(history.steps), state.value, validation)
+            if is_ended or (stopping is not None and stopping.is_over):
+                break
         if stopping is not None:
             history.truncate(stopping.best_round)
         if not history.steps:
@@ -316,45 +316,32 @@ class BoostingRanker(BaseRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return self._collect(problem, history, start_offset)
+        return collect()
 
-    def _note_round(self, history: History, done: Round, descent: Descent) -> None:
-        history.coordinates.append(done.index)
-        history.steps.append(done.step)
-        history.decreases.append(done.decrease)
-        history.objective.append(descent.value)
-        if self.relevance == "binary":
-            history.offsets.append(descent.skew())
-
-    def _restore(self, problem: Problem, history: History) -> tuple[Ledger, Floats]:
+    def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""
-        ledger = Ledger()
+        coefficients = Coefficients()
         for index, step in zip(history.coordinates, history.steps, strict=True):
-            ledger.add(index, step)
+            coefficients.add(index, step)
         scores = np.zeros(problem.preferences.n_rows)
         if history.steps:
             rows = problem.data.X[problem.preferences.order]
             scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.threads)
-        return ledger, scores
+        return coefficients, scores
 
-    def _make_descent(self, problem: Problem, scores: Floats) -> Descent:
-        objective, preferences = problem.objective, problem.preferences
-        if (
-            isinstance(objective, SidePush)
-            and preferences.is_bipartite_list
-            and isinstance(problem.family, StumpFamily)
-        ):
-            return BipartiteDescent(
-                objective,
-                scores,
-                problem.threads,
-                with_skew=self.relevance == "binary",
-                with_margin=self._tracks_margin,
-            )
-        return ScoredDescent(objective, preferences, scores, partial(self._offset, problem))
+    def _make_state(self, problem: BoostingProblem, scores: Floats) -> ObjectiveState:
+        return make_state(
+            problem.objective,
+            problem.preferences,
+            scores,
+            threads=problem.threads,
+            is_two_sided=problem.is_two_sided,
+            find_offset=partial(self._offset, problem) if self.relevance == "binary" else None,
+            with_margin=self._tracks_margin,
+        )
 
     def _make_stopping(
-        self, problem: Problem, history: History, held_out: TrainingData | None
+        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
     ) -> EarlyStopping | None:
         if held_out is None or self.n_iter_no_change is None:
             return None
@@ -377,33 +364,26 @@ class BoostingRanker(BaseRanker):
         return metric_of_rows(type(self).__name__, self.scoring, rows)
 
     @staticmethod
-    def _change(problem: Problem, rows: TrainingData | None, index: int, step: float) -> Floats:
+    def _change(problem: BoostingProblem, rows: TrainingData | None, done: Round) -> Floats:
         """Return what one round adds to the scores of some rows."""
         assert rows is not None
-        rule = problem.family.rules(np.array([index]))
-        return rule.scores(rows.X, np.array([step]), problem.threads)
+        rule = problem.weak_rankers.rules(np.array([done.index]))
+        change: Floats = rule.scores(rows.X, np.array([done.step]), problem.threads)
+        return change
 
-    def _report(self, objective: list[float]) -> None:
-        """Print a line about the last round, ten a fit with verbose=1."""
-        number = len(objective)
-        every = 1 if self.verbose > 1 else max(1, self.n_estimators // 10)
-        if self.verbose and (number % every == 0 or number == 1):
-            print(
-                f"[{type(self).__name__}] round {number}/{self.n_estimators}: "
-                f"objective {objective[-1]:.6g}"
-            )
-
-    def _collect(self, problem: Problem, history: History, start_offset: float) -> dict[str, Any]:
+    def _collect(
+        self, problem: BoostingProblem, history: History, start_offset: float
+    ) -> dict[str, Any]:
         """Return the fitted attributes of a model built round by round."""
         weights = np.array(history.steps)
         coordinates = np.array(history.coordinates, dtype=np.intp)
-        rules = problem.family.rules(coordinates)
+        rules = problem.weak_rankers.rules(coordinates)
         fitted: dict[str, Any] = {
             "weak_rankers_": rules,
             "estimator_weights_": weights,
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(weights),
-            "_history_": history,
+            "_history_": vars(history),
         }
         if self.relevance == "binary":
             fitted["staged_offsets_"] = np.array(history.offsets)
@@ -415,26 +395,20 @@ class BoostingRanker(BaseRanker):
         if history.validation:
             fitted["validation_scores_"] = np.array(history.validation)
         n_features = problem.data.X.shape[1]
-        fitted.update(describe(rules, weights, np.array(history.decreases), n_features))
+        fitted.update(model_attributes(rules, weights, np.array(history.decreases), n_features))
         return fitted
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; missing and sparse input depend on the weak ranker."""
         tags = super().__sklearn_tags__()
-        if isinstance(self.weak_ranker, str):
-            tags.input_tags.allow_nan = self.weak_ranker == "stump"
-            tags.input_tags.sparse = self.weak_ranker == "feature"
-        elif self._allowed["weak_ranker"].allows(self.weak_ranker):
-            inner = get_tags(self.weak_ranker).input_tags
-            tags.input_tags.allow_nan = inner.allow_nan
-            tags.input_tags.sparse = inner.sparse
+        if self._allowed["weak_ranker"].allows(self.weak_ranker):
+            model = as_model(self.weak_ranker)
+            tags.input_tags.allow_nan = model.allow_nan
+            tags.input_tags.sparse = model.sparse
         return tags
 
     def _check_combination(self) -> None:
-        if not isinstance(self.weak_ranker, str) and not has_fit_parameter(
-            self.weak_ranker, "sample_weight"
-        ):
-            raise ValueError(
-                f"weak_ranker={self.weak_ranker!r} of {type(self).__name__} can't be used: "
-                "its fit takes no sample_weight."
-            )
+        reason = getattr(as_model(self.weak_ranker), "refusal", None)
+        if reason:
+            name = type(self).__name__
+            raise ValueError(f"weak_ranker={self.weak_ranker!r} of {name} can't be used: {reason}.")

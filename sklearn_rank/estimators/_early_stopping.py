@@ -144,11 +144,16 @@ class EarlyStopping:
         for number, score in enumerate(curve, start=1):
             self._compare(number, score)
 
-    def is_over(self, change: Floats) -> bool:
-        """Add a round's change to the scores; True when patience is at its end."""
+    def score(self, change: Floats) -> float:
+        """Add a round's change to the scores and return their metric."""
         self._scores = self._scores + change
         self._curve.append(self._metric(self._scores))
         self._compare(len(self._curve), self._curve[-1])
+        return self._curve[-1]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last `patience` rounds had no better score."""
         return len(self._curve) - self.best_round >= self._patience
 
     def _compare(self, number: int, score: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -12,18 +13,28 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, Constraint, Flag, Kernel, Keywords, Number
-from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.estimators._function_spaces import (
-    KernelSpace,
-    LinearSpace,
-    row_blocks,
-    working_rows,
+from sklearn_rank._observers import Follower
+from sklearn_rank._protocols import Floats, Indices, require
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Flag,
+    Kernel,
+    Keywords,
+    Number,
 )
-from sklearn_rank.estimators._kernel_fitting import KernelProblem, Progress, descend, settle
-from sklearn_rank.objectives import MARGIN_LOSSES, error_cut
-from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS
+from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.estimators._kernel_solvers import (
+    KernelProblem,
+    Progress,
+    fit_gradient_descent,
+    fit_lbfgs,
+)
+from sklearn_rank.models import KernelModel, LinearModel
+from sklearn_rank.models.kernel import row_blocks, working_rows
+from sklearn_rank.objectives import error_cut
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 
 _SPARSE_KERNELS = frozenset(
@@ -67,10 +78,11 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     Parameters
     ----------
-    loss : str, default="logistic"
+    loss : str or MarginLoss, default="logistic"
         Loss of a margin m: "exponential", :math:`e^{-m}`; "least_squares",
         :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, that of RankSVM; "squared_hinge",
-        :math:`(1-m)_+^2`; or "logistic", :math:`\ln(1 + e^{-m})`.
+        :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a `MarginLoss` of your
+        own (from `sklearn_rank.objectives`).
     kernel : str or callable, default="rbf"
         Any name that `sklearn.metrics.pairwise.pairwise_kernels` knows; "precomputed":
         X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
@@ -194,7 +206,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
-        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "loss": MARGIN_LOSS_CHOICE,
         "kernel": Kernel((*sorted(kernel_metrics()), "precomputed")),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),
@@ -214,7 +226,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     def __init__(
         self,
         *,
-        loss: str = "logistic",
+        loss: Any = "logistic",
         kernel: Any = "rbf",
         gamma: Any = "scale",
         degree: float = 3,
@@ -257,7 +269,12 @@ class KernelPairwiseSGDRanker(BaseRanker):
     # Validation --------------------------------------------------------------------
 
     def _check_combination(self) -> None:
-        if self.solver == "gd" and self.loss == "exponential" and self.eta0 == "auto":
+        loss = as_margin_loss(self.loss)
+        if self.solver == "gd" and self.eta0 == "auto":
+            require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
+        if self.solver == "lbfgs" and not loss.is_smooth:
+            require(loss, "rounded", "solver='lbfgs' of KernelPairwiseSGDRanker")
+        if self.solver == "gd" and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' needs a number as eta0: no step "
                 "that is sure to converge is long enough to be of use. Got eta0='auto'."
@@ -295,14 +312,15 @@ class KernelPairwiseSGDRanker(BaseRanker):
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
         progress = getattr(self, "_progress_", None)
-        if self.warm_start and progress is not None and progress.settings != self._settings(data):
+        settings = self._fixed_settings(data)
+        if self.warm_start and progress is not None and progress["settings"] != settings:
             raise ValueError(
                 "KernelPairwiseSGDRanker with warm_start=True continues on the same data with the "
-                f"same kernel: it was fitted with {progress.settings}. Got {self._settings(data)}."
+                f"same kernel: it was fitted with {progress['settings']}. Got {settings}."
             )
 
-    def _settings(self, data: TrainingData) -> dict[str, Any]:
-        """Return what gives the coefficients their meaning."""
+    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
+        """Return the settings that a warm start must not change."""
         kernel = self.kernel if isinstance(self.kernel, str) else "callable"
         n_rows = None if kernel == "linear" else len(data.y)
         return {"kernel": kernel, "n_rows": n_rows, "n_features": data.X.shape[1]}
@@ -310,47 +328,67 @@ class KernelPairwiseSGDRanker(BaseRanker):
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
-        progress = Progress(self._settings(data))
+        progress = Progress(self._fixed_settings(data))
         if self.warm_start and hasattr(self, "_progress_"):
-            progress = self._progress_.continued()
-        fitted: dict[str, Any] = {"_progress_": progress}
+            progress = Progress(**deepcopy(self._progress_))
+        fitted: dict[str, Any] = {}
         if self.kernel in _WITH_GAMMA:
-            fitted["gamma_"] = self._width(data)
+            fitted["gamma_"] = self._find_gamma(data)
         preferences = data.preferences
-        space = self._space(data, fitted.get("gamma_"))
-        order = np.arange(space.n_coefficients) if self.kernel == "linear" else preferences.order
-        problem = KernelProblem(space, preferences, MARGIN_LOSSES[self.loss], self)
-        start = np.zeros(space.n_coefficients)
+        model = self._make_model(data, fitted.get("gamma_"))
+        order = np.arange(model.n_coordinates) if self.kernel == "linear" else preferences.order
+        loss = as_margin_loss(self.loss)
+
+        def reconstruct() -> dict[str, Any]:
+            x = follower.x  # stochastic steps have no elements, only coefficients
+            f = x if x.ndim > 1 else model.element(x)
+            return {**fitted, **self._collect(data, model, order, f)}
+
+        observer = self._make_observer(
+            data, "iteration", self.max_iter, reconstruct, shows_total=False
+        )
+        follower = Follower(observer)
+        problem = KernelProblem(model, preferences, loss, self, follower)
+        start = np.zeros(model.n_coordinates)
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
         if self.solver == "gd":
-            fitted["eta0_"] = self._first_step(space)
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            outcome = descend(problem, start, progress, fitted["eta0_"], int(seed))
+            fitted["eta0_"] = self._first_step(model)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            solution, last = fit_gradient_descent(problem, start, progress, fitted["eta0_"], seed)
         else:
-            outcome = settle(problem, start, progress)
-        self._warn(outcome.reason)
-        f = outcome.f
-        progress.coefficients = _inverted(outcome.last, order)
+            solution, last = fit_lbfgs(problem, start, progress)
+        self._warn(solution.message)
+        progress.coefficients = _inverted(last, order)
+        fitted["_progress_"] = vars(progress)
         fitted["objective_curve_"] = np.array(progress.values)
         fitted["n_iter_"] = len(progress.values)
-        if self.relevance == "binary":
-            positive = data.y[preferences.order]
-            fitted["offset_"] = -error_cut(space.scores(f), positive, preferences.weight)
-        if self.kernel == "linear":
-            return {**fitted, "coef_": f[0].copy()}
-        if self.kernel != "precomputed":
-            fitted["X_fit_"] = data.X
-        return {**fitted, "dual_coef_": _inverted(f[0], order), "fit_rows_": data.rows}
+        return {**fitted, **self._collect(data, model, order, solution.x)}
 
-    def _space(self, data: TrainingData, gamma: float | None) -> LinearSpace | KernelSpace:
-        """Return the function space over the rows in preference order."""
+    def _collect(
+        self, data: TrainingData, model: LinearModel | KernelModel, order: Indices, f: Floats
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs, for an element f."""
+        coefficients = _inverted(f[0], order)
+        fitted: dict[str, Any] = {}
+        if self.relevance == "binary":
+            rows = data.preferences
+            cut = error_cut(model.element_scores(f), data.y[rows.order], rows.weight)
+            fitted["offset_"] = -cut
+        if self.kernel == "linear":
+            return {**fitted, "coef_": coefficients}
+        fitted |= {"dual_coef_": coefficients, "fit_rows_": data.rows}
+        return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
+
+    def _make_model(self, data: TrainingData, gamma: float | None) -> LinearModel | KernelModel:
+        """Return the functions over the rows in fit order."""
         order = data.preferences.order
         if self.kernel == "linear":
-            return LinearSpace(data.X[order])
+            return LinearModel(data.X[order])
         if self.kernel == "precomputed":
-            return KernelSpace(self._kernel(None), data.X, data.X[np.ix_(order, data.rows[order])])
-        return KernelSpace(self._kernel(gamma), data.X[order])
+            matrix = data.X[np.ix_(order, data.rows[order])]
+            return KernelModel(self._kernel(None), data.X, matrix)
+        return KernelModel(self._kernel(gamma), data.X[order])
 
     def _kernel(self, gamma: float | None) -> Any:
         """Return the kernel as a function of two sets of rows."""
@@ -370,7 +408,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             )
         return np.asarray(matrix)
 
-    def _width(self, data: TrainingData) -> float:
+    def _find_gamma(self, data: TrainingData) -> float:
         """Return gamma as a number."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
@@ -383,13 +421,14 @@ class KernelPairwiseSGDRanker(BaseRanker):
         variance = float((weight @ square).sum()) / n_features - mean**2
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
-    def _first_step(self, space: LinearSpace | KernelSpace) -> float:
+    def _first_step(self, model: LinearModel | KernelModel) -> float:
         """Return eta0 as a number; warn where it is not sure to converge."""
-        if self.loss == "exponential":
+        loss = as_margin_loss(self.loss)
+        if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
-        largest = float(np.max(space.square_norms()))
+        largest = float(np.max(model.square_norms()))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
-        bound = safe_step(self.loss, kappa, self.alpha)
+        bound = safe_step(loss, kappa, self.alpha)
         if self.eta0 == "auto":
             return bound
         if self.eta0 > bound:
@@ -409,7 +448,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             "where the loss allows it, or solver='lbfgs'",
             INDEFINITE: "the last sound function is kept; take another kernel",
         }
-        if reason:
+        if reason not in ("", STOPPED):
             warnings.warn(
                 f"{type(self).__name__}: {reason} (max_iter={self.max_iter}, tol={self.tol:g}); "
                 f"{advice[reason]}.",

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from threadpoolctl import threadpool_limits
 
+from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
@@ -24,11 +25,14 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.estimators._linear import LinearListwise, largest_row
 from sklearn_rank.grouping import GroupedRows
-from sklearn_rank.objectives import LISTWISE_LOSSES, error_cut
+from sklearn_rank.models import LinearModel
+from sklearn_rank.objectives import ListLoss, error_cut
+from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss
 from sklearn_rank.solvers import (
     REGULARISERS,
+    STOPPED,
+    BlockwiseObjective,
     OnlineDescent,
     Regulariser,
     minimise_regularised,
@@ -41,7 +45,7 @@ _LARGEST_FEATURE, _LARGEST_GRADE = 1e70, 240
 _ZERO = 1e-12
 
 
-def takes_streams(ranker: Any) -> bool:
+def has_partial_fit(ranker: Any) -> bool:
     """Whether a ranker can learn from queries as they arrive; the error names the parameter."""
     name = type(ranker).__name__
     if ranker.solver != "ogd":
@@ -97,11 +101,12 @@ class ListNetLinear(BaseRanker):
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_dcg"}, default="cross_entropy"
+    loss : str or ListwiseLoss, default="cross_entropy"
         "cross_entropy": as above, convex. "smoothed_dcg": minus the DCG of a list drawn
         at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
         :math:`s / \sigma`; closer to what is measured, but not convex, so that the
-        result depends on where it starts, and without penalty or ball it runs away.
+        result depends on where it starts, and without penalty or ball it runs away. Or a
+        `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
         coefficients exactly zero. None: no penalty; `alpha` has no meaning then.
@@ -213,7 +218,7 @@ class ListNetLinear(BaseRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
-        "loss": Choice(tuple(LISTWISE_LOSSES)),
+        "loss": LISTWISE_LOSS_CHOICE,
         "penalty": Choice(tuple(REGULARISERS)),
         "alpha": Number(0, closed="left"),
         "max_norm": Number(0, closed="neither", other=(None,)),
@@ -228,7 +233,7 @@ class ListNetLinear(BaseRanker):
     def __init__(
         self,
         *,
-        loss: str = "cross_entropy",
+        loss: Any = "cross_entropy",
         penalty: str | None = "l2",
         alpha: float = 1e-4,
         max_norm: float | None = None,
@@ -258,7 +263,7 @@ class ListNetLinear(BaseRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    @available_if(takes_streams)
+    @available_if(has_partial_fit)
     def partial_fit(
         self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -295,8 +300,8 @@ class ListNetLinear(BaseRanker):
         try:
             check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
             self._check_combination()
-            data, fitted = self._validate_piece(X, y, classes, qid, sample_weight)
-            fitted |= self._learn_piece(data)
+            data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
+            fitted |= self._fit_part(data)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(known)
@@ -354,10 +359,10 @@ class ListNetLinear(BaseRanker):
                 f"y above {_LARGEST_GRADE}. Got y = {np.max(data.y):g}: use smaller grades."
             )
 
-    def _validate_piece(
+    def _validate_part(
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
     ) -> tuple[TrainingData, dict[str, Any]]:
-        """Return rows of a stream, and the classes when they are new."""
+        """Return the rows of a call of `partial_fit`, and the classes when they are new."""
         is_first = not self.__sklearn_is_fitted__()
         graded = self.relevance == "graded"
         if graded:
@@ -393,78 +398,101 @@ class ListNetLinear(BaseRanker):
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for the threads of a BLAS, which wait for each other after each.
         with threadpool_limits(limits=1, user_api="blas"), threads.running():
-            X, objective, n_queries = self._pose(data, threads)
+            X, function, n_queries = self._make_function(data, threads)
             if self.solver == "lbfgs":
-                fitted = self._fit_at_once(objective, X.shape[1])
+                fitted = self._fit_lbfgs(data, function, X.shape[1])
             else:
-                fitted = self._fit_online(X, objective, n_queries)
-        if self.relevance == "binary":
-            fitted["offset_"] = _offset(data, fitted["coef_"])
-        return fitted
+                fitted = self._fit_online(data, X, function, n_queries)
+        return {**fitted, **self._collect(data, fitted["coef_"])}
 
-    def _pose(self, data: TrainingData, threads: ThreadPool) -> tuple[Any, LinearListwise, int]:
-        """Bring rows into list order, and the parts together."""
+    def _collect(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs."""
+        fitted: dict[str, Any] = {"coef_": coefficients}
+        return (
+            fitted
+            if self.relevance == "graded"
+            else {**fitted, "offset_": _offset(data, coefficients)}
+        )
+
+    def _make_function(
+        self, data: TrainingData, threads: ThreadPool
+    ) -> tuple[Any, BlockwiseObjective, int]:
+        """Return X in fit order, the mean loss as a function of w, and the number of queries."""
         rows = GroupedRows.from_codes(data.qid, data.X.shape[0])
         X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
-        loss = LISTWISE_LOSSES[self.loss](rows, y, weight, float(self.sigma))
-        return X, LinearListwise(X, loss, threads), rows.queries.n_groups
+        loss = as_listwise_loss(self.loss, float(self.sigma))
+        objective = ListLoss(rows, loss, y, weight)
+        return X, BlockwiseObjective(objective, LinearModel(X), threads), objective.n_queries
 
     def _make_regulariser(self) -> Regulariser:
         alpha = 0.0 if self.penalty is None else float(self.alpha)
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         return REGULARISERS[self.penalty](alpha, radius)
 
-    def _fit_at_once(self, objective: LinearListwise, n_features: int) -> dict[str, Any]:
+    def _fit_lbfgs(
+        self, data: TrainingData, function: BlockwiseObjective, n_features: int
+    ) -> dict[str, Any]:
         start = np.zeros(n_features)
         if self.warm_start and hasattr(self, "coef_"):
             start = np.array(self.coef_)
-        found = minimise_regularised(
-            objective,
+        follower = Follower(
+            self._make_observer(
+                data, "iteration", self.max_iter, lambda: self._collect(data, follower.x)
+            )
+        )
+        solution = minimise_regularised(
+            function,
             self._make_regulariser(),
             start,
-            curvature=objective.spread() / float(self.sigma) ** 2,
+            curvature=function.variance() / float(self.sigma) ** 2,
             max_iter=self.max_iter,
             tol=float(self.tol),
-            report=lambda number, value: self._report("iteration", number, value),
-            hessian=objective.hessian,
+            on_iterate=follower,
+            hessian=function.hessian if function.is_twice_differentiable else None,
         )
-        if not found.converged:
-            self._warn(f"the gradient has length {found.residual:.3g}")
+        if solution.message not in ("", STOPPED):
+            self._warn(f"the gradient has length {solution.residual:.3g}")
         return {
-            "coef_": found.x,
-            "objective_curve_": np.array(found.values),
-            "n_iter_": found.n_iter,
+            "coef_": solution.x,
+            "objective_curve_": np.array(solution.values),
+            "n_iter_": solution.n_iter,
         }
 
-    def _fit_online(self, X: Any, objective: LinearListwise, n_queries: int) -> dict[str, Any]:
+    def _fit_online(
+        self, data: TrainingData, X: Any, function: BlockwiseObjective, n_queries: int
+    ) -> dict[str, Any]:
         descent = self._open_descent(X.shape[1], go_on=self.warm_start)
         regulariser = self._make_regulariser()
         random, curve = check_random_state(self.random_state), [np.inf]
         rate = self._make_rate(X, n_queries * self.max_iter)
+        observer = self._make_observer(
+            data, "pass", self.max_iter, lambda: self._collect(data, descent.average)
+        )
         for number in range(1, self.max_iter + 1):
             order = np.arange(n_queries) if number == 1 else random.permutation(n_queries)
-            self._pass(objective, descent, order, rate, regulariser)
-            value = objective(descent.average)[0] + regulariser.penalty(descent.average)
+            self._pass(function, descent, order, rate, regulariser)
+            value = function(descent.average)[0] + regulariser.penalty(descent.average)
             curve.append(value)
-            self._report("pass", number, value)
-            if abs(curve[-2] - value) <= self.tol * abs(value):
+            is_ended = observer(number, value)
+            if is_ended or abs(curve[-2] - value) <= self.tol * abs(value):
                 break
         else:
             # One pass is learning from a stream: there is nothing to converge.
             if self.max_iter > 1:
                 change = abs(curve[-2] - curve[-1])
                 self._warn(f"the last pass changed the objective by {change:.3g}")
-        return self._describe(descent, curve[1:])
+        return self._online_attributes(descent, curve[1:])
 
-    def _learn_piece(self, data: TrainingData) -> dict[str, Any]:
-        """Take one step for each query of a stream."""
-        X, objective, n_queries = self._pose(data, ThreadPool(1))
+    def _fit_part(self, data: TrainingData) -> dict[str, Any]:
+        """Take one step for each query of a call of `partial_fit`."""
+        X, function, n_queries = self._make_function(data, ThreadPool(1))
         descent = self._open_descent(X.shape[1], go_on=True)
         regulariser = self._make_regulariser()
         rate = self._make_rate(X, n_queries)
-        self._pass(objective, descent, np.arange(n_queries), rate, regulariser)
-        value = objective(descent.average)[0] + regulariser.penalty(descent.average)
-        fitted = self._describe(descent, [*getattr(self, "objective_curve_", []), value])
+        self._pass(function, descent, np.arange(n_queries), rate, regulariser)
+        value = function(descent.average)[0] + regulariser.penalty(descent.average)
+        curve = [*getattr(self, "objective_curve_", []), value]
+        fitted = self._online_attributes(descent, curve)
         if self.relevance == "binary":
             fitted["offset_"] = getattr(self, "offset_", 0.0)
             if data.y.any() and not data.y.all():
@@ -473,7 +501,7 @@ class ListNetLinear(BaseRanker):
 
     @staticmethod
     def _pass(
-        objective: LinearListwise,
+        function: BlockwiseObjective,
         descent: OnlineDescent,
         order: Indices,
         rate: Any,
@@ -481,7 +509,7 @@ class ListNetLinear(BaseRanker):
     ) -> None:
         """Take one step for each query."""
         for query in order:
-            gradient = objective.query_gradient(int(query), descent.coefficients)
+            gradient = function.query_gradient(int(query), descent.coefficients)
             descent.step(gradient, rate(descent.n_steps + 1), regulariser)
 
     def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
@@ -498,7 +526,7 @@ class ListNetLinear(BaseRanker):
         if self.eta0 != "auto":
             eta0 = float(self.eta0)
             return lambda number: eta0 / np.sqrt(number)
-        row_norm = largest_row(X)
+        row_norm = float(np.sqrt(np.max(LinearModel(X).square_norms())))
         if row_norm == 0:
             return lambda number: 0.0
         step = ogd_step(
@@ -510,7 +538,7 @@ class ListNetLinear(BaseRanker):
         return lambda number: step
 
     @staticmethod
-    def _describe(descent: OnlineDescent, curve: list[float]) -> dict[str, Any]:
+    def _online_attributes(descent: OnlineDescent, curve: list[float]) -> dict[str, Any]:
         return {
             "coef_": descent.average,
             "objective_curve_": np.array(curve),
@@ -521,12 +549,6 @@ class ListNetLinear(BaseRanker):
 
     def _score_rows(self, X: Any) -> Floats:
         return np.asarray(X @ self.coef_)
-
-    def _report(self, unit: str, number: int, value: float) -> None:
-        """Print a line about an iteration, ten a fit with verbose=1."""
-        every = 1 if self.verbose > 1 else max(1, self.max_iter // 10)
-        if self.verbose and (number % every == 0 or number == 1):
-            print(f"[{type(self).__name__}] {unit} {number}/{self.max_iter}: objective {value:.6g}")
 
     def _warn(self, state: str) -> None:
         warnings.warn(

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._protocols import Floats, Gain
+from sklearn_rank._observers import Follower
+from sklearn_rank._protocols import Floats, Gain, Objective, require
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._all_at_once import fit_at_once
+from sklearn_rank.estimators._boosting_problem import (
+    SELECTIONS,
+    BoostingProblem,
+    History,
+    model_attributes,
+)
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import History, Problem, describe
-from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
-from sklearn_rank.models import EstimatorFamily
-from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES, MarginPush, Push, error_cut
+from sklearn_rank.models import as_model
+from sklearn_rank.objectives import PUSHES, MarginPush, error_cut
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.solvers import Ledger
+from sklearn_rank.solvers import (
+    STOPPED,
+    CoefficientObjective,
+    Coefficients,
+    minimise,
+    minimise_along,
+)
 
 
 class PNormPushRanker(BoostingRanker):
@@ -64,13 +76,13 @@ class PNormPushRanker(BoostingRanker):
         does not depend on p.
     bottom_weight : float in [0, inf), default=1.0
         Weight of the bottom risk with ``push="both"``.
-    loss : str, default="exponential"
+    loss : str or MarginLoss, default="exponential"
         Loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
-        "logistic". The exponential loss has steps in closed form and is by far the
-        fastest. "logistic" and "hinge" grow only linearly where a pair is out of order, so
-        that single wrong labels move the model less. With a loss other than the exponential
-        the objective is the p-norm itself, divided by what it is when every pair has the
-        loss one:
+        "logistic", or a `MarginLoss` of your own (from `sklearn_rank.objectives`). The
+        exponential loss has steps in closed form and is by far the fastest. "logistic" and
+        "hinge" grow only linearly where a pair is out of order, so that single wrong labels
+        move the model less. With a loss other than the exponential the objective is the
+        p-norm itself, divided by what it is when every pair has the loss one:
         :math:`(\sum_k w_k H_k^p / \sum_k w_k A_k^p)^{1/p}` with :math:`H_k = \sum_i w_i
         \phi(f_i - f_k)` and :math:`A_k = \sum_i w_i` over the rows i above k, and `offset_`
         is the cut with the smallest weighted training error. The hinge loss has kinks, at
@@ -179,7 +191,7 @@ class PNormPushRanker(BoostingRanker):
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "bottom_weight": Number(0, closed="left"),
-        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "loss": MARGIN_LOSS_CHOICE,
         "solver": Choice(("coordinate", "lbfgs")),
         "alpha": Number(0, closed="left"),
         "score_p": Number(1, other=(None,)),
@@ -191,7 +203,7 @@ class PNormPushRanker(BoostingRanker):
         p: float = 4.0,
         push: str = "top",
         bottom_weight: float = 1.0,
-        loss: str = "exponential",
+        loss: Any = "exponential",
         solver: str = "coordinate",
         alpha: float = 0.0,
         score_p: float | None = None,
@@ -263,21 +275,25 @@ class PNormPushRanker(BoostingRanker):
         """
         return super().score(X, y, qid=qid, sample_weight=sample_weight)
 
-    def _make_objective(self, preferences: Preferences) -> Push:
-        if self.loss == "exponential":
+    @property
+    def _is_exponential(self) -> bool:
+        return bool(as_margin_loss(self.loss).factorises)
+
+    def _make_objective(self, preferences: Preferences) -> Objective:
+        if self._is_exponential:
             return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)
         return MarginPush(preferences, self.loss, float(self.p), self.push, self.bottom_weight)
 
-    def _offset(self, problem: Problem, scores: Floats) -> float:
-        if self.loss == "exponential":
+    def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
+        if self._is_exponential:
             return super()._offset(problem, scores)
         assert problem.positive is not None
         return -error_cut(scores, problem.positive, problem.preferences.weight)
 
-    def _make_gain(self, problem: Problem) -> Gain:
-        return make_gain(self, problem, float(self.p))
+    def _make_gain(self, problem: BoostingProblem) -> Gain:
+        return problem.make_gain(type(self).__name__, self.selection, float(self.p))
 
-    def _make_step_rule(self, problem: Problem, ledger: Ledger) -> Any:
+    def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         # The IR push has no power: its step is bounded as RankBoost's is.
         return problem.push_step(1.0 if self.push == "ir" else float(self.p))
 
@@ -297,7 +313,7 @@ class PNormPushRanker(BoostingRanker):
             other = "lbfgs"
         else:
             refused = {
-                f"weak_ranker={self.weak_ranker!r}": not isinstance(self.weak_ranker, str),
+                f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name == "estimator",
                 "selection='optimal'": self.selection == "optimal",
                 f"learning_rate={self.learning_rate:g}": self.learning_rate != 1,
                 f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
@@ -315,21 +331,26 @@ class PNormPushRanker(BoostingRanker):
             "selection='optimal'": self.selection == "optimal",
         }
         for setting, is_set in needs_exponential.items():
-            if is_set and self.loss != "exponential":
+            if is_set and not self._is_exponential:
                 raise ValueError(
                     f"{setting} of PNormPushRanker needs loss='exponential'. Got "
                     f"loss={self.loss!r}."
                 )
+        loss = as_margin_loss(self.loss)
+        if self.solver == "lbfgs" and not (loss.is_smooth or hasattr(loss, "rounded")):
+            raise ValueError(
+                "solver='lbfgs' of PNormPushRanker needs a smooth loss, or one with "
+                f"rounded(width), which {type(loss).__name__} is not. Use solver='coordinate'."
+            )
         if np.isinf(self.p) and self.push in ("both", "ir"):
             raise ValueError(
                 "p=inf of PNormPushRanker is for push='top' or push='bottom'. Got "
                 f"push={self.push!r}."
             )
 
-    def _lasting_settings(self) -> dict[str, Any]:
-        watches_score = self.n_iter_no_change is not None and self.scoring is None
-        score_p = self.score_p if watches_score else None
-        return {**super()._lasting_settings(), "score_p": score_p}
+    def _fixed_settings(self) -> dict[str, Any]:
+        uses_score = self.n_iter_no_change is not None and self.scoring is None
+        return {**super()._fixed_settings(), "score_p": self.score_p if uses_score else None}
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -340,52 +361,73 @@ class PNormPushRanker(BoostingRanker):
             )
 
     def _solve(
-        self, problem: Problem, history: History, held_out: TrainingData | None
+        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
     ) -> dict[str, Any]:
         if self.solver == "coordinate":
             fitted = super()._solve(problem, history, held_out)
         else:
-            fitted = self._solve_at_once(problem, history)
+            fitted = self._solve_lbfgs(problem, history)
         fitted["_solver_"] = self.solver
         return fitted
 
-    def _solve_at_once(self, problem: Problem, history: History) -> dict[str, Any]:
+    def _solve_lbfgs(self, problem: BoostingProblem, history: History) -> dict[str, Any]:
         """Return the fitted attributes of a model whose coefficients move together."""
-        family = problem.family
-        assert not isinstance(family, EstimatorFamily)
-        start = np.zeros(family.n_coordinates)
+        weak_rankers = problem.weak_rankers
+        for ability in ("n_coordinates", "scores", "pull_back"):
+            require(weak_rankers, ability, "solver='lbfgs' of PNormPushRanker")
+        start = np.zeros(weak_rankers.n_coordinates)
         start[history.coordinates] = history.steps
-        minimum = fit_at_once(
-            problem.objective,
-            family,
-            start,
-            alpha=self.alpha,
-            max_iter=self.n_estimators - (0 if np.isinf(self.p) else len(history.objective)),
-            tol=self.tol,
-            report=self._report,
+        before = len(history.objective)
+        function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
+
+        def reconstruct() -> dict[str, Any]:
+            return self._collect_lbfgs(problem, copy(history), follower.x, np.zeros_like(start))
+
+        follower = Follower(
+            self._make_observer(problem.data, "round", self.n_estimators, reconstruct)
         )
-        if not minimum.converged:
+        options: dict[str, Any] = {
+            "max_iter": self.n_estimators - (0 if np.isinf(self.p) else before),
+            "tol": self.tol,
+            "on_iterate": follower,
+        }
+        smooth_path = getattr(problem.objective, "smooth_path", None)
+        if smooth_path is None:
+            solution = minimise(function, start, **options)
+        else:
+            solution = minimise_along(smooth_path(), function, start, **options)
+        if solution.message not in ("", STOPPED):
             warnings.warn(
                 f"PNormPushRanker with solver='lbfgs' stopped before tol={self.tol:g} was "
-                f"reached ({minimum.message}). Data that can be ranked without error need "
+                f"reached ({solution.message}). Data that can be ranked without error need "
                 "alpha > 0; otherwise raise n_estimators.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        used = np.flatnonzero(minimum.x)
-        history.coordinates, history.steps = used.tolist(), minimum.x[used].tolist()
-        history.objective += minimum.values
-        rules, weights = family.rules(used), minimum.x[used]
+        history.objective += solution.values
+        assert solution.credit is not None
+        return self._collect_lbfgs(problem, history, solution.x, solution.credit)
+
+    def _collect_lbfgs(
+        self, problem: BoostingProblem, history: History, coefficients: Floats, credit: Floats
+    ) -> dict[str, Any]:
+        """Return the fitted attributes; `credit` is that of each coordinate in this fit."""
+        used = np.flatnonzero(coefficients)
+        weights = coefficients[used]
+        history.coordinates, history.steps = used.tolist(), weights.tolist()
+        history.credit = credit + history.credit
+        rules = problem.weak_rankers.rules(used)
         fitted: dict[str, Any] = {
             "weak_rankers_": rules,
             "estimator_weights_": weights,
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(history.objective),
-            "_history_": history,
+            "_history_": vars(history),
         }
         if problem.positive is not None:
-            fitted["offset_"] = self._offset(problem, family.scores(minimum.x))
+            fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
         n_features = problem.data.X.shape[1]
-        history.credit = minimum.credit + history.credit
-        fitted.update(describe(rules, weights, history.credit[used], n_features))
+        fitted.update(
+            model_attributes(rules, weights, np.asarray(history.credit)[used], n_features)
+        )
         return fitted

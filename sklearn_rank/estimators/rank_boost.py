@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
 from sklearn_rank._validation import Choice, Constraint
+from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import Problem
-from sklearn_rank.estimators._selection import SELECTIONS, make_gain
 
 
 class RankBoost(BoostingRanker):
@@ -199,5 +198,5 @@ class RankBoost(BoostingRanker):
         )
         self.selection = selection
 
-    def _make_gain(self, problem: Problem) -> Gain:
-        return make_gain(self, problem, 1.0)
+    def _make_gain(self, problem: BoostingProblem) -> Gain:
+        return problem.make_gain(type(self).__name__, self.selection, 1.0)

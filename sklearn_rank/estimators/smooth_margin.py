@@ -8,9 +8,9 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._fitting import History, Problem
-from sklearn_rank.solvers import Ledger, SmoothMarginStep
+from sklearn_rank.solvers import Coefficients, SmoothMarginStep
 
 
 class SmoothMarginRanker(BoostingRanker):
@@ -115,18 +115,20 @@ class SmoothMarginRanker(BoostingRanker):
     True
     """
 
-    def _make_step_rule(self, problem: Problem, ledger: Ledger) -> SmoothMarginStep:
+    def _make_step_rule(
+        self, problem: BoostingProblem, coefficients: Coefficients
+    ) -> SmoothMarginStep:
         pairs = problem.preferences
         return SmoothMarginStep(
             # Scaled weights count more pairs, so that less smoothing is needed.
             problem.push_step(1.0, problem.log_scale),
-            ledger,
+            coefficients,
             problem.log_scale,
             lambda h: pairs.smallest_difference(h, h),
         )
 
     def _solve(
-        self, problem: Problem, history: History, held_out: TrainingData | None
+        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
     ) -> dict[str, Any]:
         fitted = super()._solve(problem, history, held_out)
         if max(history.smooth_margins, default=-1.0) <= 0:

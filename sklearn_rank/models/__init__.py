@@ -1,65 +1,58 @@
-"""Weak rankers: searched for on row masses, then applied to new rows."""
+"""Models: coefficients to scores and gradients back; what was fitted, ready for new rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.models._estimator import EstimatorFamily, EstimatorRules
-from sklearn_rank.models._features import FeatureFamily, FeatureRules
-from sklearn_rank.models._stumps import StumpFamily, StumpRules
-from sklearn_rank.preferences import Preferences
-
-WEAK_RANKERS = ("stump", "feature")
-"""Names that `weak_ranker` takes, besides an estimator."""
-
-Family = StumpFamily | FeatureFamily | EstimatorFamily
-Rules = StumpRules | FeatureRules | EstimatorRules
+from sklearn_rank._protocols import Model
+from sklearn_rank.models.estimator import EstimatorModel
+from sklearn_rank.models.kernel import KernelModel
+from sklearn_rank.models.linear import Features, LinearModel
+from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.models.stumps import StumpColumns, Stumps
 
 __all__ = [
     "WEAK_RANKERS",
-    "EstimatorFamily",
+    "EstimatorModel",
     "EstimatorRules",
-    "Family",
-    "FeatureFamily",
     "FeatureRules",
-    "Rules",
-    "StumpFamily",
+    "Features",
+    "KernelModel",
+    "LinearModel",
+    "StumpColumns",
     "StumpRules",
-    "make_family",
+    "Stumps",
+    "WeakRankerChoice",
+    "as_model",
 ]
 
+WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
+"""Each `Model` of the package by the name that the boosting rankers take as `weak_ranker`."""
 
-def make_family(
-    weak_ranker: Any,
-    X: Any,
-    preferences: Preferences,
-    *,
-    max_bins: int,
-    seed: int,
-    threads: ThreadPool,
-    known: Rules | None = None,
-) -> Family:
-    """Return the family that `weak_ranker` names, on the rows of X.
 
-    Parameters
-    ----------
-    weak_ranker : {"stump", "feature"} or estimator
-        The user's choice.
-    X : {ndarray, sparse matrix} of shape (n, n_features)
-        Training rows, in the caller's order.
-    preferences : Preferences
-        Gives the order and the weights of the rows.
-    max_bins, seed, threads
-        As in the families.
-    known : EstimatorRules or None
-        Fitted estimators of earlier rounds, for a warm start.
-    """
-    order = preferences.order
-    if weak_ranker == "feature":
-        return FeatureFamily(X, order)
-    if weak_ranker == "stump":
-        weight = preferences.weight
-        return StumpFamily(X, order, weight, max_bins=max_bins, seed=seed, threads=threads)
-    earlier = known if isinstance(known, EstimatorRules) else None
-    return EstimatorFamily(weak_ranker, X, order, seed, earlier)
+class WeakRankerChoice:
+    """What `weak_ranker` may be: a name, an estimator, or a `Model` of the user's own."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if isinstance(value, str):
+            return value in WEAK_RANKERS
+        is_estimator = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+        return not isinstance(value, type) and (is_estimator or is_model(value))
+
+    def __str__(self) -> str:
+        """Return what completes "must be ..."."""
+        names = ", ".join(map(repr, WEAK_RANKERS))
+        return f"one of {names}, a scikit-learn regressor or classifier, or a model with on_rows"
+
+
+def as_model(weak_ranker: Any) -> Model:
+    """Return the model that a name, an estimator or a model of the user's own stands for."""
+    if isinstance(weak_ranker, str):
+        return WEAK_RANKERS[weak_ranker]
+    return weak_ranker if is_model(weak_ranker) else EstimatorModel(weak_ranker)
+
+
+def is_model(weak_ranker: Any) -> bool:
+    """Whether a parameter is an object of the protocol `Model`."""
+    return hasattr(weak_ranker, "on_rows")

@@ -1,4 +1,4 @@
-"""Histograms of row masses over every feature's bins."""
+"""Histograms of a gradient over every feature's bins."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, RowMasses
+from sklearn_rank._protocols import Floats, Indices, RowGradient
 
 _MAX_CELLS = 4356
 """Cells of a joint table (two features of 64 bins and a missing one): first-level cache."""
 
 
 class BinnedRows:
-    """Bin codes of the training rows, laid out so that SciPy sums masses by bin.
+    """Bin codes of the training rows, laid out so that SciPy sums a gradient by bin.
 
     A CSR matrix whose column indices are bin codes *is* a weighted histogram: its row g
-    summed densely (``toarray``) is the mass of group g in each bin. Two or three
+    summed densely (``toarray``) is the sum of group g in each bin. Two or three
     features share one matrix by a joint code, so that one scatter serves them all; the
-    table is summed out afterwards. The masses are the matrix' ``data``, shared, so
-    nothing is copied between rounds.
+    joint table is reduced to one table a feature afterwards. The gradient is the ``data``
+    of the matrices, shared, so nothing is copied between rounds.
 
     Parameters
     ----------
@@ -54,18 +54,18 @@ class BinnedRows:
                 joint += self.codes[feature]
         return joint
 
-    def sum_by_bin(self, masses: RowMasses) -> Floats:
-        """Return the mass in each bin, shape (n_groups, n_features, n_bins)."""
-        self._prepare(masses.n_groups)
-        pointer = masses.pointer.astype(np.int32)
+    def sum_by_bin(self, gradient: RowGradient) -> Floats:
+        """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
+        self._prepare(gradient.n_groups)
+        pointer = gradient.pointer.astype(np.int32)
 
         def scatter(number: int) -> None:
             matrix = self._matrices[number]
-            matrix.data, matrix.indptr = masses.data, pointer
+            matrix.data, matrix.indptr = gradient.data, pointer
             matrix.toarray(out=self._tables[number])
 
         self._threads.map(scatter, len(self._matrices))
-        return self._sum_out(masses.n_groups)
+        return self._sum_out(gradient.n_groups)
 
     def _prepare(self, n_groups: int) -> None:
         """Make the matrices and the tables they are summed into, once a fit."""

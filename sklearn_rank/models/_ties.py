@@ -10,8 +10,8 @@ TIE_TOLERANCE = 1e-10
 """Gains that differ by less, relatively, are tied: rounding must not choose."""
 
 
-NOISE = 1e-13
-"""An edge this small, relative to the masses and to h, is rounding: its sign means nothing."""
+ROUNDING = 1e-13
+"""An edge this small, relative to the gradient and to h, may be rounding error alone."""
 
 
 def first_largest(gains: Floats) -> int:

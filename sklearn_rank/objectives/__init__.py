@@ -1,17 +1,12 @@
 """Objectives: functions of the scores and the preferences, never of the features."""
 
-from sklearn_rank.objectives._descent import (
-    BipartiteDescent,
-    ScoredDescent,
-    balancing_offset,
-)
 from sklearn_rank.objectives._exponential_pushes import (
     PUSHES,
     BothPush,
-    InformationRetrievalPush,
-    Push,
     SidePush,
 )
+from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._listwise import (
     LISTWISE_LOSSES,
     CrossEntropy,
@@ -19,7 +14,9 @@ from sklearn_rank.objectives._listwise import (
     SmoothedDcg,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
-from sklearn_rank.objectives._offsets import error_cut
+from sklearn_rank.objectives._offsets import balancing_offset, error_cut
+from sklearn_rank.objectives._push import Push
+from sklearn_rank.objectives._states import ExponentialState, ScoreState
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,
@@ -31,16 +28,17 @@ __all__ = [
     "LISTWISE_LOSSES",
     "MARGIN_LOSSES",
     "PUSHES",
-    "BipartiteDescent",
     "BothPush",
     "CrossEntropy",
+    "ExponentialState",
     "InformationRetrievalPush",
+    "ListLoss",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",
     "PairLoss",
     "Push",
-    "ScoredDescent",
+    "ScoreState",
     "SidePush",
     "SmoothedDcg",
     "balancing_offset",

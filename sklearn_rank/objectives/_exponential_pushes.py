@@ -1,24 +1,30 @@
-r"""Exponential pair objectives: sums over all pairs at the price of the rows.
+r"""Objectives made of the exponentials of the margins of all pairs, at the cost of the rows.
 
-Each objective is a function of the scores alone and has three methods: ``value``,
-``value_and_masses`` (masses are minus the gradient) and ``slope``, its derivative along
-a direction. ``PUSHES`` collects them by the name users pass as ``push``.
+Each is a function of the scores alone, with the methods of `Push`; what more some can do
+(second derivatives, the closed-form step) is a method that the others do not have.
+``PUSHES`` collects them by the name users pass as ``push``.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats, PairShares, Values
+from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised
 from sklearn_rank.preferences import Preferences
 
-Parts = tuple[Floats, Floats]
+_FIRST_POWER, _POWER_RATIO = 64.0, 4.0
+_POWER_GAP = 1e-4
+"""``p = inf`` is reached when J_p can exceed its objective by no more than this."""
+
+SplitShares = tuple[Floats, Floats]
+"""Shares of the segments: of their rows with h = 0, and of those with h = 1."""
 
 
 def _log(values: Any) -> Floats:
@@ -26,16 +32,17 @@ def _log(values: Any) -> Floats:
         return np.asarray(np.log(values))
 
 
-class SidePush(ExponentialSums):
+class SidePush(ExponentialSums, Push):
     r"""P-norm push from one side of the list.
 
     .. math:: J_p(f) = \frac1p \log \sum_k w_k
         \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p
 
     where f are scores, w row weights, i runs over the rows above row k. This is
-    ``side="top"``: rows below are pushed away from the top. ``side="bottom"`` is its
-    mirror image, with the roles of i and k exchanged; p = 1 is RankBoost's objective from
-    either side, and ``p = inf`` the maximum over k.
+    ``side="top"``: the larger p, the more the rows k that stand highest count.
+    ``side="bottom"`` is its mirror image, with the roles of i and k exchanged; p = 1 is
+    RankBoost's objective from either side, and ``p = inf`` the limit, the largest
+    logarithm of a bracket.
 
     The rows inside the bracket are called *inner* and carry exp(-s f), the others
     *outer* and carry exp(s p f), where s is +1 at the top and -1 at the bottom.
@@ -69,8 +76,15 @@ class SidePush(ExponentialSums):
     2.05 2.31
     """
 
+    @property
+    def side_exponents(self) -> tuple[float, float] | None:
+        """On one bipartite list, c of the masses ``w exp(c f)`` above and below; else None."""
+        if not self.preferences.is_bipartite_list:
+            return None
+        return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
+
     def value(self, scores: Floats) -> float:
-        """Return J_p; p may be infinite."""
+        """Return J_p; here p may be infinite."""
         inner = normalised(self.preferences, self._log_inner(scores))[0]
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
@@ -78,21 +92,51 @@ class SidePush(ExponentialSums):
         outer = normalised(self.preferences, self._log_outer(scores))[0]
         return self._segment_masses(inner, outer)[0]
 
-    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
-        """Divide the pair masses by a 0/1 weak ranker h, where p or the list allows it.
+    @available_if(lambda push: np.isfinite(push.p))
+    def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        r"""Return J_p, its gradient and a bound c of its second derivatives; p is finite.
 
-        At p = 1 the objective is bilinear in the two sides, so the mass of the pairs
-        with ``h_i = 1, h_k = 0`` is the objective of those rows alone; in one
-        bipartite list it is a product of two row shares at every p.
+        .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
+            \quad \text{for } h \in [0, 1]^n, \qquad
+            c_n = p \sum_k s_k \pi_{nk} + p \, s_n
+
+        where :math:`\pi_{ik}` is the share of row i in the bracket of row k and
+        :math:`s_k` that of row k in the outer sum. In one bipartite list the first term
+        needs no factor p.
+        """
+        value, inner, outer = self.row_masses(scores)
+        gradient = self.sign * (outer - inner)
+        if self.preferences.bipartite_segments is None:
+            inner *= self.p
+        return value, gradient, inner + self.p * outer
+
+    @available_if(lambda push: np.isinf(push.p))
+    def smooth_path(self) -> Iterator[SidePush]:
+        """Yield the pushes at p = 64, 256, 1024, ...; at the last one J_p is close to J_inf.
+
+        With W the sum of the weights J_p exceeds J_inf by at most ``log(W) / p``.
+        """
+        p, log_total = _FIRST_POWER, np.log(self.preferences.weight.sum() + 1)
+        yield SidePush(self.preferences, p, self.side)
+        while log_total / p > _POWER_GAP:
+            p *= _POWER_RATIO
+            yield SidePush(self.preferences, p, self.side)
+
+    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
+        """Return the shares of the pairs by a 0/1 weak ranker h; None where p > 1 has none.
+
+        At p = 1 the sum over pairs is linear in the masses of either role, so that the
+        pairs with ``h_i = 1, h_k = 0`` weigh what the sum over those rows alone is; in
+        one bipartite list the share is a product of two row shares at every p.
         """
         bipartite = self.preferences.bipartite_segments
         if self.p != 1 and bipartite is None:
             return None
-        inner, outer, inner_parts, outer_parts = self._split(scores, h)
+        inner, outer, inner_split, outer_split = self._split(scores, h)
         value = self._segment_masses(inner, outer)[0]
 
         def share(inner_h: int, outer_h: int) -> float:
-            one, other = inner_parts[inner_h], outer_parts[outer_h]
+            one, other = inner_split[inner_h], outer_split[outer_h]
             if bipartite is not None:
                 i, o = bipartite if self.side == "top" else bipartite[::-1]
                 return float(one[i] * other[o])
@@ -105,45 +149,45 @@ class SidePush(ExponentialSums):
         return PairShares(above_only, below_only, share(0, 0) + share(1, 1))
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
-        """Return a -> derivative of J_p(scores + a h).
+        """Return the derivative of ``value(scores + a * h)`` as a function of a.
 
-        A 0/1 weak ranker moves every segment sum as a whole, so that the line search
-        touches two numbers for each segment instead of the rows.
+        A 0/1 weak ranker multiplies the masses of its rows by one factor, so that two
+        numbers for each segment are enough.
         """
         if h.dtype != np.bool_:
             if self.preferences.bipartite_segments is not None:
                 return self._bipartite_slope(scores, h)
-            return lambda a: -float(self.value_and_masses(scores + a * h)[1] @ h)
-        inner, outer, inner_parts, outer_parts = self._split(scores, h)
-        inner_zero, inner_one = (_log(part) for part in inner_parts)
-        outer_zero, outer_one = (_log(part) for part in outer_parts)
+            return super().slope(scores, h)
+        inner, outer, inner_split, outer_split = self._split(scores, h)
+        inner_zero, inner_one = (_log(part) for part in inner_split)
+        outer_zero, outer_one = (_log(part) for part in outer_split)
 
         def derivative(a: float) -> float:
             inner_step, outer_step = -self.sign * a, self.sign * self.p * a
             inner_a = np.logaddexp(inner_one + inner_step, inner_zero)
             outer_a = np.logaddexp(outer_one + outer_step, outer_zero)
-            _, pull, push = self._segment_masses(inner + inner_a, outer + outer_a)
-            pull = pull @ np.exp(inner_one + inner_step - inner_a)
-            push = push @ np.exp(outer_one + outer_step - outer_a)
-            return float(self.sign * (push - pull))
+            _, inner_mass, outer_mass = self._segment_masses(inner + inner_a, outer + outer_a)
+            inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
+            outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)
+            return float(self.sign * (outer_mean - inner_mean))
 
         return derivative
 
     def _bipartite_slope(self, scores: Floats, h: Floats) -> Callable[[float], float]:
-        """Return the slope on one bipartite list: two means of h, under tilted masses."""
+        """Return the slope on one bipartite list: the difference of two means of h."""
         inner, outer = self.preferences.bipartite_segments or (0, 0)
         if self.side == "bottom":
             inner, outer = outer, inner
         means = [
-            self._tilted_mean(self._log_inner(scores), h, inner, -self.sign),
-            self._tilted_mean(self._log_outer(scores), h, outer, self.sign * self.p),
+            self._weighted_mean(self._log_inner(scores), h, inner, -self.sign),
+            self._weighted_mean(self._log_outer(scores), h, outer, self.sign * self.p),
         ]
         return lambda a: self.sign * (means[1](a) - means[0](a))
 
-    def _tilted_mean(
+    def _weighted_mean(
         self, log_mass: Floats, h: Floats, segment: int, rate: float
     ) -> Callable[[float], float]:
-        """Return a -> mean of h over a segment, with masses times exp(rate a h)."""
+        """Return the mean of h over a segment, weighted by mass * exp(rate * a * h), as of a."""
         first = self.preferences.segments.start[segment]
         rows = slice(first, first + self.preferences.segments.length[segment])
         log_mass, h = log_mass[rows], h[rows]
@@ -157,40 +201,20 @@ class SidePush(ExponentialSums):
 
         return mean
 
-    def _split(self, scores: Floats, h: Values) -> tuple[Floats, Floats, Parts, Parts]:
-        """Segment sums of both sides, and their shares with h = 0 and with h = 1.
+    def _split(self, scores: Floats, h: Values) -> tuple[Floats, Floats, SplitShares, SplitShares]:
+        """Return the log masses of the segments in both roles, and their shares by h.
 
-        Both shares are sums: one minus the other would lose a small share to rounding.
+        Both shares are sums: a small one, as one minus the other, would be rounding.
         """
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
         outer, outer_share = normalised(self.preferences, self._log_outer(scores))
         reduce = self.preferences.reduce
-        inner_parts = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
-        outer_parts = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
-        return inner, outer, inner_parts, outer_parts
+        inner_split = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
+        outer_split = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
+        return inner, outer, inner_split, outer_split
 
 
-class RowwiseLine(ABC):
-    """Line search through the rows, for objectives without a shortcut."""
-
-    @abstractmethod
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the objective and minus its gradient."""
-
-    def value(self, scores: Floats) -> float:
-        """Return the objective."""
-        return self.value_and_masses(scores)[0]
-
-    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
-        """Return None: there is no closed-form step."""
-        return None
-
-    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
-        """Return a -> derivative of the objective at scores + a h."""
-        return lambda a: -float(self.value_and_masses(scores + a * h)[1] @ h)
-
-
-class BothPush(RowwiseLine):
+class BothPush(Push):
     r"""Push at the top and at the bottom.
 
     .. math:: J(f) = \log(R_\text{top}(f) + b \, R_\text{bottom}(f))
@@ -231,72 +255,16 @@ class BothPush(RowwiseLine):
         self.bottom = SidePush(preferences, p, "bottom")
         self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
 
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J and minus its gradient."""
-        top, masses = self.top.value_and_masses(scores)
-        bottom, bottom_masses = self.bottom.value_and_masses(scores)
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J and its gradient."""
+        top, gradient = self.top.value_and_gradient(scores)
+        bottom, bottom_gradient = self.bottom.value_and_gradient(scores)
         log_top, log_bottom = self.p * top, self.p * bottom + self.log_bottom_weight
         value = float(np.logaddexp(log_top, log_bottom))
-        masses *= self.p * np.exp(log_top - value)
-        masses += self.p * np.exp(log_bottom - value) * bottom_masses
-        return value, masses
+        gradient *= self.p * np.exp(log_top - value)
+        gradient += self.p * np.exp(log_bottom - value) * bottom_gradient
+        return value, gradient
 
-
-class InformationRetrievalPush(RowwiseLine):
-    r"""Push with a concave price for each row above, the IR push.
-
-    .. math:: J(f) = \sum_i w_i \ln\Bigl(1 +
-        \sum_{k \text{ below } i} w_k e^{-(f_i - f_k)}\Bigr)
-
-    where f are scores and w row weights. Unlike the other pushes it is not in the log
-    domain: a relevant row far down costs no more than its own term, so that the
-    objective concentrates on the rows that can still reach the top.
-
-    Parameters
-    ----------
-    preferences : Preferences
-        The comparable pairs.
-
-    References
-    ----------
-    Rudin2009, no number at hand (the IR push).
-
-    Examples
-    --------
-    A row that sinks by 10 costs 10 more, however deep it is:
-
-    >>> import numpy as np
-    >>> from sklearn_rank.objectives import InformationRetrievalPush
-    >>> from sklearn_rank.preferences import Preferences
-    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
-    >>> push = InformationRetrievalPush(preferences)
-    >>> [round(push.value(np.array([9.0, low, 1.0, 0.0])), 2) for low in (-10, -20, -30)]
-    [11.31, 21.31, 31.31]
-    """
-
-    def __init__(self, preferences: Preferences) -> None:
-        self.preferences = preferences
-
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J and minus its gradient."""
-        rows = self.preferences
-        segment, share = normalised(rows, rows.log_weight + scores)
-        below = rows.scan_below(np.logaddexp, segment, -np.inf)
-        excess = rows.spread(below) - scores
-        value = float(rows.weight @ np.logaddexp(0.0, excess))
-        masses = rows.weight * expit(excess)
-        pull = _log(rows.reduce(np.add, masses))
-        # A segment with nothing below pulls nothing: avoid -inf - (-inf).
-        pull -= np.where(np.isfinite(below), below, 0.0)
-        pull = rows.scan_above(np.logaddexp, pull, -np.inf)
-        # No segment is pushed more than all rows are pulled, whatever rounding says.
-        push = np.exp(np.minimum(pull + segment, _log(masses.sum())))
-        masses -= share * rows.spread(push)
-        return value, masses
-
-
-Push = SidePush | RowwiseLine
-"""Any push: a type for annotations."""
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
     "top": lambda preferences, p, _: SidePush(preferences, p, "top"),

@@ -1,16 +1,17 @@
-"""Listwise losses: a query at a time, in blocks of whole queries."""
+"""Losses of whole lists, each the sum over the queries of a block."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.grouping import Block, GroupedRows
-
-_BLOCK_ROWS = 16_384
-"""Rows of a block: small enough for scores and features to stay in the cache between uses."""
+from sklearn_rank._validation import NameOr, Number, check_parameters
+from sklearn_rank.grouping import Block
 
 
 def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -21,115 +22,63 @@ def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats
     shifted = scores - block.spread(block.reduce(np.maximum, scores))
     share = np.exp(shifted)
     if weight is not None:
-        share *= weight[block.items]
+        share *= weight
     total = block.reduce(np.add, share)
     share *= block.spread(1.0 / total)
     return share, shifted, np.log(total)
 
 
 class ListwiseLoss(ABC):
-    r"""Mean over the queries of a loss of the scores of one query.
+    r"""A loss of the scores of one query, summed over the queries of a block.
 
-    A weight is a multiplicity, inside every sum over the rows of a query; a constant
-    weight of all rows of a query changes nothing but a constant.
+    A loss of your own is a subclass with `value_and_gradient`. Every method gets a block
+    of whole queries and, in its order, arrays over its rows; ``block.reduce(np.add, ...)``
+    sums the rows of each query, ``block.spread(...)`` repeats values of queries to their
+    rows. Weights are multiplicities, and None when all are 1. An object holds settings
+    only: nothing that is learnt from data.
 
-    Parameters
-    ----------
-    rows : GroupedRows
-        The queries.
-    relevance : ndarray of shape (n_rows,)
-        Relevance y, in list order.
-    weight : ndarray of shape (n_rows,)
-        Positive multiplicities w, in list order.
-    sigma : float
-        Unit of the scores, for losses that have one.
+    Two more methods are optional:
+
+    - ``second_derivatives(block, scores, target, weight)`` returns c, b, p, row values of
+      which the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``.
+      Newton's method then makes the coefficients of `ListNetLinear` more exact.
+    - ``curvature(block, scores, target, weight)`` returns the diagonal of the second
+      derivatives or a bound of them, never negative, for solvers that fit trees.
 
     Examples
     --------
-    A loss of your own: half the squared errors, whose second derivatives are 1.
+    Half the squared errors:
 
     >>> import numpy as np
     >>> from sklearn_rank.grouping import GroupedRows
-    >>> from sklearn_rank.objectives import ListwiseLoss
+    >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss
     >>> class SquaredError(ListwiseLoss):
-    ...     def _prepare(self, relevance):
-    ...         self._target = relevance
-    ...
-    ...     def _sum(self, block, scores):
-    ...         error = scores - self._target[block.items]
-    ...         return float(error @ error) / 2, error
-    ...
-    ...     def _second(self, block, scores):
-    ...         return np.ones_like(scores), np.zeros_like(scores), np.zeros_like(scores)
-    >>> lists = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
-    >>> loss = SquaredError(lists, np.array([1.0, 0.0, 2.0, 1.0]), np.ones(4))
-    >>> loss.value_and_gradient(np.array([1.0, 2.0, 2.0, 1.0]))
+    ...     def value_and_gradient(self, block, scores, target, weight):
+    ...         weight = 1.0 if weight is None else weight
+    ...         gradient = weight * (scores - target)
+    ...         return gradient @ (scores - target) / 2, gradient
+    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
+    >>> relevance = np.array([1.0, 0.0, 2.0, 1.0])
+    >>> objective = ListLoss(rows, SquaredError(), relevance, np.ones(4))
+    >>> objective.value_and_gradient(np.array([1.0, 2.0, 2.0, 1.0]))
     (1.0, array([0., 1., 0., 0.]))
     """
 
-    def __init__(
-        self, rows: GroupedRows, relevance: Floats, weight: Floats, sigma: float = 1.0
-    ) -> None:
-        self.rows = rows
-        self.n_queries = rows.queries.n_groups
-        self.blocks = rows.queries.blocks(_BLOCK_ROWS)
-        self._weight = None if (weight == 1).all() else weight
-        self._sigma = sigma
-        self._prepare(relevance)
+    def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
+        """Return what the loss needs of the relevance, a value for each row, made once.
 
-    @abstractmethod
-    def _prepare(self, relevance: Floats) -> None:
-        """Compute what depends on the relevance alone."""
-
-    @abstractmethod
-    def _sum(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        """Return the sum of the losses of a block's queries, and its gradient."""
-
-    @abstractmethod
-    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return c, b, p of the second derivatives ``diag(c) - b p' - p b'`` of the sum."""
-
-    def on_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        """Return a block's part of the mean, and the gradient on its rows.
-
-        Parameters
-        ----------
-        block : Block
-            Some of the queries.
-        scores : ndarray of shape (n_rows_in_block,)
-            Their scores.
+        Without a method of your own it is the relevance.
         """
-        value, gradient = self._sum(block, scores)
-        gradient *= 1.0 / self.n_queries
-        return value / self.n_queries, gradient
+        return relevance
 
-    def curvature(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return c, b and p, of which the second derivatives of each query are made.
-
-        Those of the mean, between two rows of one query, are ``diag(c) - b p' - p b'``.
-        """
-        c, b, p = self._second(block, scores)
-        return c / self.n_queries, b / self.n_queries, p
-
-    def query_gradient(self, number: int, scores: Floats) -> Floats:
-        """Return the gradient of the loss of one query alone."""
-        return self._sum(self.rows.queries.block(number, number + 1), scores)[1]
-
-    def shares(self, block: Block) -> Floats:
-        """Return a block's top-one probabilities of equal scores, divided by all queries."""
-        share = softmax(block, np.zeros(block.n_items), self._weight)[0]
-        return share / self.n_queries
-
-    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
-        """Return the mean loss of scores in list order, and its gradient."""
-        gradient = np.empty_like(scores)
-        value = 0.0
-        for block in self.blocks:
-            part, gradient[block.items] = self.on_block(block, scores[block.items])
-            value += part
-        return value, gradient
+    @abstractmethod
+    def value_and_gradient(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the sum of the losses of the block's queries, and its gradient."""
 
 
+@dataclass(frozen=True)
 class CrossEntropy(ListwiseLoss):
     r"""Cross-entropy of top-one probabilities.
 
@@ -137,7 +86,8 @@ class CrossEntropy(ListwiseLoss):
         P_y(j) = \frac{w_j e^{y_j}}{\sum_l w_l e^{y_l}}, \qquad Z_s = \sum_l w_l e^{s_l}
 
     where s are the scores of a query, y its relevance and w its row weights. Convex; the
-    gradient is :math:`P_s - P_y`. Parameters as in `ListwiseLoss`.
+    gradient is :math:`P_s - P_y` and the curvature :math:`P_s (1 - P_s)`. A constant
+    weight of all rows of a query changes nothing but a constant.
 
     References
     ----------
@@ -147,39 +97,47 @@ class CrossEntropy(ListwiseLoss):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.grouping import GroupedRows
-    >>> from sklearn_rank.objectives import CrossEntropy
+    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
+    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
-    >>> loss = CrossEntropy(
-    ...     GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4), relevance, np.ones(4)
-    ... )
-    >>> value, gradient = loss.value_and_gradient(np.zeros(4))
+    >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(4))
+    >>> value, gradient = objective.value_and_gradient(np.zeros(4))
     >>> gradient.round(2)  # the mean over two queries: the second one is as it should be
     array([-0.19,  0.19,  0.  ,  0.  ])
-    >>> best, _ = loss.value_and_gradient(relevance)
-    >>> round(value, 3), round(best, 3)
+    >>> round(value, 3), round(objective.value(relevance), 3)
     (0.693, 0.529)
     """
 
-    def _prepare(self, relevance: Floats) -> None:
-        self._target = np.empty(len(relevance))
+    def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
+        """Return the top-one probabilities of the relevance."""
         with np.errstate(over="ignore"):  # relevances 1e308 apart: the lower one has no share
-            for block in self.blocks:
-                share = softmax(block, relevance[block.items], self._weight)[0]
-                self._target[block.items] = share
+            return softmax(block, relevance, weight)[0]
 
-    def _sum(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        share, shifted, log_total = softmax(block, scores, self._weight)
-        target = self._target[block.items]
+    def value_and_gradient(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the sum of the losses of the block's queries, and its gradient."""
+        share, shifted, log_total = softmax(block, scores, weight)
         # Both terms are relative to the largest score: neither is a difference of large sums.
         value = float(log_total.sum()) - float(target @ shifted)
         share -= target
         return value, share
 
-    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        share = softmax(block, scores, self._weight)[0]
+    def second_derivatives(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return c, b, p of the second derivatives ``diag(c) - b p' - p b'``."""
+        share = softmax(block, scores, weight)[0]
         return share, share / 2, share
 
+    def curvature(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> Floats:
+        """Return the diagonal of the second derivatives, ``P (1 - P)``."""
+        return _variance(softmax(block, scores, weight)[0])
 
+
+@dataclass(frozen=True)
 class SmoothedDcg(ListwiseLoss):
     r"""Minus the smoothed DCG.
 
@@ -189,7 +147,12 @@ class SmoothedDcg(ListwiseLoss):
     where s are the scores of a query, y its relevance, :math:`\sigma` is `sigma` and P are
     the top-one probabilities of `CrossEntropy`. Not convex; the gradient is
     :math:`-P_{s/\sigma}(i) \, (G(y_i) - \bar G) / \sigma`, with :math:`\bar G` the mean
-    gain under P. Parameters as in `ListwiseLoss`.
+    gain under P.
+
+    Parameters
+    ----------
+    sigma : float in (0, inf), default=1.0
+        Unit of the scores.
 
     References
     ----------
@@ -201,31 +164,60 @@ class SmoothedDcg(ListwiseLoss):
 
     >>> import numpy as np
     >>> from sklearn_rank.grouping import GroupedRows
-    >>> from sklearn_rank.objectives import SmoothedDcg
-    >>> lists, relevance = GroupedRows.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
+    >>> from sklearn_rank.objectives import ListLoss, SmoothedDcg
+    >>> rows, relevance = GroupedRows.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
     >>> for sigma in (1.0, 0.1):
-    ...     loss = SmoothedDcg(lists, relevance, np.ones(3), sigma)
-    ...     value, _ = loss.value_and_gradient(np.array([1.0, 2.0, 0.0]))
-    ...     print(round(value, 3))
+    ...     objective = ListLoss(rows, SmoothedDcg(sigma), relevance, np.ones(3))
+    ...     print(round(objective.value(np.array([1.0, 2.0, 0.0])), 3))
     -2.086
     -3.0
     """
 
-    def _prepare(self, relevance: Floats) -> None:
-        self._gain = np.exp2(relevance) - 1.0
+    sigma: float = 1.0
 
-    def _sum(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        share = softmax(block, scores / self._sigma, self._weight)[0]
-        gain = self._gain[block.items]
-        mean = block.reduce(np.add, share * gain)
-        share *= block.spread(mean) - gain
-        share *= 1.0 / self._sigma
+    def __post_init__(self) -> None:
+        allowed = {"sigma": Number(0, closed="neither")}
+        check_parameters("SmoothedDcg", {"sigma": self.sigma}, allowed)
+
+    def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
+        """Return the gains G."""
+        return np.exp2(relevance) - 1.0
+
+    def value_and_gradient(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the sum of the losses of the block's queries, and its gradient."""
+        share = softmax(block, scores / self.sigma, weight)[0]
+        mean = block.reduce(np.add, share * target)
+        share *= block.spread(mean) - target
+        share *= 1.0 / self.sigma
         return -float(mean.sum()), share
 
-    def _second(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        share = softmax(block, scores / self._sigma, self._weight)[0]
-        slopes = self._sum(block, scores)[1] / self._sigma
+    def second_derivatives(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return c, b, p of the second derivatives ``diag(c) - b p' - p b'``."""
+        share = softmax(block, scores / self.sigma, weight)[0]
+        slopes = self.value_and_gradient(block, scores, target, weight)[1] / self.sigma
         return slopes, slopes, share
+
+    def curvature(
+        self, block: Block, scores: Floats, target: Floats, weight: Floats | None
+    ) -> Floats:
+        r"""Return :math:`(\bar G - \min G) \, P (1 - P) / \sigma^2`.
+
+        The second derivatives themselves may be negative; along h in [0, 1] they are at
+        most :math:`c^\top h` and :math:`c^\top (1 - h)` with these c.
+        """
+        share = softmax(block, scores / self.sigma, weight)[0]
+        lowest = block.reduce(np.minimum, target)
+        mean = block.reduce(np.add, share * (target - block.spread(lowest)))
+        return block.spread(mean) * _variance(share) / self.sigma**2
+
+
+def _variance(share: Floats) -> Floats:
+    """Return ``P (1 - P)``; rounding may carry a probability above one."""
+    return share * np.maximum(1.0 - share, 0.0)
 
 
 LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
@@ -233,3 +225,40 @@ LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
     "smoothed_dcg": SmoothedDcg,
 }
 """The classes of `ListwiseLoss` by the names that `ListNetLinear` takes as ``loss``."""
+
+
+LISTWISE_LOSS_CHOICE = NameOr(tuple(LISTWISE_LOSSES), "a ListwiseLoss", ListwiseLoss)
+"""What a parameter ``loss`` may be."""
+
+
+def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLoss:
+    """Return the listwise loss with a name, or the loss itself.
+
+    Parameters
+    ----------
+    loss : str or ListwiseLoss
+        A name in ``LISTWISE_LOSSES``, or a loss of your own.
+    sigma : float in (0, inf), default=1.0
+        Unit of the scores, for a name of a loss that has one.
+
+    Returns
+    -------
+    ListwiseLoss
+        The loss.
+
+    Raises
+    ------
+    ValueError
+        When `loss` is neither.
+
+    Examples
+    --------
+    >>> from sklearn_rank.objectives import as_listwise_loss
+    >>> as_listwise_loss("smoothed_dcg", sigma=0.5)
+    SmoothedDcg(sigma=0.5)
+    """
+    check_parameters("as_listwise_loss", {"loss": loss}, {"loss": LISTWISE_LOSS_CHOICE})
+    if isinstance(loss, ListwiseLoss):
+        return loss
+    kind: Any = LISTWISE_LOSSES[loss]
+    return kind(sigma) if "sigma" in signature(kind).parameters else kind()

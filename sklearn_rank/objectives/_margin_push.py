@@ -1,30 +1,88 @@
-"""P-norm push with any margin loss but the exponential, which has a way of its own."""
+"""P-norm push with any margin loss but the exponential, for which sums over pairs factorise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.objectives._exponential_pushes import RowwiseLine
-from sklearn_rank.pair_sums import MARGIN_LOSSES, PairLoss
+from sklearn_rank.objectives._push import Push
+from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss
 from sklearn_rank.preferences import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
+_LARGE_MARGIN = 1e20
+
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One side of the push: its price, and the weight of each row's pairs."""
+    """One side of the push.
+
+    Attributes
+    ----------
+    name : {"top", "bottom"}
+        Which end of the list.
+    weight : ndarray of shape (n_rows,)
+        Weight of each row's height in the sum of this side.
+    pairs : ndarray of shape (n_rows,)
+        Weight of the pairs of each row (A).
+    """
 
     name: str
     weight: Floats
     pairs: Floats
 
+    def by_role(self, inner: Floats, outer: Floats) -> tuple[Floats, Floats]:
+        """Return the weights of the upper and of the lower rows of pairs."""
+        return (inner, outer) if self.name == "top" else (outer, inner)
 
-class MarginPush(RowwiseLine):
+
+@dataclass(frozen=True, eq=False)
+class _SideSums:
+    """The sums over pairs of one side.
+
+    Attributes
+    ----------
+    side : _Side
+        The side.
+    height : ndarray of shape (n_rows,)
+        The heights H.
+    above, below : ndarray of shape (n_rows,)
+        Weights of the upper and the lower rows: w of the rows inside the height, and the
+        derivative of J_p by the height of the others.
+    upper, lower : ndarray of shape (n_rows,)
+        Sums of phi' over the pairs of each row as the upper and as the lower one.
+    """
+
+    side: _Side
+    height: Floats
+    above: Floats
+    below: Floats
+    upper: Floats
+    lower: Floats
+
+    @property
+    def gradient(self) -> Floats:
+        """What this side adds to the gradient of J_p."""
+        return self.above * self.upper - self.below * self.lower
+
+
+def _has_curvature(push: MarginPush) -> bool:
+    """Whether the second derivatives of a push are known, and bounded for p > 1."""
+    loss = push.loss
+    if not hasattr(loss, "second_derivative"):
+        return False
+    # A convex loss never rises if it does not at the far end.
+    falls = float(loss.derivative(np.array([_LARGE_MARGIN]))[0]) <= 0
+    return push.p == 1 or falls or hasattr(loss, "self_bound")
+
+
+class MarginPush(Push):
     r"""P-norm push with a margin loss, relative to its pairs.
 
     .. math:: J_p(f) = \Bigl( \frac{\sum_k w_k H_k^p}{\sum_k w_k A_k^p} \Bigr)^{1/p},
@@ -35,13 +93,13 @@ class MarginPush(RowwiseLine):
     *heights* H, hence convex, which is :math:`\phi(0)` when all scores are equal and the
     mean loss of a pair at p = 1. This is ``push="top"``; "bottom" is its mirror image,
     with sums over the rows below i; "both" adds the sums of both sides, the bottom one
-    times `bottom_weight`, above and below the fraction line.
+    times `bottom_weight`, in numerator and denominator.
 
     Parameters
     ----------
     preferences : Preferences
         The comparable pairs.
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         The loss of a margin.
     p : float in [1, inf)
         How strongly the sum concentrates on the end of the list.
@@ -53,7 +111,8 @@ class MarginPush(RowwiseLine):
     Raises
     ------
     ValueError
-        When `loss` or `push` is not one of these.
+        When `loss` or `push` is not one of these. The exponential loss is refused: see
+        ``PUSHES``.
 
     References
     ----------
@@ -77,52 +136,119 @@ class MarginPush(RowwiseLine):
     def __init__(
         self,
         preferences: Preferences,
-        loss: str,
+        loss: str | MarginLoss,
         p: float,
         push: str = "top",
         bottom_weight: float = 1.0,
     ) -> None:
-        losses = tuple(name for name in MARGIN_LOSSES if name != "exponential")
-        allowed = {"loss": Choice(losses), "push": Choice(MARGIN_PUSHES)}
-        check_parameters("MarginPush", {"loss": loss, "push": push}, allowed)
+        check_parameters("MarginPush", {"push": push}, {"push": Choice(MARGIN_PUSHES)})
+        self.loss = as_margin_loss(loss, "MarginPush")
+        if self.loss.factorises:
+            raise ValueError(
+                "The 'loss' parameter of MarginPush must be a loss other than the exponential, "
+                f"for which PUSHES has the objectives. Got {loss!r} instead."
+            )
+        self.preferences = preferences
         self.p = p
+        self.push = push
+        self.bottom_weight = bottom_weight
         self._pair_loss = PairLoss(preferences, loss)
         self._sides: list[_Side] = []
-        for name, price in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
-            if push in (name, "both") and price > 0:
-                weight = price * preferences.weight
+        for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
+            if push in (name, "both") and factor > 0:
+                weight = factor * preferences.weight
                 self._sides.append(_Side(name, weight, preferences.paired_weight(name)))
         self._log_norm = self._log_sum([side.pairs for side in self._sides])
 
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J_p and minus its gradient."""
-        if self.p == 1:
-            return self._mean_and_masses(scores)
-        weight = self._pair_loss.preferences.weight
-        heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
-        log_sum = self._log_sum(heights)
-        masses = np.zeros(len(scores))
-        if log_sum == -np.inf:  # no pair has any loss
-            return 0.0, masses
-        value = float(np.exp((log_sum - self._log_norm) / self.p))
-        for side, height in zip(self._sides, heights, strict=True):
-            # dJ/dH: the power p - 1 of the share of each height.
-            with np.errstate(divide="ignore"):
-                log_height = np.log(height)
-            power = (self.p - 1) * log_height if self.p > 1 else np.zeros_like(log_height)
-            outer = value * side.weight * np.exp(power - log_sum)
-            inner, other = (weight, outer) if side.name == "top" else (outer, weight)
-            sums = self._pair_loss.sums(scores, inner, other)
-            masses += other * sums.lower - inner * sums.upper
-        return value, masses
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has a derivative everywhere."""
+        return self.loss.is_smooth
 
-    def _mean_and_masses(self, scores: Floats) -> tuple[float, Floats]:
+    @available_if(lambda push: hasattr(push.loss, "rounded"))
+    def rounded(self, width: float) -> MarginPush:
+        """Return the push with the loss rounded off over `width`: smooth, and little below."""
+        loss: Any = self.loss
+        return MarginPush(
+            self.preferences, loss.rounded(width), self.p, self.push, self.bottom_weight
+        )
+
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and its gradient."""
+        if self.p == 1:
+            return self._mean_and_gradient(scores)
+        value, sides = self._by_height(scores)
+        return value, sum((side.gradient for side in sides), start=np.zeros(len(scores)))
+
+    @available_if(_has_curvature)
+    def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        r"""Return J_p, its gradient and a bound c of its second derivatives.
+
+        .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
+            \quad \text{for } h \in [0, 1]^n
+
+        c is the diagonal of the Laplacian of the graph whose edges are the pairs, with weights
+
+        .. math:: J_p \, s_k w_i \Bigl(\frac{\phi''(m_{ik})}{H_k} + (p - 1) \, b_{ik}\Bigr),
+            \quad s_k = \frac{w_k H_k^p}{\sum_l w_l H_l^p}, \quad
+            b_{ik} = \frac{|\phi'(m_{ik})|}{H_k^2} \sum_{j \text{ above } k} w_j |\phi'(m_{jk})|
+
+        which follows from the inequality of Cauchy and Schwarz. At p = 1 it is the Hessian
+        itself. A loss that rises somewhere states :math:`\kappa` (``self_bound``) with
+        :math:`\phi'^2 \le \kappa \phi \phi''`; for it
+        :math:`b_{ik} = \kappa \phi''(m_{ik}) / H_k`.
+        """
+        if self.p == 1:
+            value, gradient = self._mean_and_gradient(scores)
+            weight = self.preferences.weight
+            upper, lower = self._pair_loss.second_sums(scores, weight, weight)
+            return value, gradient, weight * (upper + lower) / self.preferences.total_pair_weight
+        value, sides = self._by_height(scores)
+        gradient, curvature = np.zeros(len(scores)), np.zeros(len(scores))
+        for side in sides:
+            gradient += side.gradient
+            curvature += self._curvature_of(scores, side)
+        return value, gradient, np.maximum(curvature, 0.0)
+
+    def _mean_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return both at p = 1, where every side is one sum over the same pairs."""
-        total = self._pair_loss.preferences.total_pair_weight
+        total = self.preferences.total_pair_weight
         value, gradient = self._pair_loss.value_and_gradient(scores)
         if value == 0:  # no pair has any loss, though some may be at a kink
             return 0.0, np.zeros(len(scores))
-        return value / total, -gradient / total
+        return value / total, gradient / total
+
+    def _by_height(self, scores: Floats) -> tuple[float, list[_SideSums]]:
+        """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
+        weight = self.preferences.weight
+        heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
+        log_sum = self._log_sum(heights)
+        if log_sum == -np.inf:  # no pair has any loss
+            return 0.0, []
+        value = float(np.exp((log_sum - self._log_norm) / self.p))
+        sides = []
+        for side, height in zip(self._sides, heights, strict=True):
+            # dJ/dH: the power p - 1 of the share of each height.
+            with np.errstate(divide="ignore"):
+                power = (self.p - 1) * np.log(height)
+            outer = value * side.weight * np.exp(power - log_sum)
+            above, below = side.by_role(weight, outer)
+            sums = self._pair_loss.sums(scores, above, below)
+            sides.append(_SideSums(side, height, above, below, sums.upper, sums.lower))
+        return value, sides
+
+    def _curvature_of(self, scores: Floats, at: _SideSums) -> Floats:
+        """Return the diagonal of the Laplacian of one side."""
+        upper, lower = self._pair_loss.second_sums(scores, at.above, at.below)
+        curvature = at.above * upper + at.below * lower
+        if hasattr(self.loss, "self_bound"):
+            return (1 + (self.p - 1) * self.loss.self_bound) * curvature
+        _, outer = at.side.by_role(at.above, at.below)
+        _, slope = at.side.by_role(at.upper, at.lower)
+        ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
+        above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
+        sums = self._pair_loss.sums(scores, above, below)
+        return curvature - above * sums.upper - below * sums.lower
 
     def _log_sum(self, heights: list[Floats]) -> float:
         """Return the logarithm of the weighted sum of the p-th powers."""

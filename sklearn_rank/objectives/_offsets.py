@@ -1,12 +1,57 @@
-"""Where to cut the scores between two classes."""
+"""Offsets between the scores of two classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank.pair_sums import log_sum_exp
 
 _ROUNDING = 1e-12
+
+
+def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> float:
+    r"""Return the offset at which both classes have one exponential mass.
+
+    .. math:: b = \tfrac12 \Bigl(\log \sum_{i \in +} w_i e^{-f_i}
+        - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
+
+    where f are the scores and w the weights. With it the F-skew of f + b is zero, and
+    RankBoost classifies as AdaBoost does.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores f.
+    positive : ndarray of bool of shape (n_rows,)
+        True for rows of the class that belongs above.
+    log_weight : ndarray of shape (n_rows,)
+        Logarithms of the weights w.
+
+    Returns
+    -------
+    float
+        The offset b; without rows of one class it is infinite.
+
+    References
+    ----------
+    RudinSchapire2009, no number at hand (F-skew zero).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import balancing_offset
+    >>> scores, positive = np.array([3.0, 1.0, 2.0]), np.array([True, False, False])
+    >>> offset = balancing_offset(scores, positive, np.zeros(3))
+    >>> round(offset, 3)
+    -2.657
+    >>> mass = np.exp(-np.where(positive, 1, -1) * (scores + offset))
+    >>> [round(float(mass[rows].sum()), 3) for rows in (positive, ~positive)]
+    [0.709, 0.709]
+    """
+    positives = log_sum_exp((log_weight - scores)[positive])
+    negatives = log_sum_exp((log_weight + scores)[~positive])
+    return (positives - negatives) / 2
 
 
 def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:

@@ -5,14 +5,21 @@ They are what objectives minimise and what metrics report. Users find the public
 """
 
 from sklearn_rank.pair_sums._exponential_sums import ExponentialSums, log_sum_exp, normalised
-from sklearn_rank.pair_sums._margin_losses import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.pair_sums._margin_losses import (
+    MARGIN_LOSS_CHOICE,
+    MARGIN_LOSSES,
+    MarginLoss,
+    as_margin_loss,
+)
 from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
 
 __all__ = [
     "MARGIN_LOSSES",
+    "MARGIN_LOSS_CHOICE",
     "ExponentialSums",
     "MarginLoss",
     "PairLoss",
+    "as_margin_loss",
     "log_sum_exp",
     "normalised",
     "pair_loss_and_gradient",

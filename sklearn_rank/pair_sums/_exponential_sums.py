@@ -1,4 +1,4 @@
-r"""Exponentials of the margins of all pairs, summed at the price of the rows.
+r"""Exponentials of the margins of all pairs, summed in time linear in the rows.
 
 An exponential of a margin factorises, ``exp(-(f_i - f_k)) = exp(-f_i) * exp(f_k)``, so
 a sum over the pairs of a segment with the segments above it needs only one number for
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 from sklearn_rank.preferences import Preferences
 
 
@@ -57,33 +58,52 @@ class ExponentialSums:
         self.side = side
         self.sign = 1.0 if side == "top" else -1.0
 
-    def value_and_masses(self, scores: Floats) -> tuple[float, Floats]:
-        """Return J_p and minus its gradient; p must be finite."""
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and its gradient with respect to the scores; p must be finite."""
+        value, inner, outer = self.row_masses(scores)
+        outer -= inner
+        outer *= self.sign
+        return value, outer
+
+    def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return J_p and the mass of each row in its inner and its outer role.
+
+        The mass of an inner row is minus s times the derivative of J_p by the row's score
+        inside the bracket, that of an outer row s times the derivative by its score
+        outside. At p = 1 they are shares of the sum over all pairs.
+        """
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
         outer, outer_share = normalised(self.preferences, self._log_outer(scores))
         value, inner_mass, outer_mass = self._segment_masses(inner, outer)
         inner_share *= self.preferences.spread(inner_mass)
         outer_share *= self.preferences.spread(outer_mass)
-        inner_share -= outer_share
-        inner_share *= self.sign
-        return value, inner_share
+        return value, inner_share, outer_share
 
-    def log_heights(self, scores: Floats) -> Floats:
-        """Return the logarithm of each outer row's bracket; -inf where it is empty."""
-        bracket = self._inner_scan(normalised(self.preferences, self._log_inner(scores))[0])
-        return self.sign * scores + self.preferences.spread(bracket)
+    def log_heights(self, scores: Floats, weight: Floats | None = None) -> Floats:
+        """Return the logarithm of each outer row's bracket; -inf where it is empty.
+
+        The inner rows weigh `weight`, non-negative, or as much as the preferences say.
+        """
+        rows = self.preferences
+        with np.errstate(divide="ignore"):  # weights of zero
+            log_weight = rows.log_weight if weight is None else np.log(weight)
+            log_mass = log_weight - self.sign * scores
+            top = np.maximum(rows.reduce(np.maximum, log_mass), np.finfo(float).min)
+            log_mass -= rows.spread(top)
+            inner = top + np.log(rows.reduce(np.add, np.exp(log_mass, out=log_mass)))
+        return self.sign * scores + rows.spread(self._inner_scan(inner))
 
     def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)
         log_terms = outer + self.p * bracket
-        log_risk = log_sum_exp(log_terms)
+        log_total = log_sum_exp(log_terms)
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
-        pulled = self._outer_scan(outer + (self.p - 1) * finite)
+        log_outside = self._outer_scan(outer + (self.p - 1) * finite)
         # Shares of one: at huge scores rounding must not carry them above it.
-        inner_mass = np.exp(np.minimum(inner + pulled - log_risk, 0.0))
-        return log_risk / self.p, inner_mass, np.exp(log_terms - log_risk)
+        inner_mass = np.exp(np.minimum(inner + log_outside - log_total, 0.0))
+        return log_total / self.p, inner_mass, np.exp(log_terms - log_total)
 
     def _log_inner(self, scores: Floats) -> Floats:
         return self.preferences.log_weight - self.sign * scores
@@ -102,3 +122,53 @@ class ExponentialSums:
         if self.side == "bottom":
             scan = self.preferences.scan_above
         return scan(np.logaddexp, outer, -np.inf)
+
+
+class FactoredSums:
+    """Sums of the exponential loss over all pairs, as products of sums over rows.
+
+    Sums above the largest float are inf.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    """
+
+    def __init__(self, preferences: Preferences) -> None:
+        self._sides = {side: ExponentialSums(preferences, 1.0, side) for side in ("top", "bottom")}
+
+    def derivatives(
+        self, scores: Floats, scale: float, with_second: bool = False
+    ) -> tuple[float, Floats, Floats]:
+        """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
+        log_value, inner, outer = self._sides["top"].row_masses(scores)
+        log_value -= float(np.log(scale))
+        curvature = _unlogged(log_value, inner + outer) if with_second else EMPTY
+        outer -= inner
+        with np.errstate(over="ignore"):
+            return float(np.exp(log_value)), _unlogged(log_value, outer), curvature
+
+    def sums(
+        self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
+        value = float(above @ np.where(above > 0, upper, 0.0))
+        return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
+
+    def heights(
+        self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0
+    ) -> Floats:
+        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        with np.errstate(over="ignore"):
+            return np.exp(self._sides[side].log_heights(scores, weight) + margin)
+
+
+def _unlogged(log_value: float, shares: Floats) -> Floats:
+    """Return ``exp(log_value) * shares``, for shares in [-1, 1]."""
+    with np.errstate(over="ignore", divide="ignore"):
+        value = np.exp(log_value)
+        if np.isfinite(value):
+            return shares * value
+        return np.copysign(np.exp(np.log(np.abs(shares)) + log_value), shares)

@@ -1,36 +1,71 @@
-r"""Losses of one margin: phi and its derivative, and what Chen2012 needs to know of them.
+r"""Losses of one margin: phi and its derivative, and what more is known of each.
 
 The margin of a pair is ``m = f_i - f_k`` for i above k. Every loss is convex and
-decreasing at zero; ``MARGIN_LOSSES`` collects them by the name users pass as ``loss``.
+decreasing at zero. The last lines collect them by the name users pass as ``loss``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import NameOr, Number, check_parameters
+from sklearn_rank.pair_sums._logistic import logistic_heights, logistic_sums
+from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
+from sklearn_rank.pair_sums._pair_sums import FastSums
+from sklearn_rank.pair_sums._sorted_sums import (
+    hinge_heights,
+    hinge_sums,
+    rounded_hinge_heights,
+    rounded_hinge_sums,
+    squared_hinge_heights,
+    squared_hinge_sums,
+)
+
+
+class _Absent:
+    """A method that a class has not, although its parent has it."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__} has another loss than the class it derives from.")
 
 
 class MarginLoss(ABC):
     r"""A convex loss phi of the margin of a pair.
 
-    A new loss is a subclass with `value_and_derivative` and, in ``MARGIN_LOSSES``, a
-    line. Sums over pairs then work, pair by pair; `pair_sums` has faster ways for the
-    losses that allow one.
+    A loss of your own is a subclass with `value_and_derivative`. Sums over pairs then
+    work, pair by pair. Further methods are abilities that some losses have:
+
+    - ``second_derivative(margin)``: :math:`\phi''`, or the bound of it that the class
+      states, which second-order boosting needs;
+    - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this one, which
+      L-BFGS needs where phi has kinks;
+    - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
+      within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
+    - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
+      which bounds the second derivatives of a push of a loss that rises somewhere.
+
+    A subclass that replaces the `value_and_derivative` of its parent has those abilities,
+    `fast_sums` and `factorises` only as far as it defines them itself.
 
     Attributes
     ----------
     slope_at_zero : float
-        :math:`|\phi'(0)|`.
-    is_smooth : bool
+        :math:`|\phi'(0)|`, by default from `value_and_derivative`.
+    is_smooth : bool, default=True
         Whether phi has a derivative everywhere.
+    fast_sums : FastSums or None, default=None
+        How to sum over the pairs of two groups without visiting each pair.
+    factorises : bool, default=False
+        Whether phi is the exponential :math:`e^{-m}`, whose sums over pairs are products.
 
     References
     ----------
-    Chen2012, eq. (3.7) (the constant of `local_lipschitz`).
+    Chen2012, eq. (3.7) (the constant of ``local_lipschitz``).
 
     Examples
     --------
@@ -39,30 +74,37 @@ class MarginLoss(ABC):
     >>> import numpy as np
     >>> from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
     >>> class WideHinge(MarginLoss):
-    ...     slope_at_zero, is_smooth = 1.0, False
+    ...     is_smooth = False
     ...
     ...     def value_and_derivative(self, margin):
     ...         return np.maximum(2 - margin, 0), np.where(margin <= 2, -1.0, 0.0)
-    ...
-    ...     def local_lipschitz(self, radius):
-    ...         return 1.0
     >>> pair_loss_and_gradient([0, 1, 1], [2.0, 2.5, 4.5], loss=WideHinge())
     (1.5, array([ 1., -1.,  0.]))
     """
 
-    slope_at_zero: ClassVar[float]
     is_smooth: ClassVar[bool] = True
+    fast_sums: FastSums | None = None
+    factorises: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Drop what a parent states about another loss than that of the subclass."""
+        super().__init_subclass__(**kwargs)
+        law = cls.value_and_derivative
+        for name, default in _STATED.items():
+            owner = next((base for base in cls.__mro__ if name in vars(base)), cls)
+            known = getattr(owner, "value_and_derivative", law)
+            # A parent without a loss of its own states what holds for all its subclasses.
+            if known is not law and not getattr(known, "__isabstractmethod__", False):
+                setattr(cls, name, default)
 
     @abstractmethod
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its left derivative."""
 
-    @abstractmethod
-    def local_lipschitz(self, radius: float) -> float:
-        r"""Return M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t within `radius` of 0.
-
-        Chen2012, eq. (3.7).
-        """
+    @property
+    def slope_at_zero(self) -> float:
+        """Absolute derivative at margin zero."""
+        return abs(float(self.derivative(np.zeros(1))[0]))
 
     def value(self, margin: Floats) -> Floats:
         """Return phi."""
@@ -73,16 +115,32 @@ class MarginLoss(ABC):
         return self.value_and_derivative(margin)[1]
 
 
+_STATED: dict[str, Any] = {
+    "slope_at_zero": MarginLoss.slope_at_zero,
+    "fast_sums": None,
+    "factorises": False,
+    "second_derivative": _Absent(),
+    "rounded": _Absent(),
+    "local_lipschitz": _Absent(),
+    "self_bound": _Absent(),
+}
+"""What a class may state about its loss, and what holds where it doesn't."""
+
+
 class Exponential(MarginLoss):
     r"""Exponential loss, :math:`e^{-m}`: that of boosting. Above the largest float, inf."""
 
-    slope_at_zero = 1.0
+    factorises = True
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
         with np.errstate(over="ignore"):
             value = np.exp(-margin)
         return value, -value
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return phi itself."""
+        return self.value(margin)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return (e^R - 1) / R."""
@@ -93,12 +151,17 @@ class Exponential(MarginLoss):
 class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
-    slope_at_zero = 2.0
+    fast_sums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
+    self_bound = 2.0
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
-        lack = 1.0 - margin
-        return lack * lack, -2.0 * lack
+        residual = 1.0 - margin
+        return residual * residual, -2.0 * residual
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return 2."""
+        return np.full_like(margin, 2.0)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return 2."""
@@ -108,12 +171,16 @@ class LeastSquares(MarginLoss):
 class Hinge(MarginLoss):
     r"""Hinge loss, :math:`(1 - m)_+`, that of RankSVM; active up to m = 1, included."""
 
-    slope_at_zero = 1.0
     is_smooth = False
+    fast_sums = FastSums(hinge_sums, hinge_heights, 80e3, 120.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its left derivative."""
         return np.maximum(1.0 - margin, 0.0), np.where(margin <= 1.0, -1.0, 0.0)
+
+    def rounded(self, width: float) -> MarginLoss:
+        """Return the loss with a parabola in place of the kink."""
+        return RoundedHinge(width)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return 1: the derivative jumps by one at t = 1."""
@@ -123,28 +190,67 @@ class Hinge(MarginLoss):
 class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
-    slope_at_zero = 2.0
+    fast_sums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
-        lack = np.maximum(1.0 - margin, 0.0)
-        return lack * lack, -2.0 * lack
+        residual = np.maximum(1.0 - margin, 0.0)
+        return residual * residual, -2.0 * residual
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return 2, a bound: beyond margin 1 it is 0, until a step makes the pair active."""
+        return np.full_like(margin, 2.0)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return 2."""
         return 2.0
 
 
+class RoundedHinge(MarginLoss):
+    r"""Hinge loss with a parabola in place of the kink, :math:`((1-m)_+^2 - (1-d-m)_+^2) / (2d)`.
+
+    Here d is `width`, in (0, 1): the parabola lies over margins from 1 - d to 1. The loss
+    is at most d / 2 below the hinge loss.
+    """
+
+    def __init__(self, width: float) -> None:
+        check_parameters("RoundedHinge", {"width": width}, {"width": Number(0, 1, "neither")})
+        self.width = width
+
+    @cached_property
+    def fast_sums(self) -> FastSums:  # type: ignore[override]
+        """Sums made from those of the squared hinge loss."""
+        sums, heights = rounded_hinge_sums, rounded_hinge_heights
+        return FastSums(partial(sums, self.width), partial(heights, self.width), 100e3, 130.0)
+
+    def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
+        """Return phi and its derivative."""
+        residual = np.maximum(1.0 - margin, 0.0)
+        curved = np.minimum(residual, self.width)
+        return curved * (residual - curved / 2) / self.width, -curved / self.width
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return 1 / d between the kinks and 0 elsewhere, from the left at the kinks."""
+        residual = 1.0 - margin
+        return np.where((residual >= 0) & (residual < self.width), 1.0 / self.width, 0.0)
+
+
 class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
 
-    slope_at_zero = 0.5
+    fast_sums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
         decay = np.exp(-np.abs(margin))
         value = np.maximum(-margin, 0.0) + np.log1p(decay)
         return value, -np.where(margin > 0, decay, 1.0) / (1.0 + decay)
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return sigmoid(m) sigmoid(-m); from one factor, 1 - s would be 0 below -37."""
+        decay = np.exp(-np.abs(margin))
+        likely = 1.0 / (1.0 + decay)
+        return likely * (decay * likely)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return 1/4."""
@@ -159,3 +265,13 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
 }
 """Each `MarginLoss` of the package by the name that users pass as ``loss``."""
+
+
+MARGIN_LOSS_CHOICE = NameOr(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
+"""What a parameter ``loss`` may be."""
+
+
+def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> MarginLoss:
+    """Return the `MarginLoss` of a name, or the object itself; `user` is for the error."""
+    check_parameters(user, {"loss": loss}, {"loss": MARGIN_LOSS_CHOICE})
+    return MARGIN_LOSSES[loss] if isinstance(loss, str) else loss

@@ -8,20 +8,30 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import PairSums
 
 
-def least_squares_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
+def least_squares_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    lack, score, mass, other = _centred(f, a, g, b)
-    # A pair lacks 1 - (f - g): the upper row's lack plus the lower row's score.
-    lack_sum, score_sum = float(a @ lack), float(b @ score)
-    value = other * float(a @ lack**2) + 2 * lack_sum * score_sum + mass * float(b @ score**2)
-    return PairSums(value, -2.0 * (other * lack + score_sum), -2.0 * (lack_sum + mass * score))
+    residual, score, mass, other = _centred(f, a, g, b)
+    # The residual of a pair, 1 - (f - g), is that of the upper row plus the lower row's score.
+    total, score_sum = float(a @ residual), float(b @ score)
+    value = other * float(a @ residual**2) + 2 * total * score_sum + mass * float(b @ score**2)
+    sums = PairSums(value, -2.0 * (other * residual + score_sum), -2.0 * (total + mass * score))
+    return with_constant_second(sums, a, b) if with_second else sums
 
 
 def least_squares_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))^2, for each lower row."""
-    lack, score, mass, _ = _centred(f, a, g, np.ones(len(g)))
-    mean = float(a @ lack) / mass
-    return mass * (mean + score) ** 2 + float(a @ (lack - mean) ** 2)
+    residual, score, mass, _ = _centred(f, a, g, np.ones(len(g)))
+    mean = float(a @ residual) / mass
+    return mass * (mean + score) ** 2 + float(a @ (residual - mean) ** 2)
+
+
+def with_constant_second(sums: PairSums, a: Floats, b: Floats) -> PairSums:
+    """Add the sums of second derivatives that are 2 for every pair."""
+    upper = np.broadcast_to(2.0 * b.sum(), a.shape)
+    lower = np.broadcast_to(2.0 * a.sum(), b.shape)
+    return sums._replace(second_upper=upper, second_lower=lower)
 
 
 def _centred(f: Floats, a: Floats, g: Floats, b: Floats) -> tuple[Floats, Floats, float, float]:

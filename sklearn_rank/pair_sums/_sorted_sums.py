@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.pair_sums._moment_sums import with_constant_second
 from sklearn_rank.pair_sums._pair_sums import PairSums
 
 
@@ -64,23 +65,26 @@ class _Line:
         rows[self.order] = np.where(self.is_upper, upper, lower)
         return rows[: self.n_upper], rows[self.n_upper :]
 
-    def at_ties(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-        """Let all rows of one place have its last A, and its first B."""
+    def active(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+        """Return the weight of each row's active pairs: of upper rows, and of lower rows.
+
+        All rows of one place take its last A and its first B.
+        """
         is_new = self.gap != 0
-        if is_new.all():
-            return above, below
-        first = np.flatnonzero(np.concatenate([[True], is_new]))
-        length = np.diff(first, append=len(self.order))
-        return np.repeat(above[first + length - 1], length), np.repeat(below[first], length)
+        if not is_new.all():
+            first = np.flatnonzero(np.concatenate([[True], is_new]))
+            length = np.diff(first, append=len(self.order))
+            above = np.repeat(above[first + length - 1], length)
+            below = np.repeat(below[first], length)
+        return self.split(below, above)
 
 
 def hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _Line.of(f, g)
-    above, below = line.masses(a, b)
-    value = float(line.gap @ (above[:-1] * below[1:]))
-    above, below = line.at_ties(above, below)
-    upper, lower = line.split(below, above)
+    masses = line.masses(a, b)
+    value = float(line.gap @ (masses[0][:-1] * masses[1][1:]))
+    upper, lower = line.active(*masses)
     return PairSums(value, -upper, -lower)
 
 
@@ -91,15 +95,13 @@ def hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     return line.split(height, height)[1]
 
 
-def squared_hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
+def squared_hinge_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _Line.of(f, g)
-    above, below = line.masses(a, b)
-    behind = _integral(line.gap, above)
-    ahead = _integral(line.gap[::-1], below[::-1])[::-1]
-    value = float(_growth(line.gap, above, behind) @ below[1:])
-    upper, lower = line.split(ahead, behind)
-    return PairSums(value, -2.0 * upper, -2.0 * lower)
+    sums = _squared(line, *line.masses(a, b))
+    return with_constant_second(sums, a, b) if with_second else sums
 
 
 def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
@@ -109,6 +111,51 @@ def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     height = np.zeros(len(above))
     height[1:] = np.cumsum(_growth(line.gap, above, _integral(line.gap, above)))
     return line.split(height, height)[1]
+
+
+def rounded_hinge_sums(
+    width: float, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
+    r"""Return the sums of the hinge loss with a parabola over `width` in place of the kink.
+
+    .. math:: \phi(m) = \frac{(1 - m)_+^2 - (1 - d - m)_+^2}{2 d}, \qquad
+        (1 - d - m)_+^2 = (1 - d)^2 \Bigl(1 - \frac{m}{1 - d}\Bigr)_+^2
+
+    where m are margins and d is `width`. The second derivative counts pairs between the
+    two kinks: those active at the margin 1 less those active at 1 - d.
+    """
+    scale = 1.0 - width
+    lines = _Line.of(f, g), _Line.of(f / scale, g / scale)
+    masses = [line.masses(a, b) for line in lines]
+    outer, inner = (_squared(line, *mass) for line, mass in zip(lines, masses, strict=True))
+    sums = PairSums(
+        (outer.value - scale**2 * inner.value) / (2 * width),
+        (outer.upper - scale * inner.upper) / (2 * width),
+        (outer.lower - scale * inner.lower) / (2 * width),
+    )
+    if not with_second:
+        return sums
+    active, beyond = (line.active(*mass) for line, mass in zip(lines, masses, strict=True))
+    # Rounding of the running sums must not leave a negative count.
+    upper, lower = (np.maximum(active[n] - beyond[n], 0.0) / width for n in (0, 1))
+    return sums._replace(second_upper=upper, second_lower=lower)
+
+
+def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floats:
+    """Return the sum over the upper rows of a * phi(f - g), for each lower row."""
+    scale = 1.0 - width
+    inner = squared_hinge_heights(f / scale, a, g / scale)
+    height = squared_hinge_heights(f, a, g) - scale**2 * inner
+    return np.maximum(height, 0.0) / (2 * width)
+
+
+def _squared(line: _Line, above: Floats, below: Floats) -> PairSums:
+    """Return the sums of the squared hinge loss, given A and B at each place."""
+    behind = _integral(line.gap, above)
+    ahead = _integral(line.gap[::-1], below[::-1])[::-1]
+    value = float(_growth(line.gap, above, behind) @ below[1:])
+    upper, lower = line.split(ahead, behind)
+    return PairSums(value, -2.0 * upper, -2.0 * lower)
 
 
 def _integral(gap: Floats, mass: Floats) -> Floats:

@@ -1,7 +1,8 @@
-"""Solvers: optimisers that know neither features nor estimators."""
+"""Solvers: optimisers of functions of coefficients, which know no estimator."""
 
+from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
 from sklearn_rank.solvers._coordinate_descent import (
-    Ledger,
+    Coefficients,
     OptimalGain,
     PushStep,
     Round,
@@ -9,40 +10,35 @@ from sklearn_rank.solvers._coordinate_descent import (
     coordinate_descent,
     steepest,
 )
-from sklearn_rank.solvers._functional_gd import (
-    DIVERGED,
-    INDEFINITE,
-    OUT_OF_ITERATIONS,
-    Descended,
-    gradient_descent,
-    stochastic_descent,
-)
-from sklearn_rank.solvers._functional_lbfgs import Found, functional_lbfgs
-from sklearn_rank.solvers._lbfgs import Minimum, minimise
+from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
+from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
+from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._online import OnlineDescent
-from sklearn_rank.solvers._regularised import RegularisedMinimum, minimise_regularised
+from sklearn_rank.solvers._regularised import minimise_regularised
 from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
+from sklearn_rank.solvers._smooth_path import minimise_along
 
 __all__ = [
     "DIVERGED",
     "INDEFINITE",
     "OUT_OF_ITERATIONS",
     "REGULARISERS",
-    "Descended",
-    "Found",
-    "Ledger",
-    "Minimum",
+    "STOPPED",
+    "BlockwiseObjective",
+    "CoefficientObjective",
+    "Coefficients",
     "OnlineDescent",
     "OptimalGain",
     "PushStep",
-    "RegularisedMinimum",
     "Regulariser",
     "Round",
     "SmoothMarginStep",
     "coordinate_descent",
-    "functional_lbfgs",
+    "function_space_lbfgs",
     "gradient_descent",
     "minimise",
+    "minimise_along",
     "minimise_regularised",
     "steepest",
     "stochastic_descent",

@@ -1,21 +1,20 @@
-"""The one coordinate descent loop of all boosting rankers."""
+"""Coordinate descent over weak rankers: the loop of all boosting rankers, steps and gains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
 from sklearn_rank._protocols import (
     Candidate,
-    Descent,
     Floats,
     Gain,
-    LinearFamily,
+    ObjectiveState,
     Values,
-    WeakRankerFamily,
+    WeakRankers,
+    require,
 )
 from sklearn_rank.solvers._line_search import (
     closed_form_step,
@@ -24,35 +23,36 @@ from sklearn_rank.solvers._line_search import (
 )
 
 REFRESH_PERIOD = 50
-"""Rounds after which masses that were moved in place are computed anew."""
+"""Rounds after which a state that is moved in place is computed anew."""
 
 
 @dataclass
-class Ledger:
+class Coefficients:
     """Net coefficients of the weak rankers so far, and their l1 norm."""
 
-    coefficients: dict[int, float] = field(default_factory=dict)
+    values: dict[int, float] = field(default_factory=dict)
     l1_norm: float = 0.0
 
     def add(self, index: int, step: float) -> None:
         """Add a step to a coefficient."""
-        old = self.coefficients.get(index, 0.0)
-        self.coefficients[index] = old + step
+        old = self.values.get(index, 0.0)
+        self.values[index] = old + step
         self.l1_norm += abs(old + step) - abs(old)
 
     def dense(self, length: int) -> Floats:
         """Return the coefficients as an array."""
         out = np.zeros(length)
-        out[list(self.coefficients)] = list(self.coefficients.values())
+        out[list(self.values)] = list(self.values.values())
         return out
 
 
-StepRule = Callable[[Descent, Candidate, Values], float]
+StepRule = Callable[[ObjectiveState, Candidate, Values], float]
+"""Returns the signed step along a weak ranker."""
 
 
 @dataclass(frozen=True)
 class PushStep:
-    r"""The step that lowers the objective most, bounded where the data separate.
+    r"""The step that minimises the objective, bounded where the data separate.
 
     Parameters
     ----------
@@ -61,32 +61,32 @@ class PushStep:
     smoothing : float
         e of the closed form, one over twice the total pair weight.
     largest_difference : callable
-        Maps h to its range over comparable pairs.
+        Maps h to the maximum of ``|h_i - h_k|`` over comparable pairs.
     """
 
     p: float
     smoothing: float
     largest_difference: Callable[[Values], float]
 
-    def __call__(self, descent: Descent, candidate: Candidate, h: Values) -> float:
+    def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
-        shares = descent.pair_shares(candidate, h)
+        shares = state.pair_shares(candidate, h)
         if shares is not None:
             return closed_form_step(shares, self.p, self.smoothing)
-        return step_to_slope(descent.slope(h), 0.0, self.bound(h))
+        return step_to_slope(state.slope(h), 0.0, self.bound(h))
 
     def bound(self, h: Values) -> float:
         """Return the largest absolute step along h."""
-        gap = self.largest_difference(h)
-        return longest_step(self.p, self.smoothing) / gap if gap > 0 else 0.0
+        difference = self.largest_difference(h)
+        return longest_step(self.p, self.smoothing) / difference if difference > 0 else 0.0
 
 
 @dataclass
 class SmoothMarginStep:
     r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
 
-    RankBoost's step until 0 < G < edge with a non-zero model, then a step that is sure to
-    raise G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
+    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never
+    lowers G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
     with :math:`\tau(\alpha) = F(\lambda + \alpha e_j) / F(\lambda)`, which for a 0/1
     weak ranker is eq. 12.
 
@@ -94,7 +94,7 @@ class SmoothMarginStep:
     ----------
     rankboost : PushStep
         The step at p = 1.
-    ledger : Ledger
+    coefficients : Coefficients
         Net coefficients.
     log_scale : float
         Logarithm of the factor that makes every pair weight at least one.
@@ -104,28 +104,28 @@ class SmoothMarginStep:
     """
 
     rankboost: PushStep
-    ledger: Ledger
+    coefficients: Coefficients
     log_scale: float
     smallest_difference: Callable[[Values], float]
 
     def smooth_margin(self, value: float) -> float:
         r"""Return :math:`G = -\ln F / \|\lambda\|_1`, given ``value = ln F``."""
-        if self.ledger.l1_norm == 0:
+        if self.coefficients.l1_norm == 0:
             return -np.inf
-        return -(value + self.log_scale) / self.ledger.l1_norm
+        return -(value + self.log_scale) / self.coefficients.l1_norm
 
-    def __call__(self, descent: Descent, candidate: Candidate, h: Values) -> float:
+    def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
-        g = self.smooth_margin(descent.value)
+        g = self.smooth_margin(state.value)
         if not 0 < g < abs(candidate.edge):
-            return self.rankboost(descent, candidate, h)
+            return self.rankboost(state, candidate, h)
         sign = float(np.sign(candidate.edge))
-        shares = descent.pair_shares(candidate, h)
+        shares = state.pair_shares(candidate, h)
         if shares is None:
             bound = self.rankboost.bound(h)
             if self.smallest_difference(sign * h) >= g:
                 return sign * bound
-            slope = descent.slope(h)
+            slope = state.slope(h)
             while sign * slope(sign * bound) < -g:
                 bound *= 2
             return step_to_slope(slope, -sign * g, bound)
@@ -158,9 +158,9 @@ class Round:
 
 
 def coordinate_descent(
-    family: WeakRankerFamily,
-    descent: Descent,
-    ledger: Ledger,
+    weak_rankers: WeakRankers,
+    state: ObjectiveState,
+    coefficients: Coefficients,
     *,
     gain: Gain,
     step_rule: StepRule,
@@ -172,32 +172,33 @@ def coordinate_descent(
     Each round takes the weak ranker with the largest gain and moves the scores along
     it. The loop ends when no weak ranker has an edge, or when the relative decrease
     ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most `tol` (0: goes
-    on). It sees the rows only through `family` and `descent`.
+    on). It sees the rows only through `weak_rankers` and `state`.
     """
     number = 0
     while True:
-        candidate = family.search(descent.masses, gain)
+        candidate = weak_rankers.search(state.gradient, gain)
         if candidate is None:
             return
-        h = family.values(candidate)
-        step = learning_rate * step_rule(descent, candidate, h)
+        h = weak_rankers.values(candidate)
+        step = learning_rate * step_rule(state, candidate, h)
         if step == 0:
             return
-        before = descent.value
-        descent.advance(candidate, h, step)
-        ledger.add(candidate.index, step)
+        before = state.value
+        state.advance(candidate, h, step)
+        coefficients.add(candidate.index, step)
         number += 1
-        if descent.drifts and number % REFRESH_PERIOD == 0:
-            linear = cast(LinearFamily, family)
-            descent.refresh(linear.scores(ledger.dense(linear.n_coordinates)))
-        decrease = before - descent.value
+        if state.needs_refresh and number % REFRESH_PERIOD == 0:
+            scores = require(weak_rankers, "scores", "A state that is moved in place")
+            length = require(weak_rankers, "n_coordinates", "A state that is moved in place")
+            state.refresh(scores(coefficients.dense(length)))
+        decrease = before - state.value
         yield Round(candidate.index, step, decrease)
-        if tol > 0 and decrease <= tol * max(abs(before), abs(descent.value), 1.0):
+        if tol > 0 and decrease <= tol * max(abs(before), abs(state.value), 1.0):
             return
 
 
 def steepest(above: Floats, totals: Floats) -> Floats:
-    """Return the gain |edge|: how steeply the objective falls along each h."""
+    """Return the gain |edge|: the absolute slope of the objective along each h."""
     if len(above) == 1:
         return np.abs(above[0])
     return np.abs(above[0] / totals[0] - above[1] / totals[1])

@@ -1,82 +1,62 @@
-"""L-BFGS over all coefficients at once (SciPy's), with a trace of its iterations."""
+"""SciPy's L-BFGS over all coefficients, with a record of its iterations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, IterateHook, Solution
+from sklearn_rank.solvers._messages import STOPPED
 
 _NO_LOWER_POINT, _FLAT = 2, 1e-6
-"""SciPy's status of a line search without result; slope, relative to the first, of a minimum."""
+"""SciPy's status when its line search fails; relative slope at which that means a minimum."""
 
 _RUNAWAY = -1e8
-"""An objective this low has no minimum: stop before its scores overflow."""
+"""An objective below this has no minimum: stop before its scores overflow."""
 
-Objective = Callable[[Floats], tuple[float, Floats]]
-Watcher = Callable[[Floats, list[float]], None]
+Function = Callable[[Floats], tuple[float, Floats]]
+"""Maps coefficients to a value and its gradient."""
+
 Residual = Callable[[Floats, Floats], float]
 """Distance of coefficients, with this gradient, from meeting the conditions of a minimum."""
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """Where L-BFGS ended.
-
-    Attributes
-    ----------
-    x : ndarray
-        The coefficients.
-    values : list of float
-        The objective after each iteration; one value when the start was the minimum.
-    credit : ndarray
-        Decrease of the objective credited to each coordinate: that of an iteration is
-        divided as the path integral of minus the gradient, by the trapezoidal rule.
-    converged : bool
-        Whether `tol` was reached.
-    message : str
-        SciPy's reason to stop.
-    """
-
-    x: Floats
-    values: list[float]
-    credit: Floats
-    converged: bool
-    message: str
-
-
 class _Trace:
-    """Follows the iterations: values, and who gets the credit for their decrease."""
+    """Record of the iterations: values, and the decrease credited to each coefficient.
+
+    The decrease of an iteration is divided as the path integral of minus the gradient, by
+    the trapezoidal rule.
+    """
 
     def __init__(
         self,
-        objective: Objective,
+        objective: Function,
         start: Floats,
-        watch: Watcher | None,
+        on_iterate: IterateHook | None,
         is_minimum: Callable[[Floats, Floats], bool] | None,
     ) -> None:
         self._objective = objective
-        self._watch = watch
+        self._on_iterate = on_iterate
         self._is_minimum = is_minimum
         self._x = start.copy()
         self._value, self._gradient = objective(start)
         self._latest = start, self._gradient
-        self.steepest = float(np.max(np.abs(self._gradient)))
+        self.largest_slope = float(np.max(np.abs(self._gradient)))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
+        self.is_stopped = False
         self.is_met = is_minimum is not None and is_minimum(start, self._gradient)
 
     def evaluate(self, x: Floats) -> tuple[float, Floats]:
-        """Return value and gradient, and remember them for `note`."""
+        """Return value and gradient, and keep them for `note`."""
         value, gradient = self._objective(x)
         self._latest = x.copy(), gradient
         return value, gradient
 
     def note(self, intermediate_result: OptimizeResult) -> None:
-        """Take note of an iteration; SciPy asks for this parameter's name."""
+        """Record an iteration; SciPy requires this name of the parameter."""
         x, (seen, gradient) = intermediate_result.x.copy(), self._latest
         if not np.array_equal(x, seen):  # the accepted point was not the last one tried
             gradient = self._objective(x)[1]
@@ -86,36 +66,36 @@ class _Trace:
             self.credit += share * ((self._value - value) / share.sum())
         self._x, self._value, self._gradient = x, value, gradient
         self.values.append(value)
-        if self._watch is not None:
-            self._watch(x, self.values)
+        if self._on_iterate is not None:
+            self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
             self.is_met = self._is_minimum(x, gradient)
-        if self.is_met or (self._is_minimum is None and value < _RUNAWAY):
+        is_unbounded = self._is_minimum is None and value < _RUNAWAY
+        if self.is_met or self.is_stopped or is_unbounded:
             raise StopIteration
 
 
 def minimise(
-    objective: Objective,
+    objective: Function,
     start: Floats,
     *,
     max_iter: int,
     tol: float,
-    on_iterate: Watcher | None = None,
+    on_iterate: IterateHook | None = None,
     residual: Residual | None = None,
     bounds: list[tuple[float | None, float | None]] | None = None,
-) -> Minimum:
+) -> Solution:
     """Minimise a smooth function from `start`, within bounds if there are any.
 
     Ends when the relative decrease of an iteration is at most `tol` or, with a
     `residual`, when that is at most `tol`; or after `max_iter` iterations.
-    `on_iterate` sees the coefficients and the values so far after each, and may raise
-    StopIteration.
+    `on_iterate` is called after each; a solution that it stopped has the message `STOPPED`.
     """
     is_minimum = None if residual is None else lambda x, gradient: residual(x, gradient) <= tol
     trace = _Trace(objective, start, on_iterate, is_minimum)
     if trace.is_met or max_iter < 1:  # SciPy would do one
-        message = "the start is a minimum" if trace.is_met else "no iterations left"
-        return Minimum(start.copy(), [], trace.credit, trace.is_met, message)
+        message = "" if trace.is_met else "no iterations left"
+        return Solution(start.copy(), [], 0, message, credit=trace.credit)
     options = {
         "maxiter": max_iter,
         "maxfun": 20 * max_iter,
@@ -133,9 +113,10 @@ def minimise(
         options=options,
     )
     # A line search that finds nothing lower at a flat point has met rounding, not failed.
-    is_flat = bool(np.max(np.abs(result.jac)) <= _FLAT * max(1.0, trace.steepest))
+    is_flat = bool(np.max(np.abs(result.jac)) <= _FLAT * max(1.0, trace.largest_slope))
     converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_flat)
     if residual is not None:
         converged = trace.is_met
+    message = "" if converged else STOPPED if trace.is_stopped else str(result.message)
     values = trace.values or [float(result.fun)]
-    return Minimum(result.x, values, trace.credit, converged, str(result.message))
+    return Solution(result.x, values, len(trace.values), message, credit=trace.credit)

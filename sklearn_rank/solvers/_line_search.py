@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from sklearn_rank._protocols import PairShares
 
 _TOLERANCE = 1e-12
-"""Relative to the step. An evaluation costs a pass over the rows."""
+"""Relative error of a step. An evaluation of the slope costs a pass over the rows."""
 
 _FIRST_BRACKET = 1 / 16
 """Share of the longest step that is tried first: most steps are far shorter."""
@@ -30,7 +30,7 @@ def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
 
 
 def longest_step(p: float, smoothing: float) -> float:
-    """Return the closed-form step at d+ = 1, d- = 0: the bound of every other step."""
+    """Return the closed-form step at d+ = 1, d- = 0, the bound of every step."""
     return float((np.log1p(smoothing) - np.log(smoothing)) / (p + 1))
 
 
@@ -40,16 +40,16 @@ def step_to_slope(slope: Callable[[float], float], target: float, bound: float) 
     With target 0 this minimises a convex function along a line. Where the slope does
     not reach the target inside the bounds, the nearer bound is the answer.
     """
-    gap = slope(0.0) - target
-    if gap == 0:
+    at_zero = slope(0.0) - target
+    if at_zero == 0:
         return 0.0
     start, share = 0.0, _FIRST_BRACKET
     while True:
-        end = -np.copysign(share * bound, gap)
+        end = -np.copysign(share * bound, at_zero)
         beyond = slope(end) - target
         if beyond == 0:
             return float(end)
-        if np.sign(beyond) != np.sign(gap):
+        if np.sign(beyond) != np.sign(at_zero):
             break
         if share == 1:
             return float(end)

@@ -12,7 +12,7 @@ from sklearn_rank.solvers._regularisers import Regulariser
 
 @dataclass(eq=False)
 class OnlineDescent:
-    r"""Descent that sees one loss after the other, with the average of where it was.
+    r"""Averaged online gradient descent: one loss a step.
 
     .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
         \qquad \bar w = \frac1T \sum_{t=1}^T w_t
@@ -22,7 +22,7 @@ class OnlineDescent:
     Attributes
     ----------
     coefficients : ndarray of shape (n_features,)
-        :math:`w_{T+1}`, where the next loss will be met.
+        :math:`w_{T+1}`, at which the next gradient is taken.
     total : ndarray of shape (n_features,)
         :math:`\sum_t w_t`.
     n_steps : int
@@ -35,16 +35,16 @@ class OnlineDescent:
 
     @classmethod
     def from_zero(cls, n_features: int) -> OnlineDescent:
-        """Begin at zero."""
+        """Start at zero."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     @property
     def average(self) -> Floats:
-        r"""The average :math:`\bar w`."""
+        r"""The averaged iterate :math:`\bar w`."""
         return self.total / max(self.n_steps, 1)
 
     def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
-        """Meet a loss with this gradient at `coefficients`, with step size `rate`."""
+        """Take a step of size `rate`, given the gradient of the next loss at `coefficients`."""
         self.total = self.total + self.coefficients
         self.n_steps += 1
         moved = self.coefficients - rate * gradient

@@ -3,91 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.solvers._lbfgs import Objective
+from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
+from sklearn_rank.solvers._lbfgs import Function
+from sklearn_rank.solvers._messages import OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._regularisers import Regulariser
 
 _NEWTON_STEPS, _NEWTON_ENOUGH, _NEWTON_ROUNDING = 8, 1e-4, 1e-9
-"""Of the polish: largest number of steps, residual relative to the limit, growth allowed."""
+"""Newton's method: maximum of steps, residual relative to the limit, growth allowed."""
 
 _COARSE = 1e3
-"""Residual, relative to the limit, at which a trial in a ball first turns to Newton's method."""
+"""Residual, relative to the limit, at which a fit in a ball first turns to Newton's method."""
 
 _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
-"""Of the projected descent: objectives looked back on, decrease asked for, steps in radii."""
+"""Projected gradients: objectives compared, sufficient decrease, step sizes in radii."""
 
 _FAR_OUT = 4.0
-"""An iterate so many radii from zero: the minimum is taken to be outside the ball."""
-
-
-@dataclass(frozen=True)
-class RegularisedMinimum:
-    """Where the search for a minimum in a ball ended.
-
-    Attributes
-    ----------
-    x : ndarray
-        The coefficients.
-    values : list of float
-        Function plus penalty after each iteration; when the ball is felt, in the ball at
-        the end of each trial of its multiplier.
-    n_iter : int
-        Number of iterations, of all trials.
-    residual : float
-        Distance from meeting the conditions of a minimum.
-    converged : bool
-        Whether that is at most the tolerance.
-    """
-
-    x: Floats
-    values: list[float]
-    n_iter: int
-    residual: float
-    converged: bool
+"""Radii from zero at which an iterate shows that the constraint is active."""
 
 
 class _Search:
-    """Trials of a multiplier for the ball, each from where the last one ended."""
+    """Minima for trial values of the Lagrange multiplier, each found from the one before."""
 
     def __init__(
         self,
-        objective: Objective,
+        objective: Function,
         regulariser: Regulariser,
         start: Floats,
         curvature: Floats,
         max_iter: int,
         tol: float,
-        report: Callable[[int, float], None],
-        hessian: Callable[[Floats, Indices], Floats],
+        on_iterate: IterateHook,
+        hessian: Callable[[Floats, Indices], Floats] | None,
     ) -> None:
         self.objective, self.regulariser, self.hessian = objective, regulariser, hessian
         self.x, self.curvature = start, curvature
-        self.max_iter, self.tol, self._report = max_iter, tol, report
+        self.max_iter, self.tol, self._on_iterate = max_iter, tol, on_iterate
         self.n_iter = 0
         self.iterates: list[float] = []
         self.values: list[float] = []
+        self.is_stopped = False
 
-    def note(self, value: float) -> None:
-        """Count an iteration."""
+    @property
+    def is_over(self) -> bool:
+        """Whether no iterations are left, or an observer ended the fit."""
+        return self.is_stopped or self.n_iter >= self.max_iter
+
+    def note(self, w: Floats, value: float) -> bool:
+        """Count an iteration; return whether `on_iterate` ends the fit."""
         self.n_iter += 1
         self.iterates.append(value)
-        self._report(self.n_iter, value)
+        self.is_stopped |= bool(self._on_iterate(w, self.iterates))
+        return self.is_stopped
 
     def trial(self, multiplier: float, guard: float = np.inf) -> Floats:
-        """Minimise with a multiplier in place of the ball; end beyond `guard`."""
-        regulariser = self.regulariser.tightened(multiplier)
+        """Minimise the Lagrangian; end where the norm exceeds `guard`."""
+        regulariser = self.regulariser.lagrangian(multiplier)
 
-        def see(w: Floats, value: float) -> None:
-            self.note(value)
-            if self.regulariser.norm(w) > guard:
-                raise StopIteration
+        def on_iterate(w: Floats, value: float) -> bool:
+            return self.note(w, value) or self.regulariser.norm(w) > guard
 
-        # In a ball there are many trials from good starts, which suit Newton's method.
+        # In a ball there are many minima to find from good starts, which suits Newton's method.
         in_ball = np.isfinite(self.regulariser.radius)
         for factor in (_COARSE, 1.0) if in_ball else (1.0,):
             found = regulariser.solve(
@@ -96,40 +76,40 @@ class _Search:
                 self.curvature,
                 max_iter=self.max_iter - self.n_iter,
                 tol=factor * self.tol,
-                on_iterate=see,
+                on_iterate=on_iterate,
             )
             self.x = found.x
-            if self.n_iter >= self.max_iter or regulariser.norm(self.x) > guard:
+            if self.is_over or regulariser.norm(self.x) > guard:
                 break
-            if self._polish(regulariser) <= self.tol:
+            if self._newton(regulariser) <= self.tol:
                 break
         return self.x
 
     def excess(self, multiplier: float) -> float:
-        """Return how far outside the ball a trial ends: between -1 and 1, 0 on the boundary."""
+        """Return (norm - radius) / (norm + radius) of the minimum: 0 on the boundary."""
         x = self.trial(multiplier)
         self._note_inside(x)
         norm, radius = self.regulariser.norm(x), self.regulariser.radius
         return (norm - radius) / (norm + radius)
 
     def _note_inside(self, x: Floats) -> None:
-        """Note the objective of coefficients, brought into the ball."""
+        """Record the objective of coefficients projected onto the ball."""
         x = replace(self.regulariser, alpha=0.0).proximal(x, 0.0)
         self.values.append(self.objective(x)[0] + self.regulariser.penalty(x))
 
-    def _polish(self, regulariser: Regulariser) -> float:
-        """Improve a minimum by Newton's method, as far as it halves the residual.
+    def _newton(self, regulariser: Regulariser) -> float:
+        """Take Newton steps while they halve the residual, and return it.
 
-        The decrease of the objective that a line search looks for is lost in rounding
-        long before the gradient is: this makes the coefficients as exact as the
-        gradient, so that neither the order of the rows nor weights spelled out as
-        copies show in them. Returns the residual.
+        Rounding hides the decrease of the objective, on which a line search depends, long
+        before it hides the gradient. These steps make the coefficients as exact as the
+        gradient, so that the order of the rows, or copies in place of weights, change
+        them by rounding only.
         """
         value, gradient = self.objective(self.x)
         value += regulariser.penalty(self.x)
         residual = regulariser.residual(self.x, gradient)
         for _ in range(_NEWTON_STEPS):
-            if residual <= _NEWTON_ENOUGH * self.tol:
+            if self.hessian is None or residual <= _NEWTON_ENOUGH * self.tol:
                 break
             moved = regulariser.newton_step(self.x, gradient, self.hessian)
             if moved is None:
@@ -144,20 +124,20 @@ class _Search:
 
 
 def minimise_regularised(
-    objective: Objective,
+    objective: Function,
     regulariser: Regulariser,
     start: Floats,
     *,
     curvature: Floats,
     max_iter: int,
     tol: float,
-    report: Callable[[int, float], None],
-    hessian: Callable[[Floats, Indices], Floats],
-) -> RegularisedMinimum:
+    on_iterate: IterateHook,
+    hessian: Callable[[Floats, Indices], Floats] | None = None,
+) -> Solution:
     r"""Minimise a smooth function plus a penalty in a ball.
 
-    A ball that is felt is replaced by more of the penalty: its multiplier m is the root
-    of ``norm(w(m)) = radius``, with w(m) the minimum at strength ``alpha + m``.
+    An active norm constraint is replaced by its Lagrangian term: the multiplier m is the
+    root of ``norm(w(m)) = radius``, with w(m) the minimum at strength ``alpha + m``.
 
     Parameters
     ----------
@@ -166,45 +146,53 @@ def minimise_regularised(
     regulariser : Regulariser
         Penalty and ball.
     start : ndarray of shape (n_features,)
-        Where to begin.
+        The first iterate.
     curvature : ndarray of shape (n_features,)
-        Rough second derivatives of the function, by which coefficients are scaled; 0 is
-        not known.
+        Approximate second derivatives of the function, by which coefficients are scaled; 0
+        where unknown.
     max_iter : int
-        Largest number of L-BFGS iterations, of all trials together.
+        Maximum of L-BFGS iterations, over all values of the multiplier.
     tol : float
         Ends when the residual is at most `tol` times that of zero coefficients.
-    report : callable
-        Sees the number of each iteration and its value.
-    hessian : callable
-        Coefficients and indices to the second derivatives of the function with respect
-        to the coefficients of these indices.
+    on_iterate : IterateHook
+        Called after each iteration, with the coefficients and function plus penalty.
+    hessian : callable or None
+        Maps coefficients and indices to the second derivatives of the function by the
+        coefficients of these indices. None: no Newton steps.
+
+    Returns
+    -------
+    Solution
+        `values` are function plus penalty after each iteration or, with an active
+        constraint, on the ball after each value of the multiplier.
     """
     gradient = objective(np.zeros_like(start))[1]
     free = replace(regulariser, radius=np.inf)
     limit = tol * free.residual(np.zeros_like(start), gradient)
-    # In a ball the multiplier adds an error of its own: the trials leave room for it.
+    # The multiplier adds an error of its own, for which the minima leave room.
     trial_limit = limit if np.isinf(regulariser.radius) else limit / 2
     search = _Search(
-        objective, regulariser, start, curvature, max_iter, trial_limit, report, hessian
+        objective, regulariser, start, curvature, max_iter, trial_limit, on_iterate, hessian
     )
     x = search.trial(0.0, guard=_FAR_OUT * regulariser.radius)
     values = search.iterates
     if regulariser.norm(x) > regulariser.radius:
         x = _find_boundary(search, regulariser.largest_multiplier(gradient))
         if regulariser.residual(x, objective(x)[1]) > limit:
-            x = _descend(search, x, limit)
+            x = _projected_gradient(search, x, limit)
         values = search.values
     value, gradient = objective(x)
     residual = regulariser.residual(x, gradient)
     values = values or [value + regulariser.penalty(x)]
-    return RegularisedMinimum(x, values, max(search.n_iter, 1), residual, residual <= limit)
+    message = STOPPED if search.is_stopped else OUT_OF_ITERATIONS
+    message = "" if residual <= limit else message
+    return Solution(x, values, max(search.n_iter, 1), message, residual)
 
 
 def _find_boundary(search: _Search, largest: float) -> Floats:
-    """Return the minimum on the boundary of the ball, by the root of its multiplier."""
+    """Return the minimum on the boundary of the ball, by the root of its excess."""
     regulariser = search.regulariser
-    known = {0.0: 1.0}  # the trial that ended outside, perhaps for good
+    known = {0.0: 1.0}  # the unconstrained minimum is outside
 
     def excess(multiplier: float) -> float:
         if multiplier not in known:
@@ -213,7 +201,7 @@ def _find_boundary(search: _Search, largest: float) -> Floats:
 
     search.x = replace(regulariser, alpha=0.0).proximal(search.x, 0.0)
     largest *= 1 + 1e-6
-    while excess(largest) > 0 and search.n_iter < search.max_iter:  # not convex
+    while excess(largest) > 0 and not search.is_over:  # not convex
         largest *= 4
     if excess(largest) < 0:
         root = brentq(excess, 0.0, largest, xtol=1e-14 * largest, rtol=1e-10, disp=False)
@@ -221,18 +209,18 @@ def _find_boundary(search: _Search, largest: float) -> Floats:
     return replace(regulariser, alpha=0.0).proximal(search.x, 0.0)
 
 
-def _descend(search: _Search, x: Floats, limit: float) -> Floats:
+def _projected_gradient(search: _Search, x: Floats, limit: float) -> Floats:
     """Return a minimum in the ball, by projected gradients with spectral step sizes.
 
-    For functions that are not convex, of which the minimum may jump with the multiplier,
-    from inside the ball to outside.
+    For functions that are not convex: their minimum can be a discontinuous function of the
+    multiplier, inside the ball for one value and outside for the next.
     """
     regulariser = search.regulariser
     value, gradient = search.objective(x)
     recent = [value + regulariser.penalty(x)]
     unit = regulariser.radius / max(float(np.linalg.norm(gradient)), 1e-300)
     rate = unit
-    while regulariser.residual(x, gradient) > limit and search.n_iter < search.max_iter:
+    while regulariser.residual(x, gradient) > limit and not search.is_over:
         moved = regulariser.proximal(x - rate * gradient, rate)
         step = moved - x
         value, slope = search.objective(moved)
@@ -247,6 +235,6 @@ def _descend(search: _Search, x: Floats, limit: float) -> Floats:
         longest = _LONGEST * unit
         rate = min(max(1 / bend, _SHORTEST * unit), longest) if bend > 1 / longest else longest
         recent.append(reached)
-        search.note(reached)
+        search.note(x, reached)
         search.values.append(reached)
     return x

@@ -11,17 +11,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.solvers._lbfgs import Minimum, Objective, minimise
+from sklearn_rank._protocols import Floats, Indices, Solution
+from sklearn_rank.solvers._lbfgs import Function, minimise
 
 _NEWTON_FEATURES = 200
-"""Largest number of coefficients that Newton's method solves for."""
+"""Maximum number of coefficients for Newton's method."""
 
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""
 
 _ON_BOUNDARY = 1e-6
-"""Relative distance from the boundary of the ball at which it is felt."""
+"""Relative distance from the boundary of the ball within which the constraint is active."""
 
 
 @dataclass(frozen=True)
@@ -52,52 +52,52 @@ class Regulariser(ABC):
         r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
 
     @abstractmethod
-    def gap(self, w: Floats, gradient: Floats) -> Floats:
-        """Return the shortest subgradient of function and penalty together at w.
+    def subgradient(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the subgradient of least norm of function plus penalty at w.
 
         `gradient` is the function's own.
         """
 
     @abstractmethod
     def largest_multiplier(self, gradient: Floats) -> float:
-        """Return a multiplier that keeps a minimum in the ball; `gradient` is that at 0."""
+        """Return an upper bound of the Lagrange multiplier; `gradient` is that at 0."""
 
     @abstractmethod
     def solve(
         self,
-        objective: Objective,
+        objective: Function,
         start: Floats,
         curvature: Floats,
         *,
         max_iter: int,
         tol: float,
-        on_iterate: Callable[[Floats, float], None],
-    ) -> Minimum:
+        on_iterate: Callable[[Floats, float], bool],
+    ) -> Solution:
         """Minimise function plus penalty, without the ball, by L-BFGS.
 
         `curvature` is the function's, for each coefficient: coefficients are scaled by
-        its root.
+        its square root.
         """
 
     @abstractmethod
     def newton_step(
         self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
     ) -> Floats | None:
-        """Return where Newton's method goes from w, or None when it can't tell."""
+        """Return the next iterate of Newton's method, or None for too many coefficients."""
 
     @abstractmethod
-    def pull(self, w: Floats, gradient: Floats) -> float:
-        """Return how hard function and penalty pull outwards: the ball's multiplier."""
+    def multiplier(self, w: Floats, gradient: Floats) -> float:
+        """Return the Lagrange multiplier of the ball at a point on its boundary."""
 
-    def tightened(self, multiplier: float) -> Regulariser:
-        """Return the penalty that has the same minimum without the ball."""
+    def lagrangian(self, multiplier: float) -> Regulariser:
+        """Return the Lagrangian: the penalty with `multiplier` added to alpha, without the ball."""
         return replace(self, alpha=self.alpha + multiplier, radius=np.inf)
 
     def residual(self, w: Floats, gradient: Floats) -> float:
         """Return the distance from meeting the conditions of a minimum in the ball."""
-        feels_ball = self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius
-        multiplier = max(self.pull(w, gradient), 0.0) if feels_ball else 0.0
-        return float(np.linalg.norm(self.tightened(multiplier).gap(w, gradient)))
+        is_active = self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius
+        multiplier = max(self.multiplier(w, gradient), 0.0) if is_active else 0.0
+        return float(np.linalg.norm(self.lagrangian(multiplier).subgradient(w, gradient)))
 
 
 class Ridge(Regulariser):
@@ -112,12 +112,12 @@ class Ridge(Regulariser):
         return self.alpha / 2 * float(w @ w)
 
     def proximal(self, z: Floats, step: float) -> Floats:
-        """Shrink, then bring back into the ball."""
+        """Shrink, then project onto the ball."""
         w = z / (1 + step * self.alpha)
         norm = self.norm(w)
         return w * (self.radius / norm) if norm > self.radius else w
 
-    def gap(self, w: Floats, gradient: Floats) -> Floats:
+    def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the gradient of the sum."""
         return gradient + self.alpha * w
 
@@ -128,34 +128,34 @@ class Ridge(Regulariser):
         if len(w) > _NEWTON_FEATURES:
             return None
         matrix = hessian(w, np.arange(len(w))) + self.alpha * np.eye(len(w))
-        return w - np.linalg.lstsq(matrix, self.gap(w, gradient), rcond=_FLAT)[0]
+        return w - np.linalg.lstsq(matrix, self.subgradient(w, gradient), rcond=_FLAT)[0]
 
-    def pull(self, w: Floats, gradient: Floats) -> float:
+    def multiplier(self, w: Floats, gradient: Floats) -> float:
         """Return m with ``gradient + (alpha + m) w`` orthogonal to w."""
         squared = float(w @ w)
         return -float(gradient @ w) / squared - self.alpha if squared else 0.0
 
     def largest_multiplier(self, gradient: Floats) -> float:
-        """Return the length of the gradient over the radius."""
+        """Return the norm of the gradient over the radius."""
         return self.norm(gradient) / self.radius
 
     def solve(
         self,
-        objective: Objective,
+        objective: Function,
         start: Floats,
         curvature: Floats,
         *,
         max_iter: int,
         tol: float,
-        on_iterate: Callable[[Floats, float], None],
-    ) -> Minimum:
+        on_iterate: Callable[[Floats, float], bool],
+    ) -> Solution:
         """Minimise the sum, which is smooth."""
         scale = _roots(curvature + self.alpha)
 
         def scaled(v: Floats) -> tuple[float, Floats]:
             w = v / scale
             value, gradient = objective(w)
-            return value + self.penalty(w), self.gap(w, gradient) / scale
+            return value + self.penalty(w), self.subgradient(w, gradient) / scale
 
         found = minimise(
             scaled,
@@ -180,7 +180,7 @@ class Lasso(Regulariser):
         return self.alpha * self.norm(w)
 
     def proximal(self, z: Floats, step: float) -> Floats:
-        """Move every coefficient towards zero, in the ball by as much as it takes."""
+        """Soft-threshold, then project onto the ball."""
         w = _soft(z, step * self.alpha)
         if self.norm(w) <= self.radius:
             return w
@@ -188,20 +188,20 @@ class Lasso(Regulariser):
         excess = (np.cumsum(size) - self.radius) / np.arange(1, len(size) + 1)
         return _soft(w, float(excess[np.flatnonzero(size > excess)[-1]]))
 
-    def gap(self, w: Floats, gradient: Floats) -> Floats:
-        """Return the shortest element of the subdifferential."""
+    def subgradient(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the subgradient of least norm."""
         moving = gradient + self.alpha * np.sign(w)
         return np.where(w != 0, moving, _soft(gradient, self.alpha))
 
     def newton_step(
         self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
     ) -> Floats | None:
-        """Minimise the quadratic model plus penalty, exactly, by following its lasso path."""
+        """Minimise the quadratic model plus penalty exactly, along its lasso path."""
         if len(w) > _NEWTON_FEATURES:
             return None
         matrix = hessian(w, np.arange(len(w)))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of features that depend
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
             path = lars_path_gram(
                 matrix @ w - gradient,
                 matrix,
@@ -212,28 +212,28 @@ class Lasso(Regulariser):
             )
         return np.asarray(path[2])
 
-    def pull(self, w: Floats, gradient: Floats) -> float:
-        """Return the mean over the coefficients in use of what alpha lacks."""
+    def multiplier(self, w: Floats, gradient: Floats) -> float:
+        """Return the mean, over non-zero coefficients, of the slope that alpha does not balance."""
         used = w != 0
         if not used.any():
             return 0.0
         return float(np.mean(-np.sign(w[used]) * gradient[used])) - self.alpha
 
     def largest_multiplier(self, gradient: Floats) -> float:
-        """Return what makes zero the minimum."""
+        """Return the multiplier for which zero is the minimum."""
         return max(float(np.abs(gradient).max()) - self.alpha, 0.0)
 
     def solve(
         self,
-        objective: Objective,
+        objective: Function,
         start: Floats,
         curvature: Floats,
         *,
         max_iter: int,
         tol: float,
-        on_iterate: Callable[[Floats, float], None],
-    ) -> Minimum:
-        """Minimise over positive and negative parts, where the sum is smooth."""
+        on_iterate: Callable[[Floats, float], bool],
+    ) -> Solution:
+        """Minimise over positive and negative parts, of which the sum is a smooth function."""
         scales = np.tile(_roots(curvature), 2)
 
         def joined(parts: Floats) -> Floats:
@@ -248,7 +248,7 @@ class Lasso(Regulariser):
         def residual(parts: Floats, slopes: Floats) -> float:
             upward, downward = np.split(slopes * scales, 2)
             gradient = (upward - downward) / 2
-            return float(np.linalg.norm(self.gap(joined(parts), gradient)))
+            return float(np.linalg.norm(self.subgradient(joined(parts), gradient)))
 
         found = minimise(
             split,
@@ -263,12 +263,12 @@ class Lasso(Regulariser):
 
 
 def _roots(curvature: Floats) -> Floats:
-    """Return the square roots, with the largest in place of zeros."""
+    """Return the square roots; the largest replaces zeros."""
     return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
 
 
 def _soft(z: Floats, threshold: float) -> Floats:
-    """Move every number towards zero by `threshold`."""
+    """Soft-threshold: move every number towards zero by `threshold`."""
     return np.asarray(np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0))
 
 

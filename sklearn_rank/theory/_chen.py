@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sklearn_rank._protocols import require
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.objectives import MARGIN_LOSSES
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 
 # Losses of polynomial growth; that of the exponential loss is not polynomial.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
@@ -122,7 +123,7 @@ def gamma_limit(loss: str, theta: float) -> float:
     return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
 
 
-def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
+def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Return the local Lipschitz constant of the derivative of a loss.
 
     .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
@@ -132,8 +133,8 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -163,10 +164,10 @@ def slope_lipschitz_constant(loss: str, kappa: float, alpha: float) -> float:
     """
     _check_problem("slope_lipschitz_constant", loss, kappa, alpha)
     radius = 2 * kappa * norm_bound(loss, kappa, alpha)
-    return float(MARGIN_LOSSES[loss].local_lipschitz(radius))
+    return _local_lipschitz(loss, radius)
 
 
-def norm_bound(loss: str, kappa: float, alpha: float) -> float:
+def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Return a bound on the norm of every iterate of the descent, and of the minimiser.
 
     .. math:: \|f_t\|_K \le \frac{2 \kappa |\phi'(0)|}{\alpha} \quad \text{for all } t
@@ -175,8 +176,8 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -203,10 +204,10 @@ def norm_bound(loss: str, kappa: float, alpha: float) -> float:
     4.0
     """
     _check_problem("norm_bound", loss, kappa, alpha)
-    return 2 * kappa * abs(float(MARGIN_LOSSES[loss].slope_at_zero)) / alpha
+    return 2 * kappa * abs(float(as_margin_loss(loss).slope_at_zero)) / alpha
 
 
-def safe_step(loss: str, kappa: float, alpha: float) -> float:
+def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     r"""Return the maximum first step for which the descent stays within `norm_bound`.
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
@@ -217,8 +218,8 @@ def safe_step(loss: str, kappa: float, alpha: float) -> float:
 
     Parameters
     ----------
-    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"}
-        Margin loss.
+    loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
+        Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
@@ -303,8 +304,12 @@ def step_divisor(loss: str, kappa: float) -> float:
     """
     allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
     check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
-    # As alpha tends to 0, so does the bound on the margins to infinity.
-    return 4 * kappa * kappa * float(MARGIN_LOSSES[loss].local_lipschitz(math.inf)) + 1
+    # As alpha tends to 0 the bound on the margins tends to infinity.
+    return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
+
+
+def _local_lipschitz(loss: str | MarginLoss, radius: float) -> float:
+    return float(require(as_margin_loss(loss), "local_lipschitz", "Chen2012's step")(radius))
 
 
 def chen_schedule(
@@ -403,10 +408,10 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
     return max(math.ceil(steps * (1 - 1e-12)), 1)
 
 
-def _check_problem(who: str, loss: str, kappa: float, alpha: float) -> None:
+def _check_problem(who: str, loss: str | MarginLoss, kappa: float, alpha: float) -> None:
     values = {"loss": loss, "kappa": kappa, "alpha": alpha}
     allowed: dict[str, Constraint] = {
-        "loss": Choice(tuple(MARGIN_LOSSES)),
+        "loss": MARGIN_LOSS_CHOICE,
         "kappa": _POSITIVE,
         "alpha": _POSITIVE,
     }

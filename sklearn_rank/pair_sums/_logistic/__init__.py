@@ -1,20 +1,24 @@
 r"""Logistic loss of all pairs of two groups of rows, in time linear in the rows.
 
 With z = g_k - f_i, the amount by which a pair is out of order, both kernels are a step
-or a ramp, which sums of weights handle exactly over any distance, and a rest that fades:
+or a ramp, which sums of weights handle exactly over any distance, and a remainder that
+decays:
 
     sigmoid(z)      = [z > 0] + s(z)      |s(z)| <= exp(-|z|), odd
     log(1 + exp(z)) = max(z, 0) + l(z)     l(z)  <= exp(-|z|), even
 
-Two ways lead to the sums:
+The derivative of the sigmoid, sigmoid(z) sigmoid(-z), has a remainder only. There are two
+methods:
 
 - *grid*: the rows become weights on a uniform grid, by local polynomial interpolation,
-  and the rest is a convolution. The cost is that of the rows and of the cells.
+  and the remainder is a convolution. The sums of sigmoid derivatives are the derivatives
+  of the polynomials. The cost is that of the rows and of the cells.
 - *panels*: where rows are so far apart that most cells would be empty, each row is
   compared with the rows of its own panel of the axis and of the two beside it.
 
 Before either, stretches without any row are shortened, exactly (`shorten_gaps`). The
-cheaper way is taken; where crowds of rows and lonely rows mix, each for its own.
+cheaper method is taken; where the density of the rows varies much, crowded panels get a
+grid and the others are treated as panels.
 """
 
 from __future__ import annotations
@@ -27,67 +31,73 @@ from sklearn_rank.pair_sums._logistic._cheapest import Split, cheapest
 from sklearn_rank.pair_sums._logistic._grid import Grid
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
 from sklearn_rank.pair_sums._logistic._panels import by_panels
-from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 
 
-def logistic_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
+def logistic_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    sums = _evaluate(f, a, g, b, with_heights=False)
-    return PairSums(sums.value, -sums.pushed, -sums.pulled)
+    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1)
+    return PairSums(value, -upper[0], -lower[0], *upper[1:], *lower[1:])
 
 
 def logistic_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), with_heights=True).heights
+    return _evaluate(f, a, g, np.ones(len(g)), 0).heights
 
 
-def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, with_heights: bool) -> Sums:
+def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, n_orders: int) -> Sums:
+    """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
     axis = shorten_gaps(f, a, g, b)
-    way = cheapest(axis)
-    if isinstance(way, Grid):
-        sums = _by_grid(axis, a, b, way, with_heights)
-    elif isinstance(way, Split):
-        sums = _by_density(axis, a, b, way, with_heights)
+    method = cheapest(axis)
+    if isinstance(method, Grid):
+        sums = _by_grid(axis, a, b, method, n_orders)
+    elif isinstance(method, Split):
+        sums = _by_density(axis, a, b, method, n_orders)
     else:
-        sums = by_panels(axis.f, a, axis.g, b, way)
+        sums = by_panels(axis.f, a, axis.g, b, method, n_orders)
     if axis.ramp is None:
         return sums
-    heights = sums.heights + axis.ramp if with_heights else sums.heights
+    heights = sums.heights if n_orders else sums.heights + axis.ramp
     return sums._replace(value=sums.value + float(b @ axis.ramp), heights=heights)
 
 
-def _by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, with_heights: bool) -> Sums:
+def _by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int) -> Sums:
     above, below = grid.arrange(axis.f, a), grid.arrange(axis.g, b)
-    upper, none = grid.spread(above), np.empty(0)
-    if with_heights:
-        heights = grid.interpolate(below, grid.softplus_sums(upper))
+    upper = grid.to_nodes(above)
+    if not n_orders:
+        heights = grid.interpolate(below, grid.softplus_sums(upper))[0]
         np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
-        return Sums(float(b @ heights), heights, none, none)
-    lower = grid.spread(below)
+        return Sums(float(b @ heights), heights, EMPTY, EMPTY)
+    lower = grid.to_nodes(below)
     # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
-    pushed = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1])
-    pulled = grid.interpolate(below, grid.sigmoid_sums(upper))
-    return Sums(float(lower @ grid.softplus_sums(upper)), none, pushed, pulled)
+    upper_sums = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
+    lower_sums = grid.interpolate(below, grid.sigmoid_sums(upper), n_orders)
+    upper_sums[1:] *= -1.0  # z falls with the upper row's score
+    for slopes in (upper_sums[1:], lower_sums[1:]):
+        np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near
+    return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
 
 
-def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, with_heights: bool) -> Sums:
-    """Take the crowded rows among themselves on their own, and the others by panels."""
-    few, many = (np.flatnonzero(split.upper == crowd) for crowd in (False, True))
-    sparse, dense = (np.flatnonzero(split.lower == crowd) for crowd in (False, True))
+def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -> Sums:
+    """Take the rows of crowded panels among themselves on their own, and the others by panels."""
+    few, many = (np.flatnonzero(split.upper == crowded) for crowded in (False, True))
+    sparse, dense = (np.flatnonzero(split.lower == crowded) for crowded in (False, True))
     everything = np.arange(len(b))
-    value, heights, pulled = 0.0, np.zeros(len(b)), np.zeros(len(b))
-    pushed = np.zeros(len(a))
+    value, heights = 0.0, np.zeros(len(b))
+    upper_sums, lower_sums = np.zeros((n_orders, len(a))), np.zeros((n_orders, len(b)))
     for i, k, is_crowded in ((few, everything, False), (many, sparse, False), (many, dense, True)):
         if not (len(i) and len(k)):
             continue
         if is_crowded:
-            part = _evaluate(axis.f[i], a[i], axis.g[k], b[k], with_heights)
+            part = _evaluate(axis.f[i], a[i], axis.g[k], b[k], n_orders)
         else:
-            part = by_panels(axis.f[i], a[i], axis.g[k], b[k], split.width)
+            part = by_panels(axis.f[i], a[i], axis.g[k], b[k], split.width, n_orders)
         value += part.value
-        if with_heights:
-            heights[k] += part.heights
+        if n_orders:
+            upper_sums[:, i] += part.upper_sums
+            lower_sums[:, k] += part.lower_sums
         else:
-            pushed[i] += part.pushed
-            pulled[k] += part.pulled
-    return Sums(value, heights, pushed, pulled)
+            heights[k] += part.heights
+    return Sums(value, heights, upper_sums, lower_sums)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram
 
@@ -47,7 +47,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
-    Ends when a look at the axis no longer shortens it by a quarter.
+    Ends when a pass shortens the axis by less than a quarter.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
@@ -57,7 +57,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
         upper, lower = ((np.floor(x / step) - first).astype(np.int32) for x in (axis.f, axis.g))
         n = int(np.floor(axis.high / step) - first) + 1
         mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
-        empty = _empty_before((mass > 0) | (other > 0))
+        empty = _empty_before(n, upper, lower)
         removed = np.cumsum(np.maximum(empty - np.ceil(REACH / step), 0.0))
         if removed[-1] > 0:
             axis = _without(axis, step, first, removed, upper, lower, mass)
@@ -78,7 +78,7 @@ def _without(
     """Take away as many bins below each bin as `removed` says; `mass` is the upper rows'."""
     taken = np.diff(removed, prepend=0.0)
     ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
-    # Towards zero, where floats are dense: the other way digits would be lost.
+    # Towards zero, where floats are dense: moving away from it would lose digits.
     shift = (removed - removed[int(np.clip(-first, 0, len(removed) - 1))]) * step
     return Axis(
         axis.f - shift[upper],
@@ -112,9 +112,14 @@ def _recentred(axis: Axis) -> Axis:
     )
 
 
-def _empty_before(is_occupied: Mask) -> Floats:
-    """Return, for each bin, the number of empty bins just before it."""
+def _empty_before(n: int, upper: Indices, lower: Indices) -> Floats:
+    """Return, for each of n bins, the number of bins without any row just before it.
+
+    Rows of weight zero count: their sums are wanted too.
+    """
+    is_occupied = np.zeros(n, dtype=np.bool_)
+    is_occupied[upper] = is_occupied[lower] = True
     occupied = np.flatnonzero(is_occupied)
-    empty = np.zeros(len(is_occupied))
+    empty = np.zeros(n)
     empty[occupied[1:]] = np.diff(occupied) - 1
     return empty

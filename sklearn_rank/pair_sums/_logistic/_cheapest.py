@@ -1,4 +1,4 @@
-"""Which way to the sums is the cheapest."""
+"""The choice of the cheapest method for the sums."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_CELLS = 1 << 24
 """More than these would not fit into memory beside the rows."""
 
 _SPLIT_ROW = 60.0
-"""Rows are divided only where the best way without costs more than this for each."""
+"""Rows are divided only where one method for all costs more than this for each."""
 
-_CROWD = 40
-"""Rows of a panel from which on a grid, or narrower panels, serve them better."""
+_MANY_ROWS = 40
+"""A panel with more rows than this is crowded: a grid, or narrower panels, cost less."""
 
 
 class _Fineness(NamedTuple):
@@ -50,7 +50,7 @@ class Split(NamedTuple):
 
 
 def cheapest(axis: Axis) -> Grid | Split | float:
-    """Return the cheapest way: a grid, panels of some width, or both."""
+    """Return the cheapest method: a grid, panels of some width, or both."""
     length, n_rows = axis.high - axis.low, len(axis.f) + len(axis.g)
     by_grid, grid = _cheapest_grid(axis, length, n_rows)
     if grid is not None and by_grid <= _SPLIT_ROW * n_rows:
@@ -63,7 +63,7 @@ def cheapest(axis: Axis) -> Grid | Split | float:
     n_upper, n_lower = np.bincount(upper, minlength=n), np.bincount(lower, minlength=n)
     near = _with_neighbours(n_lower)
     by_panels = _panel_cost(n_rows, n, float(n_upper @ near))
-    is_crowded = n_upper + n_lower > _CROWD
+    is_crowded = n_upper + n_lower > _MANY_ROWS
     n_crowded = int((n_upper + n_lower)[is_crowded].sum())
     few = _with_neighbours(np.where(is_crowded, 0, n_lower))
     by_both = _panel_cost(2 * n_rows, 2 * n, float(n_upper @ np.where(is_crowded, few, near)))
@@ -88,7 +88,7 @@ def _cheapest_grid(axis: Axis, length: float, n_rows: int) -> tuple[float, Grid 
     best: tuple[float, Grid | None] = (np.inf, None)
     for step, degree, error in _FINENESSES:
         n_cells = length / step + 1
-        # An error fades with the distance of a pair as the kernel does.
+        # The error of a pair decays with its distance as the kernel does.
         if n_cells < _MOST_CELLS and error * 4 * axis.density <= ERROR:
             cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_CELL_AND_DEGREE * n_cells)
             cost += _PER_SORTED_ROW * n_rows if n_cells > TILE else 0.0

@@ -15,7 +15,7 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram, Rows
 
 TILE = 1 << 15
-"""Cells handled at a time, for the same reason."""
+"""Cells handled at a time: their tables stay in the second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Grid:
         """Sort rows by tile."""
         return Rows(x, weight, self.origin, self.step * TILE, -(-self.n_cells // TILE))
 
-    def spread(self, rows: Rows) -> Floats:
+    def to_nodes(self, rows: Rows) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
         basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
         for number, tile in enumerate(self._tiles()):
@@ -62,9 +62,13 @@ class Grid:
                 nodal[tile.start + s : tile.stop + s] += by_node[s]
         return nodal
 
-    def interpolate(self, rows: Rows, nodal: Floats) -> Floats:
-        """Return values at the rows, in the caller's order, from values at the nodes."""
-        basis, out = _lagrange_basis(self.degree), np.empty_like(rows.x)
+    def interpolate(self, rows: Rows, nodal: Floats, n_values: int = 1) -> Floats:
+        """Return values at the rows, in the caller's order, from values at the nodes.
+
+        The second value of two is the derivative of the first, that of its polynomial.
+        Shape (n_values, n_rows).
+        """
+        basis, out = _lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
         for number, tile in enumerate(self._tiles()):
             part = nodal[tile.start : tile.stop + self.degree - 1]
             windows = np.lib.stride_tricks.sliding_window_view(part, tile.stop - tile.start)
@@ -72,10 +76,16 @@ class Grid:
             for block in rows.blocks(number):
                 cell, place = self._locate(rows.x[block], tile.start)
                 value = coefficient[-1].take(cell)
+                slope = np.zeros(len(cell) if n_values > 1 else 0)
                 for k in range(self.degree - 2, -1, -1):
+                    if n_values > 1:
+                        slope *= place
+                        slope += value
                     value *= place
                     value += coefficient[k].take(cell)
-                out[block] = value
+                out[0, block] = value
+                if n_values > 1:
+                    out[1, block] = slope / self.step
         return rows.restored(out)
 
     def sigmoid_sums(self, nodal: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What the ways to the sums share: how far the kernels reach, and what they return."""
+"""What all methods for the sums share: the reach of the kernels, the error, the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERROR = 1e-12
 
 
 class Sums(NamedTuple):
-    """Sums over all pairs.
+    """Sums over all pairs, with z = g_k - f_i.
 
     Attributes
     ----------
@@ -22,13 +22,14 @@ class Sums(NamedTuple):
         Of a * b * log(1 + exp(z)).
     heights : ndarray of shape (n_lower,)
         Of a * log(1 + exp(z)); empty when not asked for.
-    pushed : ndarray of shape (n_upper,)
-        Of b * sigmoid(z); empty when only the heights are asked for, as is the next.
-    pulled : ndarray of shape (n_lower,)
-        Of a * sigmoid(z).
+    upper_sums : ndarray of shape (n_orders, n_upper)
+        Of b * sigmoid(z) and, with two orders, of b * sigmoid'(z); empty when only the
+        heights are asked for, as is the next.
+    lower_sums : ndarray of shape (n_orders, n_lower)
+        Of a * sigmoid(z) and, with two orders, of a * sigmoid'(z).
     """
 
     value: float
     heights: Floats
-    pushed: Floats
-    pulled: Floats
+    upper_sums: Floats
+    lower_sums: Floats

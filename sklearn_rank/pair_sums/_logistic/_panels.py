@@ -13,7 +13,7 @@ _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""
 
 
-def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float) -> Sums:
+def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float, n_orders: int = 1) -> Sums:
     """Visit the pairs of one panel or of two neighbours; others count fully or not at all."""
     low, high = min(f.min(), g.min()), max(f.max(), g.max())
     width = float(np.ceil(16 * width) / 16)  # so that multiples are not rounded
@@ -21,7 +21,7 @@ def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float) -> Sums:
     n = int((high - origin) / width) + 1
     upper, lower = Rows(f, a, origin, width, n), Rows(g, b, origin, width, n)
     edge = width * np.arange(n)
-    heights, pushed, pulled = _near_pairs(upper, lower)
+    heights, upper_sums, lower_sums = _near_pairs(upper, lower, n_orders)
     mass, far = upper.sums(upper.weight), np.zeros(n)
     far[2:] = np.cumsum(mass[:-2])
     # Distances from upper rows, two panels on, to the edge of the panel: all positive.
@@ -31,15 +31,15 @@ def by_panels(f: Floats, a: Floats, g: Floats, b: Floats, width: float) -> Sums:
     ramp[2:] = np.cumsum(width * far[1:-1] + distance[:-2])
     heights += lower.spread(ramp)
     heights += lower.spread(far) * (lower.x - origin - lower.spread(edge))
-    pulled += lower.spread(far)
+    lower_sums[:1] += lower.spread(far)
     ahead = np.zeros(n)
     ahead[:-2] = np.cumsum(lower.sums(lower.weight)[:1:-1])[::-1]
-    pushed += upper.spread(ahead)
+    upper_sums[:1] += upper.spread(ahead)
     heights = lower.restored(heights)
-    return Sums(float(b @ heights), heights, upper.restored(pushed), lower.restored(pulled))
+    return Sums(float(b @ heights), heights, upper.restored(upper_sums), lower.restored(lower_sums))
 
 
-def _near_pairs(upper: Rows, lower: Rows) -> tuple[Floats, Floats, Floats]:
+def _near_pairs(upper: Rows, lower: Rows, n_orders: int) -> tuple[Floats, Floats, Floats]:
     """Sum over the pairs of one panel and of neighbouring panels.
 
     The pairs of a block of rows are the entries of a sparse matrix: its products with
@@ -48,8 +48,8 @@ def _near_pairs(upper: Rows, lower: Rows) -> tuple[Floats, Floats, Floats]:
     number = np.arange(upper.n_panels)
     begin = upper.spread(lower.first[np.maximum(number - 1, 0)])
     end = upper.spread(lower.first[np.minimum(number + 2, upper.n_panels)])
-    heights, pulled = np.zeros(len(lower.x)), np.zeros(len(lower.x))
-    pushed = np.zeros(len(upper.x))
+    heights, lower_sums = np.zeros(len(lower.x)), np.zeros((n_orders, len(lower.x)))
+    upper_sums = np.zeros((n_orders, len(upper.x)))
     upto = np.concatenate([[0], np.cumsum(end - begin, dtype=np.int64)])
     start = 0
     while start < len(begin):
@@ -61,16 +61,32 @@ def _near_pairs(upper: Rows, lower: Rows) -> tuple[Floats, Floats, Floats]:
         shift = begin[rows] - columns.start - pairs.indptr[:-1]
         pairs.indices = np.arange(pairs.indptr[-1], dtype=np.int32)
         pairs.indices += np.repeat(shift.astype(np.int32), length)
-        order = np.repeat(upper.x[rows], length)  # by how much each pair is in order
-        order -= lower.x[columns][pairs.indices]
-        np.minimum(order, _LARGEST, out=order)
-        odds = np.exp(order)
-        odds += 1.0
-        pairs.data = 1.0 / odds
-        pushed[rows] = pairs @ lower.weight[columns]
-        pulled[columns] += pairs.T @ upper.weight[rows]
-        pairs.data = np.log(odds, out=odds)
-        pairs.data -= order
+        margin = np.repeat(upper.x[rows], length)
+        margin -= lower.x[columns][pairs.indices]
+        np.minimum(margin, _LARGEST, out=margin)
+        softplus, *sigmoids = _kernels(margin, n_orders)
+        for order, sigmoid in enumerate(sigmoids):
+            pairs.data = sigmoid
+            upper_sums[order, rows] = pairs @ lower.weight[columns]
+            lower_sums[order, columns] += pairs.T @ upper.weight[rows]
+        pairs.data = softplus
         heights[columns] += pairs.T @ upper.weight[rows]
         start = stop
-    return heights, pushed, pulled
+    return heights, upper_sums, lower_sums
+
+
+def _kernels(margin: Floats, n_orders: int) -> list[Floats]:
+    """Return log(1 + exp(-m)), then the first `n_orders` of s(-m) and s(-m) s(m).
+
+    Here s is the sigmoid; s(m) is not taken as 1 - s(-m), which would round to 0.
+    """
+    odds = np.exp(margin)
+    total = odds + 1.0 if n_orders > 1 else np.add(odds, 1.0, out=odds)
+    kernels = [1.0 / total] if n_orders else []
+    if n_orders > 1:
+        odds *= kernels[0]
+        odds *= kernels[0]
+        kernels.append(odds)
+    softplus = np.log(total, out=total)
+    softplus -= margin
+    return [softplus, *kernels]

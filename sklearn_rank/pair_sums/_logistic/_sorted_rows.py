@@ -58,11 +58,11 @@ class Rows:
         return Histogram(panel, self.n_panels)(values)
 
     def restored(self, values: Floats) -> Floats:
-        """Return values of rows in the caller's order."""
+        """Return values of rows, along the last axis, in the caller's order."""
         if self._order is None:
             return values
         out = np.empty_like(values)
-        out[self._order] = values
+        out[..., self._order] = values
         return out
 
 

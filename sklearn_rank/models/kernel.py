@@ -1,4 +1,4 @@
-"""Where kernel models live: linear functions, or combinations of kernel functions."""
+"""Kernel models: weighted sums of the kernel functions of the training rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kernel = Callable[[Any, Any], Floats]
 
 _MEBIBYTE = 1 << 20
 _PARTS = 16
-"""A block takes this part of the working memory: kernels need room beside the result."""
+"""A block takes this part of the working memory: kernels need more than their result."""
 
 
 def working_rows(n_columns: int, parts: int = _PARTS) -> int:
@@ -31,66 +31,7 @@ def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-@dataclass(frozen=True, eq=False)
-class LinearSpace:
-    r"""Functions :math:`f(x) = w \cdot x`, with the inner product of their weights.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
-        The training rows.
-    """
-
-    X: Any
-
-    @property
-    def n_coefficients(self) -> int:
-        """Number of weights."""
-        return int(self.X.shape[1])
-
-    def square_norms(self) -> Floats:
-        """Return the kernel of each row with itself."""
-        if isinstance(self.X, np.ndarray):
-            return np.einsum("nj,nj->n", self.X, self.X)
-        return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
-
-    def element(self, coefficients: Floats) -> Floats:
-        """Return the weights, which are their own dual."""
-        return np.stack([coefficients, coefficients])
-
-    def scores(self, element: Floats) -> Floats:
-        """Return the scores of the training rows."""
-        return np.asarray(self.X @ element[0])
-
-    def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient by the weights."""
-        return self.element(np.asarray(self.X.T @ gradient))
-
-    def at_rows(self, rows: Indices) -> RowView:
-        """Return the view from some training rows."""
-        return _LinearView(self.X[rows])
-
-    def places(self, weight: Floats) -> Floats:
-        """Return a number for each row, equal for equal rows."""
-        return np.asarray(self.X @ (self.X.T @ weight))
-
-
-@dataclass(frozen=True, eq=False)
-class _LinearView:
-    X: Any
-
-    def scores(self, coefficients: Floats) -> Floats:
-        return np.asarray(self.X @ coefficients)
-
-    def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
-        coefficients += self.X.T @ gradient
-
-    def square(self, gradient: Floats) -> float:
-        weights = self.X.T @ gradient
-        return float(weights @ weights)
-
-
-class KernelSpace:
+class KernelModel:
     r"""Functions :math:`f(x) = \sum_n c_n K(x_n, x)` of the training rows.
 
     The kernel matrix is kept where it fits into the working memory. Where it does not,
@@ -109,18 +50,18 @@ class KernelSpace:
 
     def __init__(self, kernel: Kernel, X: Any, matrix: Floats | None = None) -> None:
         self._kernel, self._X = kernel, X
-        self.n_coefficients = int(X.shape[0])
-        if matrix is None and working_rows(self.n_coefficients, 1) >= self.n_coefficients:
+        self.n_coordinates = int(X.shape[0])
+        if matrix is None and working_rows(self.n_coordinates, 1) >= self.n_coordinates:
             matrix = kernel(X, X)
         self._matrix = matrix
-        self._block_rows = working_rows(self.n_coefficients)
+        self._block_rows = working_rows(self.n_coordinates)
         self._kept: dict[int, Floats] = {}
-        self._diagonal = self._survey() if matrix is None else np.diagonal(matrix)
+        self._diagonal = self._keep_blocks() if matrix is None else np.diagonal(matrix)
 
-    def _survey(self) -> Floats:
-        """Look at every block once, keep the largest that fit, and return the diagonal."""
-        diagonal = np.empty(self.n_coefficients)
-        # One block is held beside those kept, and the kernel may take twice its size.
+    def _keep_blocks(self) -> Floats:
+        """Compute every block once, keep the largest that fit, and return the diagonal."""
+        diagonal = np.empty(self.n_coordinates)
+        # Beside those kept there is one more block, and the kernel may need twice its size.
         room = working_rows(1, 1) - 3 * working_rows(1)
         for rows in reversed(list(self._blocks())):
             block = self._kernel(self._X[rows], self._X[: rows.stop])
@@ -131,7 +72,7 @@ class KernelSpace:
         return diagonal
 
     def _blocks(self) -> Iterator[slice]:
-        return row_blocks(self.n_coefficients, self._block_rows)
+        return row_blocks(self.n_coordinates, self._block_rows)
 
     def square_norms(self) -> Floats:
         """Return the kernel of each row with itself."""
@@ -141,21 +82,21 @@ class KernelSpace:
         """Return coefficients and scores, their dual."""
         return np.stack([coefficients, self._product(coefficients)])
 
-    def scores(self, element: Floats) -> Floats:
-        """Return the scores of the training rows."""
+    def element_scores(self, element: Floats) -> Floats:
+        """Return the scores of the training rows, which are the dual of the coefficients."""
         return element[1]
 
     def representer(self, gradient: Floats) -> Floats:
-        """Return the gradient in the space: its coefficients are those by the scores."""
+        """Return the gradient in the space: its coefficients are the gradient by the scores."""
         return self.element(gradient)
 
     def at_rows(self, rows: Indices) -> RowView:
-        """Return the view from some training rows."""
+        """Return the view of some training rows."""
         if self._matrix is not None:
             return _KernelView(self._matrix[rows], rows)
         return _KernelView(self._kernel(self._X[rows], self._X), rows)
 
-    def places(self, weight: Floats) -> Floats:
+    def row_keys(self, weight: Floats) -> Floats:
         """Return a number for each row, equal for equal rows."""
         return self._product(weight)
 
@@ -163,7 +104,7 @@ class KernelSpace:
         """Return the kernel matrix times a vector."""
         if self._matrix is not None:
             return np.asarray(self._matrix @ coefficients)
-        out = np.zeros(self.n_coefficients)
+        out = np.zeros(self.n_coordinates)
         for rows in self._blocks():
             block = self._kept.get(rows.start)
             if block is None:

@@ -1,81 +1,46 @@
-"""An objective together with the current scores: what the boosting loop moves."""
+"""An objective together with the current scores: what coordinate descent moves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, Floats, Mask, PairShares, RowMasses, Values
-from sklearn_rank.objectives._exponential_pushes import Push, SidePush
-from sklearn_rank.pair_sums import log_sum_exp
+from sklearn_rank._protocols import (
+    Candidate,
+    Floats,
+    Objective,
+    ObjectiveState,
+    PairShares,
+    RowGradient,
+    Values,
+    require,
+)
 from sklearn_rank.preferences import Preferences
 
 _BLOCK = 32_768
-"""Rows updated at a time: the working set of a block stays in the second-level cache."""
+"""Rows updated at a time: what a block needs stays in the second-level cache."""
 
 _SMALLEST_EXPONENT = -690.0
 _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
-"""Masses below are raised to it: arithmetic on subnormal numbers is 20 times slower."""
+"""Smaller masses are raised to this: arithmetic on subnormal numbers is 20 times slower."""
 
 
-def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> float:
-    r"""Return the offset at which both classes have one exponential mass.
-
-    .. math:: b = \tfrac12 \Bigl(\log \sum_{i \in +} w_i e^{-f_i}
-        - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
-
-    where f are the scores and w the weights. With it the F-skew of f + b is zero, and
-    RankBoost classifies as AdaBoost does.
+class ScoreState:
+    """The state of any objective: the scores, from which value and gradient are computed.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_rows,)
-        Scores f.
-    positive : ndarray of bool of shape (n_rows,)
-        True for rows of the class that belongs above.
-    log_weight : ndarray of shape (n_rows,)
-        Logarithms of the weights w.
-
-    Returns
-    -------
-    float
-        The offset b; without rows of one class it is infinite.
-
-    References
-    ----------
-    RudinSchapire2009, no number at hand (F-skew zero).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rank.objectives import balancing_offset
-    >>> scores, positive = np.array([3.0, 1.0, 2.0]), np.array([True, False, False])
-    >>> offset = balancing_offset(scores, positive, np.zeros(3))
-    >>> round(offset, 3)
-    -2.657
-    >>> mass = np.exp(-np.where(positive, 1, -1) * (scores + offset))
-    >>> [round(float(mass[rows].sum()), 3) for rows in (positive, ~positive)]
-    [0.709, 0.709]
-    """
-    positives = log_sum_exp((log_weight - scores)[positive])
-    negatives = log_sum_exp((log_weight + scores)[~positive])
-    return (positives - negatives) / 2
-
-
-class ScoredDescent:
-    """Any objective: the scores are kept and the masses computed from them.
-
-    Parameters
-    ----------
-    objective : Push
-        The objective.
+    objective : Objective
+        The objective. `pair_shares` gives closed-form steps where it has them; others
+        need its `slope`.
     preferences : Preferences
         The comparable pairs.
     scores : ndarray of shape (n_rows,)
-        Where to begin; not modified.
-    offset : callable or None
+        The first scores; not modified.
+    find_offset : callable or None
         Maps scores to the offset between two classes, where one is wanted.
 
     Examples
@@ -84,31 +49,30 @@ class ScoredDescent:
 
     >>> import numpy as np
     >>> from scipy.optimize import brentq
-    >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoredDescent
+    >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
     >>> from sklearn_rank.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
-    >>> descent = ScoredDescent(push, preferences, np.zeros(5))
+    >>> state = ScoreState(push, preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one
-    >>> step, before = brentq(descent.slope(h), -5, 5), descent.value
-    >>> descent.refresh(step * h)
-    >>> round(step, 3), round(before, 3), round(descent.value, 3)
+    >>> step, before = brentq(state.slope(h), -5, 5), state.value
+    >>> state.refresh(step * h)
+    >>> round(step, 3), round(before, 3), round(state.value, 3)
     (0.522, 3.296, 3.21)
     """
 
-    drifts = False
+    needs_refresh = False
 
     def __init__(
         self,
-        objective: Push,
+        objective: Objective,
         preferences: Preferences,
         scores: Floats,
-        offset: Callable[[Floats], float] | None = None,
+        find_offset: Callable[[Floats], float] | None = None,
     ) -> None:
         self.objective = objective
         self.preferences = preferences
-        self._offset = offset
-        self._pointer = np.array([0, preferences.n_rows])
+        self._find_offset = find_offset
         self.refresh(scores)
 
     def refresh(self, scores: Floats) -> None:
@@ -118,13 +82,18 @@ class ScoredDescent:
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
         """Return d+, d-, d0 when the closed-form step applies to h, else None."""
-        if h.dtype != np.bool_:
+        find_shares = getattr(self.objective, "pair_shares", None)
+        if find_shares is None or h.dtype != np.bool_:
             return None
-        return self.objective.pair_shares(self.scores, h)
+        shares: PairShares | None = find_shares(self.scores, h)
+        return shares
 
     def slope(self, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along h."""
-        return self.objective.slope(self.scores, h)
+        slope: Callable[[float], float] = require(self.objective, "slope", "A line search")(
+            self.scores, h
+        )
+        return slope
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> None:
         """Move the scores by ``step * h``."""
@@ -135,14 +104,14 @@ class ScoredDescent:
         """Return the smallest margin over all pairs."""
         return self.preferences.smallest_difference(self.scores, self.scores)
 
-    def skew(self) -> float:
+    def offset(self) -> float:
         """Return the offset between the two classes."""
-        assert self._offset is not None
-        return self._offset(self.scores)
+        assert self._find_offset is not None
+        return self._find_offset(self.scores)
 
     def _update(self) -> None:
-        self.value, masses = self.objective.value_and_masses(self.scores)
-        self.masses = RowMasses(masses, self._pointer)
+        self.value, gradient = self.objective.value_and_gradient(self.scores)
+        self.gradient = RowGradient.signed(gradient)
 
 
 class _SideMass:
@@ -186,7 +155,7 @@ class _SideMass:
         np.maximum(data, _SMALLEST_MASS, out=data)
 
     def finish_move(self, total: float, peak: float) -> None:
-        """Take note of what the blocks have become."""
+        """Set the sums of the moved masses."""
         self.log_scale += float(np.log(self.total))
         self.total, self.peak = total, peak
 
@@ -203,32 +172,32 @@ class _SideMass:
 
     @property
     def extreme_score(self) -> float:
-        """Lowest score above, highest score below."""
+        """The lowest score of the rows above, the highest of those below."""
         return (self.log_scale + float(np.log(self.peak))) / self.exponent
 
 
-class BipartiteDescent:
-    r"""P-norm push on one bipartite list: the masses are kept and moved in place.
+class ExponentialState:
+    r"""The state of a sum of one exponential term for each side, moved in place.
 
-    There the objective of `SidePush` is a sum of one term for each side,
+    On one bipartite list the p-norm push of `SidePush` is such a sum,
 
     .. math:: J_p(f) = \frac1a \log \sum_i w_i e^{-a f_i} + \frac1b \log \sum_k w_k e^{b f_k}
 
     where f are scores, w row weights, i runs over the rows above and k over those below,
-    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A 0/1 weak
-    ranker multiplies masses by one of two factors, so that no exponential of a row is
-    taken between two calls of `refresh`.
+    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A step along a
+    0/1 weak ranker multiplies the masses :math:`w e^{\mp f}` by one of two factors, so that
+    no exponential of a row is computed between two calls of `refresh`.
 
     Parameters
     ----------
-    objective : SidePush
-        The objective, on one bipartite list.
+    objective : Objective
+        Has `side_exponents`, (-a, b), and `preferences`, one bipartite list.
     scores : ndarray of shape (n_rows,)
-        Where to begin.
+        The first scores.
     threads : ThreadPool
         Threads that share the rows.
-    with_skew, with_margin : bool
-        Whether `skew` and `smallest_margin` will be asked for: each costs a pass.
+    with_offset, with_margin : bool
+        Whether `offset` and `smallest_margin` will be called: each needs a pass a round.
 
     References
     ----------
@@ -238,49 +207,48 @@ class BipartiteDescent:
     --------
     >>> import numpy as np
     >>> from sklearn_rank._parallel import ThreadPool
-    >>> from sklearn_rank.objectives import BipartiteDescent, SidePush
+    >>> from sklearn_rank.objectives import ExponentialState, SidePush
     >>> from sklearn_rank.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
-    >>> descent = BipartiteDescent(push, scores, ThreadPool(), with_skew=True, with_margin=True)
-    >>> round(descent.value, 9) == round(push.value(scores), 9)
+    >>> state = ExponentialState(push, scores, ThreadPool(), with_offset=True, with_margin=True)
+    >>> round(state.value, 9) == round(push.value(scores), 9)
     True
-    >>> round(descent.smallest_margin(), 9)
+    >>> round(state.smallest_margin(), 9)
     1.0
     """
 
-    drifts = True
+    needs_refresh = True
 
     def __init__(
         self,
-        objective: SidePush,
+        objective: Any,
         scores: Floats,
         threads: ThreadPool,
         *,
-        with_skew: bool,
+        with_offset: bool,
         with_margin: bool,
     ) -> None:
         weight = objective.preferences.weight
         n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
         data = np.empty(n_rows)
-        a, b = (1.0, objective.p) if objective.side == "top" else (objective.p, 1.0)
         self._sides = [
-            _SideMass(above, -a, data[above], weight),
-            _SideMass(below, b, data[below], weight),
+            _SideMass(rows, exponent, data[rows], weight)
+            for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
         ]
-        # The offset needs e^{-f} above and e^f below: at p = 1 both are there already.
+        # The offset needs e^{-f} above and e^f below: at p = 1 these are the two sides.
         self._plain = [
             side
             if abs(side.exponent) == 1
             else _SideMass(side.rows, np.sign(side.exponent), side.data.copy(), weight)
             for side in self._sides
         ]
-        self.masses = RowMasses(data, np.array([0, n_above, n_rows]))
+        self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
         self._threads = threads
         self._with_margin = with_margin
         self._moving = list(self._sides)
-        if with_skew:
+        if with_offset:
             self._moving += [side for side in self._plain if side not in self._sides]
         self._blocks = [
             (side, slice(start, start + _BLOCK))
@@ -290,7 +258,7 @@ class BipartiteDescent:
         self.refresh(scores)
 
     def refresh(self, scores: Floats) -> None:
-        """Restart from `scores`: rounding does not build up over the rounds."""
+        """Restart from `scores`, without the rounding errors of the rounds so far."""
         for side in self._moving:
             side.restart(scores)
 
@@ -300,7 +268,7 @@ class BipartiteDescent:
         return sum(side.log_total / abs(side.exponent) for side in self._sides)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
-        """Return d+, d-, d0 of a 0/1 weak ranker, from its masses in the histogram."""
+        """Return d+, d-, d0 of a 0/1 weak ranker, from its sums in the histogram."""
         assert candidate.one is not None
         assert candidate.zero is not None
         total = candidate.one + candidate.zero
@@ -312,8 +280,20 @@ class BipartiteDescent:
         return PairShares(above_one * below_zero, above_zero * below_one, tied)
 
     def slope(self, h: Values) -> Callable[[float], float]:
-        """Never asked for: the closed-form step always applies."""
-        raise AssertionError
+        """Return the derivative of the objective along a 0/1 weak ranker h."""
+        parts = [
+            (side.exponent, float(side.data[h[side.rows]].sum()), float(side.data.sum()))
+            for side in self._sides
+        ]
+
+        def derivative(a: float) -> float:
+            slope = 0.0
+            for exponent, one, total in parts:
+                growth = np.exp(exponent * a)
+                slope += np.sign(exponent) * one * growth / (total + one * (growth - 1))
+            return float(slope)
+
+        return derivative
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> None:
         """Move the scores by ``step * h``."""
@@ -330,7 +310,7 @@ class BipartiteDescent:
         for side in self._moving:
             parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
             total = sum(part[0] for part in parts)
-            if side in self._sides:  # known from the histogram, without a pass
+            if side in self._sides:  # follows from the histogram, without a pass
                 group = self._sides.index(side)
                 growth = np.exp(side.exponent * step)
                 one, zero = candidate.one[group], candidate.zero[group]
@@ -342,7 +322,36 @@ class BipartiteDescent:
         above, below = self._sides
         return above.extreme_score - below.extreme_score
 
-    def skew(self) -> float:
+    def offset(self) -> float:
         """Return the balancing offset of the scores."""
         above, below = self._plain
         return (above.log_total - below.log_total) / 2
+
+
+def make_state(
+    objective: Objective,
+    preferences: Preferences,
+    scores: Floats,
+    *,
+    threads: ThreadPool,
+    is_two_sided: bool,
+    find_offset: Callable[[Floats], float] | None,
+    with_margin: bool,
+) -> ObjectiveState:
+    """Return the state that is cheapest to move.
+
+    Parameters
+    ----------
+    objective, preferences, scores, threads, with_margin
+        As in `ScoreState` and `ExponentialState`.
+    is_two_sided : bool
+        Whether the weak rankers are 0/1 and searched on a gradient in two groups.
+    find_offset : callable or None
+        Maps scores to the offset between two classes; None where there are none.
+    """
+    if is_two_sided and getattr(objective, "side_exponents", None) is not None:
+        with_offset = find_offset is not None
+        return ExponentialState(
+            objective, scores, threads, with_offset=with_offset, with_margin=with_margin
+        )
+    return ScoreState(objective, preferences, scores, find_offset)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowMasses, Values
+from sklearn_rank._protocols import (
+    Candidate,
+    FitRows,
+    Floats,
+    Gain,
+    Indices,
+    Mask,
+    RowGradient,
+    Values,
+)
 from sklearn_rank.models._binning import Digitizer, SortedValues
 from sklearn_rank.models._histogram import BinnedRows
-from sklearn_rank.models._ties import NOISE, first_largest
+from sklearn_rank.models._ties import ROUNDING, first_largest
+from sklearn_rank.models.rules import StumpRules
 
 _CHUNK = 65_536
 _SAMPLE = 100_000
@@ -23,7 +29,19 @@ def _columns(X: Floats, rows: Indices | slice) -> Floats:
     return np.ascontiguousarray(X[rows].T)
 
 
-class StumpFamily:
+class Stumps:
+    """The model ``weak_ranker="stump"``: h is 1 where a feature exceeds a threshold."""
+
+    name = "stump"
+    allow_nan = True
+    sparse = False
+
+    def on_rows(self, rows: FitRows) -> StumpColumns:
+        """Return the stumps on the training rows."""
+        return StumpColumns(rows)
+
+
+class StumpColumns:
     """All threshold weak rankers on the training rows, h(x) = 1[x_j > t].
 
     A row whose feature is missing has h = 0 or, in a second weak ranker, h = 1
@@ -32,34 +50,17 @@ class StumpFamily:
 
     Parameters
     ----------
-    X : ndarray of shape (n, n_features)
-        Training rows, NaN for missing values.
-    order : ndarray of shape (n_rows,)
-        Rows in preference order.
-    weight : ndarray of shape (n_rows,)
-        Their multiplicities.
-    max_bins : int
-        Largest number of bins of a feature, without the one for missing values.
-    seed : int
-        Draws the rows from which thresholds are taken, when there are many.
-    threads : ThreadPool
-        Threads.
+    rows : FitRows
+        Training rows, NaN for missing values. `max_bins` does not count the bin of missing
+        values; `seed` draws the rows from which thresholds are taken, when there are many.
     """
 
-    def __init__(
-        self,
-        X: Floats,
-        order: Indices,
-        weight: Floats,
-        *,
-        max_bins: int,
-        seed: int,
-        threads: ThreadPool,
-    ) -> None:
+    is_two_sided = True
+
+    def __init__(self, rows: FitRows) -> None:
+        X, order, threads = rows.X, rows.order, rows.threads
         self._threads = threads
-        self.thresholds, self.has_missing = self._find_thresholds(
-            X, order, weight, max_bins, np.random.default_rng(seed)
-        )
+        self.thresholds, self.has_missing = self._find_thresholds(rows)
         self._n_thresholds = np.array([len(t) for t in self.thresholds])
         # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
         self._missing_code = self._n_thresholds + 1
@@ -81,21 +82,29 @@ class StumpFamily:
         """Number of weak rankers, padding included."""
         return int(np.prod(self._shape))
 
-    def search(self, masses: RowMasses, gain: Gain) -> Candidate | None:
+    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first."""
+        return self.choose(self.histogram(gradient), gain)
+
+    def histogram(self, gradient: RowGradient) -> Floats:
+        """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
+        return self._rows.sum_by_bin(gradient)
+
+    def choose(self, histogram: Floats, gain: Gain) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first."""
         if not self._is_valid.any():
             return None
-        by_bin = self._rows.sum_by_bin(masses)
+        by_bin = histogram
         totals = by_bin[:, 0].sum(axis=-1)
-        gains = gain(self._mass_above(by_bin, totals), totals)
+        gains = gain(self._sums_above(by_bin, totals), totals)
         index = first_largest(np.where(self._is_valid, gains, -np.inf).ravel())
         feature, h = self._by_code(index)
         one = by_bin[:, feature] @ h
         zero = by_bin[:, feature] @ ~h
-        edge, size = one[0], np.abs(by_bin[:, feature]).sum()
-        if masses.n_groups == 2:
+        edge, size = -one[0], np.abs(by_bin[:, feature]).sum()
+        if len(by_bin) == 2:
             edge, size = np.subtract(*(one / (one + zero))), 1.0
-        if abs(edge) <= NOISE * size:
+        if abs(edge) <= ROUNDING * size:
             return None
         return Candidate(index, float(edge), one, zero)
 
@@ -109,11 +118,10 @@ class StumpFamily:
             above &= codes != self._missing_code[feature]
         return above
 
-    def edges(self, masses: Floats) -> Floats:
-        """Return the edge of every weak ranker."""
-        signed = RowMasses(masses, np.array([0, len(masses)]))
-        by_bin = self._rows.sum_by_bin(signed)
-        above = self._mass_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient by the coefficients."""
+        by_bin = self.histogram(RowGradient.signed(gradient))
+        above = self._sums_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
         return np.where(self._is_valid, above, 0.0).ravel()
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -131,15 +139,10 @@ class StumpFamily:
         threshold = [self.thresholds[j][b] for j, b in zip(feature, place, strict=True)]
         return StumpRules(feature.astype(np.intp), np.array(threshold, dtype=float), side == 1)
 
-    def _find_thresholds(
-        self,
-        X: Floats,
-        order: Indices,
-        weight: Floats,
-        max_bins: int,
-        rng: np.random.Generator,
-    ) -> tuple[list[Floats], Mask]:
+    def _find_thresholds(self, rows: FitRows) -> tuple[list[Floats], Mask]:
         """Return the thresholds of each feature and whether it has missing values."""
+        X, order, weight, max_bins = rows.X, rows.order, rows.weight, rows.max_bins
+        rng = np.random.default_rng(rows.seed)
         n_rows = len(order)
         is_sampled = n_rows > _SAMPLE
         sample: Indices | slice = slice(None)
@@ -173,8 +176,8 @@ class StumpFamily:
         self._threads.map(encode, -(-len(order) // _CHUNK))
         return codes
 
-    def _mass_above(self, by_bin: Floats, totals: Floats) -> Floats:
-        """Return the mass where h = 1, for each group, feature, threshold and side."""
+    def _sums_above(self, by_bin: Floats, totals: Floats) -> Floats:
+        """Return the sums where h = 1, for each group, feature, threshold and side."""
         up_to = np.cumsum(by_bin[:, :, : self._shape[1]], axis=2)
         above = totals[:, None, None] - up_to
         if self._shape[2] == 1:
@@ -191,67 +194,3 @@ class StumpFamily:
         if side == 0 and self.has_missing[feature]:
             h[self._missing_code[feature]] = False
         return int(feature), h
-
-
-@dataclass(frozen=True, eq=False)
-class StumpRules:
-    """Threshold weak rankers, ready to be applied to new rows.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (n_rules,)
-        Column that each looks at.
-    threshold : ndarray of shape (n_rules,)
-        The value that must be exceeded for h = 1.
-    missing_right : ndarray of shape (n_rules,)
-        Whether a missing value gives h = 1.
-    """
-
-    feature: Indices
-    threshold: Floats
-    missing_right: Mask
-
-    def equal(self, other: object) -> bool:
-        """Whether these are the same weak rankers in the same order."""
-        return (
-            isinstance(other, StumpRules)
-            and np.array_equal(self.feature, other.feature)
-            and np.array_equal(self.threshold, other.threshold)
-            and np.array_equal(self.missing_right, other.missing_right)
-        )
-
-    def scores(self, X: Floats, weights: Floats, threads: ThreadPool) -> Floats:
-        """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        out = np.zeros(X.shape[0])
-        used = np.unique(self.feature)
-        tables = [self._collapse(j, weights) for j in used]
-
-        def score(number: int) -> None:
-            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            columns = np.ascontiguousarray(X[rows].T[used])
-            for x, (digitizer, table) in zip(columns, tables, strict=True):
-                out[rows] += table.take(digitizer(x, len(table) - 1))
-
-        threads.map(score, -(-len(out) // _CHUNK))
-        return out
-
-    def values(self, X: Floats, number: int) -> Mask:
-        """Return h of one rule for each row of X."""
-        x = X[:, self.feature[number]]
-        h = x > self.threshold[number]
-        return h | np.isnan(x) if self.missing_right[number] else h
-
-    def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
-        """Yield the scores after each rule."""
-        out = np.zeros(X.shape[0])
-        for number, weight in enumerate(weights):
-            out = out + weight * self.values(X, number)
-            yield out
-
-    def _collapse(self, feature: int, weights: Floats) -> tuple[Digitizer, Floats]:
-        """Add up all rules on one feature to a table over its bins."""
-        here = self.feature == feature
-        thresholds, place = np.unique(self.threshold[here], return_inverse=True)
-        steps = np.bincount(place.ravel(), weights[here], minlength=len(thresholds))
-        missing = float(weights[here] @ self.missing_right[here])
-        return Digitizer(thresholds), np.concatenate([[0.0], np.cumsum(steps), [missing]])

@@ -1,100 +1,78 @@
-"""L-BFGS in a space of functions, whose inner product it uses: SciPy's knows only R^n."""
+"""L-BFGS with the inner product of a function space: SciPy's has only that of R^n."""
 
 from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import line_search
 
-from sklearn_rank._protocols import Floats, FunctionSpace
-from sklearn_rank.solvers._functional_gd import (
-    INDEFINITE,
-    OUT_OF_ITERATIONS,
-    ROUNDING,
-    Loss,
-    square_at_zero,
-)
+from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
+from sklearn_rank.solvers._function_space_descent import ROUNDING, square_at_zero
+from sklearn_rank.solvers._messages import INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20
 
 
-@dataclass(frozen=True)
-class Found:
-    """Where L-BFGS ended.
-
-    Attributes
-    ----------
-    f : ndarray
-        The function: an element of the space.
-    n_iter : int
-        Number of iterations.
-    reason : str
-        Why it ended early; empty when the threshold was reached, or rounding.
-    """
-
-    f: Floats
-    n_iter: int
-    reason: str
-
-
-def functional_lbfgs(
+def function_space_lbfgs(
     space: FunctionSpace,
-    loss: Loss,
+    objective: Objective,
     start: Floats,
     *,
     alpha: float,
     max_iter: int,
     threshold: float,
     relative: bool = False,
-    on_iterate: Callable[[Floats, float], None],
-) -> Found:
-    """Minimise ``loss(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
+    on_iterate: IterateHook,
+) -> Solution:
+    """Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
 
     In the coefficients of a kernel the problem is as ill-conditioned as the square of
     the kernel matrix; in the inner product of the function space it is not. An
     iteration costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none. Ends when the norm of the gradient is at most
     `threshold`, if `relative` times what it is at zero, or after `max_iter` iterations.
-    `on_iterate` sees the function and the objective after each.
+    The solution's `x` is an element of the space.
     """
     f = start.copy()
-    scores = space.scores(f)
-    value, slopes = loss(scores)
+    scores = space.element_scores(f)
+    value, slopes = objective.value_and_gradient(scores)
     gradient = space.representer(slopes)
     if relative:
-        threshold *= max(square_at_zero(space, loss, f, gradient), 0.0) ** 0.5
+        threshold *= max(square_at_zero(space, objective, f, gradient), 0.0) ** 0.5
     gradient += alpha * f
     at_start = float(gradient[0] @ gradient[1])
+    values: list[float] = []
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for number in range(max_iter):
         square = float(gradient[0] @ gradient[1])
         if square <= threshold**2:
-            return Found(f, number, "" if square >= -ROUNDING * abs(at_start) else INDEFINITE)
+            is_rounding = square >= -ROUNDING * abs(at_start)
+            return Solution(f, values, number, "" if is_rounding else INDEFINITE)
         direction = -_preconditioned(gradient, memory)
-        direction_scores = space.scores(direction)
-        line = _Line(loss, alpha, (f, direction), (scores, direction_scores), (value, slopes))
+        direction_scores = space.element_scores(direction)
+        line = _Line(objective, alpha, (f, direction), (scores, direction_scores), (value, slopes))
         step = line.search(1.0 if memory else min(1.0, square**-0.5))
         if step is None:
             if not memory:  # even along the gradient nothing is lower: rounding
-                return Found(f, number, "")
+                return Solution(f, values, number)
             memory.clear()
             continue
         move = step * direction
         f = f + move
         scores = scores + step * direction_scores
-        value, slopes = line.loss_at(step)
+        value, slopes = line.objective_at(step)
         previous, gradient = gradient, space.representer(slopes)
         gradient += alpha * f
         change = gradient - previous
         curvature = float(move[0] @ change[1])
         if curvature > 0:
             memory.append((move, change, curvature))
-        on_iterate(f, value + alpha / 2 * float(f[0] @ f[1]))
-    return Found(f, max_iter, OUT_OF_ITERATIONS)
+        values.append(value + alpha / 2 * float(f[0] @ f[1]))
+        if on_iterate(f, values):
+            return Solution(f, values, number + 1, STOPPED)
+    return Solution(f, values, max_iter, OUT_OF_ITERATIONS)
 
 
 def _preconditioned(gradient: Floats, memory: deque[tuple[Floats, Floats, float]]) -> Floats:
@@ -118,25 +96,25 @@ class _Line:
 
     Parameters
     ----------
-    loss : callable
-        Maps scores to a value and its gradient.
+    objective : Objective
+        The objective without the ridge.
     alpha : float
         The ridge.
     elements, scores : pair
-        Where the line begins and its direction: elements of the space, and their scores.
+        Start and direction of the line: elements of the space, and their scores.
     start : tuple
-        The loss, and its gradient, where the line begins.
+        The objective, and its gradient, at the start.
     """
 
     def __init__(
         self,
-        loss: Loss,
+        objective: Objective,
         alpha: float,
         elements: tuple[Floats, Floats],
         scores: tuple[Floats, Floats],
         start: tuple[float, Floats],
     ) -> None:
-        self._loss = loss
+        self._objective = objective
         self._scores, self._along = scores
         f, direction = elements
         # alpha / 2 * ||f + a d||^2 is a parabola in a.
@@ -148,7 +126,7 @@ class _Line:
     def search(self, first: float) -> float | None:
         """Return a step that satisfies the strong Wolfe conditions, None without one."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SciPy's word for None
+            warnings.simplefilter("ignore")  # SciPy warns where it returns None
             share = line_search(
                 lambda a: self._value(first * float(a[0])),
                 lambda a: np.array([first * self._slope(first * float(a[0]))]),
@@ -158,15 +136,15 @@ class _Line:
             )[0]
         return None if share is None else first * float(share)
 
-    def loss_at(self, a: float) -> tuple[float, Floats]:
-        """Return the loss, and its gradient by the scores, at a step."""
+    def objective_at(self, a: float) -> tuple[float, Floats]:
+        """Return the objective, and its gradient by the scores, at a step."""
         if a not in self._known:
-            self._known[a] = self._loss(self._scores + a * self._along)
+            self._known[a] = self._objective.value_and_gradient(self._scores + a * self._along)
         return self._known[a]
 
     def _value(self, a: float) -> float:
-        return self.loss_at(a)[0] + float(np.polyval(self._ridge, a))
+        return self.objective_at(a)[0] + float(np.polyval(self._ridge, a))
 
     def _slope(self, a: float) -> float:
         ridge = float(np.polyval(np.polyder(self._ridge), a))
-        return float(self.loss_at(a)[1] @ self._along) + ridge
+        return float(self.objective_at(a)[1] @ self._along) + ridge

@@ -10,10 +10,12 @@ from strategies import problems
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._validation import check_qid
-from sklearn_rank.estimators._all_at_once import fit_at_once
-from sklearn_rank.models import FeatureFamily
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Candidate, FitRows
+from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.preferences import Preferences
+from sklearn_rank.solvers import CoefficientObjective, minimise
 
 
 def noisy_data(n_rows=30, n_features=3, seed=0):
@@ -149,16 +151,9 @@ def test_credits_of_the_features_add_up_to_the_decrease():
     """Feature importances are a path integral of the gradient."""
     X, y = noisy_data(50, 4)
     preferences = Preferences.from_labels(y == 1, None, np.ones(50))
-    family = FeatureFamily(X, preferences.order)
-    minimum = fit_at_once(
-        PUSHES["top"](preferences, 4.0, 1.0),
-        family,
-        np.zeros(4),
-        alpha=0.1,
-        max_iter=200,
-        tol=1e-12,
-        report=lambda values: None,
-    )
+    model = LinearModel(X, preferences.order)
+    function = CoefficientObjective(PUSHES["top"](preferences, 4.0, 1.0), model, alpha=0.1)
+    minimum = minimise(function, np.zeros(4), max_iter=200, tol=1e-12)
     start = oracles.log_push(np.zeros(50), y, p=4)
     assert minimum.credit.sum() == pytest.approx(start - minimum.values[-1], rel=1e-9)
     ranker = PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=200, weak_ranker="feature")
@@ -166,19 +161,16 @@ def test_credits_of_the_features_add_up_to_the_decrease():
     np.testing.assert_allclose(importances, minimum.credit / minimum.credit.sum(), atol=1e-3)
 
 
-def test_stump_family_is_a_linear_operator():
-    """H.T @ masses and H @ coefficients, against the columns one by one."""
-    from sklearn_rank._parallel import ThreadPool
-    from sklearn_rank._protocols import Candidate
-    from sklearn_rank.models import StumpFamily
-
+def test_stumps_are_a_linear_operator():
+    """H.T @ gradient and H @ coefficients, against the columns one by one."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 5, (40, 3)).astype(float)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 1] = np.nan_to_num(X[:, 1])
     order = rng.permutation(40)
-    family = StumpFamily(X, order, np.ones(40), max_bins=8, seed=3, threads=ThreadPool(1))
-    masses, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
+    rows = FitRows(X, order, np.ones(40), ThreadPool(1), max_bins=8, seed=3)
+    family = Stumps().on_rows(rows)
+    gradient, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
     columns = np.array(
         [
             family.values(Candidate(j, 0.0)) if family._is_valid.ravel()[j] else np.zeros(40)
@@ -186,7 +178,7 @@ def test_stump_family_is_a_linear_operator():
         ]
     ).T
     coefficients[~family._is_valid.ravel()] = 0
-    np.testing.assert_allclose(family.edges(masses), columns.T @ masses, atol=1e-12)
+    np.testing.assert_allclose(family.pull_back(gradient), columns.T @ gradient, atol=1e-12)
     np.testing.assert_allclose(family.scores(coefficients), columns @ coefficients, atol=1e-12)
     used = np.flatnonzero(coefficients)
     scores = family.rules(used).scores(X, coefficients[used], ThreadPool(1))
@@ -194,14 +186,15 @@ def test_stump_family_is_a_linear_operator():
 
 
 def test_objectives_know_no_features():
-    """The same objective serves a family written by the user."""
+    """The same objective serves any model of scores."""
     X, y = noisy_data()
     preferences = Preferences.from_labels(y.astype(float), check_qid(y * 0, 30), np.ones(30))
-    family = FeatureFamily(X, preferences.order)
-    value, masses = PUSHES["top"](preferences, 2.0, 1.0).value_and_masses(family.scores(np.ones(3)))
+    model = LinearModel(X, preferences.order)
+    objective = PUSHES["top"](preferences, 2.0, 1.0)
+    value, gradient = objective.value_and_gradient(model.scores(np.ones(3)))
     assert value == pytest.approx(oracles.log_push(X.sum(axis=1), y, p=2))
     np.testing.assert_allclose(
-        family.edges(masses), X.T @ oracles.row_masses(X.sum(axis=1), y, p=2), atol=1e-12
+        model.pull_back(gradient), -X.T @ oracles.row_masses(X.sum(axis=1), y, p=2), atol=1e-12
     )
 
 

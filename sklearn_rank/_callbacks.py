@@ -1,0 +1,196 @@
+"""scikit-learn's callbacks (version 1.9 and later), driven by the iterations of a fit.
+
+An estimator is a root task and each of its iterations a subtask. The estimator's class has
+`CallbacksMixin` among its bases and `with_callbacks` around `fit`; in between
+
+1. `make_observer` begins the root task, before the first iteration;
+2. the solver calls the observer after each iteration;
+3. `end_fit_task` ends the root task, when the fitted attributes are set.
+
+Before scikit-learn 1.9 an estimator has no ``set_callbacks``, and only `verbose` is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from sklearn_rank._observers import Printer, combine
+from sklearn_rank._protocols import Observer
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as torn_down
+except ImportError:  # scikit-learn 1.8
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def torn_down(method: Any) -> Any:
+        """Return the method as it is: there is nothing to tear down."""
+        return method
+
+
+Attributes = Callable[[], dict[str, Any]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+_TASK = "_fit_task"
+"""Attribute that holds the `FitTask` of an estimator while it is fitted."""
+
+
+class CallbacksMixin(CallbackSupportMixin):
+    """Gives an estimator ``set_callbacks``, where scikit-learn has callbacks.
+
+    Stands before ``BaseEstimator`` among the bases.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, without those of a fit that goes on.
+
+        A callback gets a copy of the estimator, which it may store.
+        """
+        state = cast("dict[str, Any]", super().__getstate__())
+        return {name: value for name, value in state.items() if name != _TASK}
+
+
+def with_callbacks(fit: Method) -> Method:
+    """Tear callbacks down after `fit`, whether it succeeds or not."""
+    managed = torn_down(fit)
+
+    @wraps(fit)
+    def fit_with_callbacks(estimator: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return managed(estimator, *args, **options)
+        finally:
+            vars(estimator).pop(_TASK, None)
+
+    return cast("Method", fit_with_callbacks)
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Whether callbacks are set, by the user or by a meta-estimator for this fit."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+class FitTask:
+    """An observer that tells an estimator's callbacks of its iterations.
+
+    An iteration begins when the one before has ended. What the last one begins although
+    the fit has converged is ended by `close`, without data, as in scikit-learn.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted.
+    unit : str
+        Name of the subtasks.
+    total : int or None
+        Largest number of iterations; None when it is not known.
+    reconstruct : callable or None
+        Returns the fitted attributes so far; called only when a callback wants a fitted
+        estimator.
+    data : dict
+        X, y and metadata of the fit, handed to callbacks that want them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        unit: str,
+        total: int | None,
+        reconstruct: Attributes | None,
+        data: dict[str, Any],
+    ) -> None:
+        self._estimator, self._unit, self._total = estimator, unit, total
+        self._reconstruct, self._data = reconstruct, data
+        self._root = estimator._init_callback_context(max_subtasks=total)
+        self._root.call_on_fit_task_begin(estimator=estimator, **data)
+        self._n_begun = 0
+        self._iteration: Any = None
+        self._begin()
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """End an iteration and begin the next; True when a callback ends the fit."""
+        if self._iteration is None:
+            return False
+        ends: bool = self._iteration.call_on_fit_task_end(
+            estimator=self._estimator, reconstruction_attributes=self._reconstruct, **self._data
+        )
+        self._iteration = None
+        if not ends:
+            self._begin()
+        return ends
+
+    def close(self) -> None:
+        """End what has begun, the root task last; the estimator is fitted."""
+        if self._iteration is not None:
+            self._iteration.call_on_fit_task_end(estimator=self._estimator)
+            self._iteration = None
+        self._root.call_on_fit_task_end(
+            estimator=self._estimator, reconstruction_attributes=dict, **self._data
+        )
+
+    def _begin(self) -> None:
+        """Begin the next iteration, unless it was the last that there can be."""
+        if self._total is None or self._n_begun < self._total:
+            self._iteration = self._root.subcontext(task_name=self._unit)
+            self._iteration.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+            self._n_begun += 1
+
+
+def make_observer(
+    estimator: Any,
+    *,
+    unit: str,
+    total: int | None,
+    reconstruct: Attributes | None = None,
+    X: Any = None,
+    y: Any = None,
+    metadata: Any = None,
+    printer: Printer | None = None,
+) -> Observer:
+    """Begin the root task of a fit and return what is called after each iteration.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted, with the parameter `verbose`.
+    unit : str
+        What an iteration is called, in callbacks and printed lines.
+    total : int or None
+        Largest number of iterations of this fit, those before a warm start left out; None
+        when it is not known.
+    reconstruct : callable, default=None
+        Returns a dict of the fitted attributes so far, enough to predict: called only when
+        a callback wants a fitted estimator, at the end of an iteration.
+    X, y : array-like or callable, default=None
+        Validated training rows and their labels, as the user gave them; or what returns
+        them, called only when a callback wants them.
+    metadata : dict or callable, default=None
+        What else `fit` was given: sample_weight and qid.
+    printer : Printer, default=None
+        Prints what `verbose` asks for.
+
+    Returns
+    -------
+    Observer
+        Returns True when a callback ends the fit.
+    """
+    if not has_callbacks(estimator):
+        return combine(printer)
+    data = {"X": X, "y": y, "metadata": metadata}
+    task = FitTask(estimator, unit, total, reconstruct, data)
+    setattr(estimator, _TASK, task)
+    return combine(printer, task)
+
+
+def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
+    """End the root task of a fit whose attributes are set; begin it first, if nobody has.
+
+    `X` and `y` are for estimators without iterations, which call nothing else.
+    """
+    if not has_callbacks(estimator):
+        return
+    if not hasattr(estimator, _TASK):
+        make_observer(estimator, unit="", total=0, X=X, y=y)
+    getattr(estimator, _TASK).close()

@@ -1,0 +1,93 @@
+"""Stored models of other versions: a stamp, a warning, and the conversion of old attributes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+from sklearn_rank._release import __version__
+
+_STAMP = "_sklearn_rank_version"
+_BEFORE_STAMPS = "0.1.0"
+"""The only release that stored models without a stamp."""
+
+
+class InconsistentRankerVersionWarning(InconsistentVersionWarning):
+    """Warns that a model was stored by another version of sklearn_rank.
+
+    A subclass, so that a filter or a handler for scikit-learn's warning is one for this, too.
+    Its text names this package; its attributes are scikit-learn's, with versions of this
+    package: `estimator_name`, `original_sklearn_version` and `current_sklearn_version`.
+    """
+
+    def __str__(self) -> str:
+        """Return one sentence: who was stored and loaded by what, and what to do."""
+        return (
+            f"This {self.estimator_name} was stored by sklearn_rank "
+            f"{self.original_sklearn_version} and loaded by {self.current_sklearn_version}: "
+            "check that it still gives the same scores, or train it anew."
+        )
+
+
+class VersionedMixin:
+    """Stamps what is stored with the version of this package, and upgrades what is loaded.
+
+    For pickle, joblib and skops, which all store and restore an estimator by
+    ``__getstate__`` and ``__setstate__``. Stands before ``BaseEstimator`` among the bases,
+    which stamps estimators of scikit-learn only.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes and the stamp."""
+        return {**super().__getstate__(), _STAMP: __version__}  # type: ignore[dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes; warn when another version has stored them."""
+        attributes = dict(state)
+        version = attributes.pop(_STAMP, _BEFORE_STAMPS)
+        if version != __version__:
+            warnings.warn(
+                InconsistentRankerVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=__version__,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(upgraded(attributes))  # type: ignore[misc]
+
+
+class OldRecord:
+    """A private dataclass of version 0.1.0, as its pickles and model files restore it.
+
+    The modules they name hold this class under the old name. Its fields are whatever was
+    stored, until `upgraded` makes them a dict.
+    """
+
+
+def fields_by_name(record: Any) -> dict[str, Any]:
+    """Return the fields of a record of version 0.1.0; a dict as it is."""
+    return record if isinstance(record, dict) else dict(vars(record))
+
+
+def progress_fields(record: Any) -> dict[str, Any]:
+    """Return the fields of the progress of a descent; the averaged iterate was called mean."""
+    return {"average" if k == "mean" else k: v for k, v in fields_by_name(record).items()}
+
+
+# Adding the conversion of an attribute that has changed its form is one line here.
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "_history_": fields_by_name,  # 0.1.0: History of the boosting rankers
+    "_progress_": progress_fields,  # 0.1.0: Progress of KernelPairwiseSGDRanker
+}
+
+
+def upgraded(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes in their present form, those of old versions converted."""
+    return {
+        name: _CONVERSIONS[name](value) if name in _CONVERSIONS else value
+        for name, value in attributes.items()
+    }

@@ -1,0 +1,101 @@
+"""Any scikit-learn regressor or classifier as weak ranker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rank._protocols import Candidate, FitRows, Gain, Indices, RowGradient, Values
+from sklearn_rank.models.rules import EstimatorRules, predictions
+
+
+class EstimatorModel:
+    """The model of an estimator passed as ``weak_ranker``: a new clone is h in each round.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A regressor or classifier that takes `sample_weight`.
+    """
+
+    name = "estimator"
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        tags = get_tags(estimator).input_tags
+        self.allow_nan, self.sparse = tags.allow_nan, tags.sparse
+
+    @property
+    def refusal(self) -> str:
+        """Why the estimator can't be a weak ranker; empty when it can."""
+        takes_weight = has_fit_parameter(self.estimator, "sample_weight")
+        return "" if takes_weight else "its fit takes no sample_weight"
+
+    def on_rows(self, rows: FitRows) -> FittedClones:
+        """Return the clones of the earlier rounds, to which a search adds one."""
+        return FittedClones(self.estimator, rows)
+
+
+class FittedClones:
+    """Weak rankers that are learned anew each round, from the signs of the gradient.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned each round and fitted to minus the sign of the gradient, with
+        ``sample_weight = |gradient|``.
+    rows : FitRows
+        Training rows. `seed` seeds the clones, together with the number of the round;
+        `earlier` are the clones of the earlier rounds.
+    """
+
+    def __init__(self, estimator: Any, rows: FitRows) -> None:
+        self._estimator = estimator
+        self._X = rows.X[rows.order]
+        self._seed = rows.seed
+        self._known = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
+        self._h: Values = np.zeros(0)
+
+    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
+        """Fit a clone to the signs of minus the gradient."""
+        target, weight = -np.sign(gradient.data), np.abs(gradient.data)
+        rows = weight > 0
+        if not rows.any():
+            return None
+        estimator = clone(self._estimator)
+        rng = np.random.default_rng([self._seed, len(self._known.estimators)])
+        estimator.set_params(
+            **{
+                name: int(rng.integers(2**31 - 1))
+                for name in estimator.get_params()
+                if name == "random_state" or name.endswith("__random_state")
+            }
+        )
+        # Weights of mean one: regularised estimators expect them.
+        weight = weight[rows] / weight[rows].mean()
+        estimator.fit(self._X[rows], target[rows], sample_weight=weight)
+        prediction = predictions(estimator, self._X)
+        low, width = float(prediction.min()), float(np.ptp(prediction))
+        if width == 0:
+            return None
+        h = (prediction - low) / width
+        self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
+        self._known = self._known.with_one_more(estimator, low, width)
+        return Candidate(len(self._known.estimators) - 1, -float(gradient.data @ h))
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return the prediction of the last clone, mapped to [0, 1]."""
+        return self._h
+
+    def rules(self, indices: Indices) -> EstimatorRules:
+        """Return the weak rankers, ready for new rows."""
+        known = self._known
+        return EstimatorRules(
+            [known.estimators[t] for t in indices],
+            [known.low[t] for t in indices],
+            [known.width[t] for t in indices],
+        )

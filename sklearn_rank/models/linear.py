@@ -1,0 +1,180 @@
+"""Linear scores, f(x) = w . x: as weak rankers, as a function space, and block by block."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sklearn_rank._protocols import (
+    Candidate,
+    FitRows,
+    Floats,
+    Gain,
+    Indices,
+    RowGradient,
+    Values,
+)
+from sklearn_rank.grouping import Groups
+from sklearn_rank.models._ties import ROUNDING, first_largest
+from sklearn_rank.models.rules import FeatureRules
+
+_FEW_ROWS = 16_384
+"""Rows whose copy fits into the cache."""
+
+
+class Features:
+    """The model ``weak_ranker="feature"``: h(x) = x_j, never rescaled."""
+
+    name = "feature"
+    allow_nan = False
+    sparse = True
+
+    def on_rows(self, rows: FitRows) -> LinearModel:
+        """Return linear scores of the training rows."""
+        return LinearModel(rows.X, rows.order)
+
+
+class LinearModel:
+    r"""Linear scores of the training rows, ``(X @ w)[order]``; X is dense or sparse.
+
+    As weak rankers its coordinates are the features, as a function space its elements have
+    the inner product of the coefficients w, and `at_rows` is the same model on some rows.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, n_features)
+        Training rows.
+    order : ndarray of shape (n_rows,) or None
+        ``X[order]`` is in fit order; None when X is.
+    """
+
+    def __init__(self, X: Any, order: Indices | None = None) -> None:
+        self.X = X
+        self._order = order
+        self.n_coordinates: int = X.shape[1]
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        scores = np.asarray(self.X @ coefficients)
+        return scores if self._order is None else scores[self._order]
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient by the coefficients, given that by the scores."""
+        if self._order is not None:
+            by_row = np.zeros(self.X.shape[0])
+            by_row[self._order] = gradient
+            gradient = by_row
+        return np.asarray(self.X.T @ gradient)
+
+    def at_rows(self, rows: Indices | slice) -> LinearModel:
+        """Return the model of some rows; a slice of all of them copies nothing."""
+        is_all = isinstance(rows, slice) and rows == slice(0, self.X.shape[0])
+        return self if is_all else LinearModel(self.X[rows])
+
+    # Weak rankers ---------------------------------------------------------------------
+
+    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
+        """Return the feature with the largest gain; ties go to the first."""
+        return self.choose(self.histogram(gradient), gain)
+
+    def histogram(self, gradient: RowGradient) -> Floats:
+        """Return the gradient by the coefficients and, last, the sum of its absolute values."""
+        return np.append(self.pull_back(gradient.data), np.abs(gradient.data).sum())
+
+    def choose(self, histogram: Floats, gain: Gain) -> Candidate | None:
+        """Return the feature with the largest gain; ties go to the first."""
+        edges = -histogram[:-1]
+        largest, is_constant = self._ranges
+        # A column far from zero has large products with the gradient, which sums to zero,
+        # and a small edge: that may be rounding. The edge of a constant is nothing else.
+        rounding = ROUNDING * largest * histogram[-1]
+        edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
+        index = first_largest(gain(edges[None], np.zeros(1)))
+        return Candidate(index, float(edges[index])) if edges[index] else None
+
+    def values(self, candidate: Candidate) -> Values:
+        """Return a feature on the training rows; a boolean array when it is 0/1."""
+        column = self._by_column[:, [candidate.index]]
+        dense = column.toarray() if sparse.issparse(column) else column
+        h = np.asarray(dense, dtype=float).ravel()
+        h = h if self._order is None else h[self._order]
+        return h == 1 if np.all((h == 0) | (h == 1)) else h
+
+    def rules(self, indices: Indices) -> FeatureRules:
+        """Return the weak rankers of some coordinates, ready for new rows."""
+        return FeatureRules(np.asarray(indices, dtype=np.intp))
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return self.X.tocsc() if sparse.issparse(self.X) else self.X
+
+    @cached_property
+    def _ranges(self) -> tuple[Floats, Values]:
+        """Largest absolute value of each feature, and whether the feature is constant."""
+        low, high = (
+            np.asarray(one.toarray() if sparse.issparse(one) else one).ravel()
+            for one in (self.X.min(axis=0), self.X.max(axis=0))
+        )
+        return np.maximum(np.abs(low), np.abs(high)), low == high
+
+    # Function space -------------------------------------------------------------------
+
+    def element(self, coefficients: Floats) -> Floats:
+        """Return the coefficients twice: they are their own dual."""
+        return np.stack([coefficients, coefficients])
+
+    def element_scores(self, element: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        return self.scores(element[0])
+
+    def representer(self, gradient: Floats) -> Floats:
+        """Return, as an element, the gradient by the coefficients."""
+        return self.element(self.pull_back(gradient))
+
+    def square_norms(self) -> Floats:
+        """Return the squared norm of each row."""
+        if sparse.issparse(self.X):
+            return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        return np.einsum("nj,nj->n", self.X, self.X)
+
+    def row_keys(self, weight: Floats) -> Floats:
+        """Return a number for each row, equal for equal rows."""
+        return self.scores(self.pull_back(weight))
+
+    def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
+        """Add the gradient by the coefficients to `coefficients`, in place."""
+        coefficients += self.pull_back(gradient)
+
+    def square(self, gradient: Floats) -> float:
+        """Return the squared norm of the gradient by the coefficients."""
+        slopes = self.pull_back(gradient)
+        return float(slopes @ slopes)
+
+    # Sums of products, for second derivatives -------------------------------------------
+
+    def group_sums(self, groups: Groups, weight: Floats, used: Any = slice(None)) -> Floats:
+        """Return ``sum_n weight_n x_n`` of each group of rows, for some of the features."""
+        pointer = np.append(groups.start, groups.n_items)
+        matrix = sparse.csr_array((weight, np.arange(groups.n_items), pointer))
+        sums = matrix @ self.X
+        return np.asarray((sums.toarray() if sparse.issparse(sums) else sums)[:, used])
+
+    def square_sums(self, weight: Floats) -> Floats:
+        """Return ``sum_n weight_n x_nj^2`` of each feature."""
+        if sparse.issparse(self.X):
+            return np.asarray(self.X.multiply(self.X).T @ weight)
+        return np.asarray(np.einsum("i,ij,ij->j", weight, self.X, self.X))
+
+    def weighted_products(self, weight: Floats, used: Indices) -> Floats:
+        """Return ``X' diag(weight) X`` for some of the features."""
+        if sparse.issparse(self.X):
+            some = self.X[:, used]
+            return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
+        products = np.zeros((len(used), len(used)))
+        for first in range(0, len(weight), _FEW_ROWS):
+            some = self.X[first : first + _FEW_ROWS][:, used]
+            products += (some * weight[first : first + _FEW_ROWS, None]).T @ some
+        return products

@@ -1,0 +1,130 @@
+"""The mean of a listwise loss over the queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.grouping import Block, GroupedRows
+from sklearn_rank.objectives._listwise import ListwiseLoss, softmax
+
+_BLOCK_ROWS = 16_384
+"""Rows of a block: small enough for scores and features to stay in the cache between uses."""
+
+
+class ListLoss:
+    r"""Mean over the queries of a listwise loss, as an objective.
+
+    .. math:: L(s) = \frac1n \sum_{q=1}^n \phi(s_q, y_q)
+
+    where q runs over the n queries, of which :math:`s_q` are the scores and :math:`y_q`
+    the relevance, and :math:`\phi` is the loss.
+
+    Parameters
+    ----------
+    rows : GroupedRows
+        The queries.
+    loss : ListwiseLoss
+        The loss of a query.
+    relevance : ndarray of shape (n_rows,)
+        Relevance y, in the order of `rows`.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities, in the order of `rows`.
+
+    Attributes
+    ----------
+    n_queries : int
+        Number of queries.
+    blocks : list of Block
+        All queries, in blocks that fit the cache.
+
+    References
+    ----------
+    Tewari2015, eq. 3 (the mean over queries).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
+    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1, 1]), 5)
+    >>> relevance = np.array([2.0, 0.0, 1.0, 1.0, 0.0])
+    >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(5))
+    >>> value, gradient, curvature = objective.value_gradient_curvature(np.zeros(5))
+    >>> curvature.round(3)  # P (1 - P) / 2
+    array([0.125, 0.125, 0.111, 0.111, 0.111])
+    """
+
+    def __init__(
+        self, rows: GroupedRows, loss: ListwiseLoss, relevance: Floats, weight: Floats
+    ) -> None:
+        self.rows = rows
+        self.loss: Any = loss  # which may have more methods
+        self.n_queries = rows.queries.n_groups
+        self.blocks = rows.queries.blocks(_BLOCK_ROWS)
+        self._weight = None if (weight == 1).all() else weight
+        targets = (
+            loss.target(block, relevance[block.items], self._weight_of(block))
+            for block in self.blocks
+        )
+        self._target = np.concatenate(list(targets))
+
+    def value(self, scores: Floats) -> float:
+        """Return the mean loss."""
+        return self.value_and_gradient(scores)[0]
+
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return the mean loss and its gradient."""
+        gradient = np.empty_like(scores)
+        value = 0.0
+        for block in self.blocks:
+            part, gradient[block.items] = self.by_block(block, scores[block.items])
+            value += part
+        return value, gradient
+
+    @available_if(lambda objective: hasattr(objective.loss, "curvature"))
+    def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return the mean loss, its gradient and its second derivatives as the loss bounds them."""
+        value, gradient = self.value_and_gradient(scores)
+        curvature = np.empty_like(scores)
+        for block in self.blocks:
+            curvature[block.items] = self.loss.curvature(
+                *self._arguments(block, scores[block.items])
+            )
+        return value, gradient, curvature / self.n_queries
+
+    def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
+        """Return a block's part of the mean, and the gradient by its scores."""
+        value, gradient = self.loss.value_and_gradient(*self._arguments(block, scores))
+        return float(value) / self.n_queries, gradient * (1.0 / self.n_queries)
+
+    @available_if(lambda objective: hasattr(objective.loss, "second_derivatives"))
+    def second_derivatives(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return c, b and p, of which the second derivatives of the mean are made.
+
+        Between the rows of one query they are ``diag(c) - b p' - p b'``, else zero.
+        """
+        c, b, p = self.loss.second_derivatives(*self._arguments(block, scores))
+        return c / self.n_queries, b / self.n_queries, p
+
+    def query_gradient(self, number: int, scores: Floats) -> Floats:
+        """Return the gradient of the loss of one query alone, not of its part of the mean."""
+        block = self.rows.queries.block(number, number + 1)
+        return self.loss.value_and_gradient(*self._arguments(block, scores))[1]
+
+    def shares(self, block: Block) -> Floats:
+        """Return a block's top-one probabilities at equal scores, divided by all queries."""
+        share = softmax(block, np.zeros(block.n_items), self._weight_of(block))[0]
+        return share / self.n_queries
+
+    def _arguments(
+        self, block: Block, scores: Floats
+    ) -> tuple[Block, Floats, Floats, Floats | None]:
+        """Return what the methods of a loss take."""
+        return block, scores, self._target[block.items], self._weight_of(block)
+
+    def _weight_of(self, block: Block) -> Floats | None:
+        return None if self._weight is None else self._weight[block.items]

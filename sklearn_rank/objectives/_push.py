@@ -1,0 +1,48 @@
+"""What every push is: an objective over the comparable pairs, with a slope along a direction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from sklearn_rank._protocols import Floats, Values
+
+
+class Push(ABC):
+    """A convex objective over the comparable pairs.
+
+    A subclass defines `value_and_gradient`; its value and its slope follow, unless it has
+    a shorter way to either.
+
+    Examples
+    --------
+    The logarithm of the sum of the exponential losses of the pairs:
+
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import PairLoss, Push
+    >>> from sklearn_rank.preferences import Preferences
+    >>> class LogPairLoss(Push):
+    ...     def __init__(self, preferences):
+    ...         self.loss = PairLoss(preferences, "exponential")
+    ...
+    ...     def value_and_gradient(self, scores):
+    ...         value, gradient = self.loss.value_and_gradient(scores)
+    ...         return np.log(value), gradient / value
+    >>> preferences = Preferences.from_labels(np.array([1, 0]), None, np.ones(2))
+    >>> push = LogPairLoss(preferences)
+    >>> slope = push.slope(np.array([3.0, 1.0]), np.array([True, False]))
+    >>> slope(0.0)
+    -1.0
+    """
+
+    @abstractmethod
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return the objective and its gradient by the scores."""
+
+    def value(self, scores: Floats) -> float:
+        """Return the objective."""
+        return self.value_and_gradient(scores)[0]
+
+    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
+        """Return the derivative of ``value(scores + a * h)`` as a function of a."""
+        return lambda a: float(self.value_and_gradient(scores + a * h)[1] @ h)

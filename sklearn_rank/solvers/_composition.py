@@ -1,0 +1,121 @@
+"""An objective of scores and a model as one function of the coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices, LinearWeakRankers, Objective
+
+_NO_VARIANCE = 1e-12
+"""Variance inside the queries, relative to the mean square, that rounding explains."""
+
+
+class CoefficientObjective:
+    r"""The objective as a function of the coefficients, with a ridge.
+
+    .. math:: F(w) = L(H w) + \frac\alpha2 \|w\|^2, \qquad
+        \nabla F(w) = H^\top \nabla L(H w) + \alpha w
+
+    where L is the objective, of scores, and ``H @ w`` are the scores of the model.
+
+    Parameters
+    ----------
+    objective : Objective
+        L.
+    model : LinearWeakRankers
+        H: `scores` and `pull_back` are its products.
+    alpha : float, default=0.0
+        Strength of the ridge.
+    """
+
+    def __init__(self, objective: Objective, model: LinearWeakRankers, alpha: float = 0.0) -> None:
+        self.objective = objective
+        self.model = model
+        self.alpha = alpha
+
+    def __call__(self, coefficients: Floats) -> tuple[float, Floats]:
+        """Return value and gradient."""
+        value, gradient = self.objective.value_and_gradient(self.model.scores(coefficients))
+        slopes = self.alpha * coefficients + self.model.pull_back(gradient)
+        return value + self._ridge(coefficients), slopes
+
+    def value(self, coefficients: Floats) -> float:
+        """Return the value; the objective need not be smooth."""
+        return self.objective.value(self.model.scores(coefficients)) + self._ridge(coefficients)
+
+    def with_objective(self, objective: Objective) -> CoefficientObjective:
+        """Return the same function of another objective."""
+        return CoefficientObjective(objective, self.model, self.alpha)
+
+    def _ridge(self, coefficients: Floats) -> float:
+        return self.alpha / 2 * float(coefficients @ coefficients)
+
+
+class BlockwiseObjective:
+    """A listwise objective of linear scores, block by block: X is read once a gradient.
+
+    Parameters
+    ----------
+    objective : Objective
+        Has ``blocks``, ``by_block`` and, for the second derivatives, ``second_derivatives``.
+    model : LinearModel
+        Linear scores, in the row order of the objective.
+    threads : ThreadPool
+        Threads that share the blocks.
+    """
+
+    def __init__(self, objective: Any, model: Any, threads: ThreadPool) -> None:
+        self._objective = objective
+        self._model = model
+        self._threads = threads
+        # Slices of a sparse matrix are copies: it is read as one block.
+        one_block = [objective.rows.queries.block(0, objective.n_queries)]
+        self._blocks = one_block if sparse.issparse(model.X) else objective.blocks
+        self._parts = [model.at_rows(block.items) for block in self._blocks]
+
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return value and gradient."""
+
+        def part(number: int) -> tuple[float, Floats]:
+            block, model = self._blocks[number], self._parts[number]
+            value, gradient = self._objective.by_block(block, model.scores(w))
+            return value, model.pull_back(gradient)
+
+        parts = self._threads.map(part, len(self._blocks))
+        return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
+
+    @property
+    def is_twice_differentiable(self) -> bool:
+        """Whether the objective has second derivatives."""
+        return hasattr(self._objective, "second_derivatives")
+
+    def hessian(self, w: Floats, used: Indices) -> Floats:
+        """Return the second derivatives by the coefficients `used`."""
+        matrix = np.zeros((len(used), len(used)))
+        for block, model in zip(self._blocks, self._parts, strict=True):
+            c, b, p = self._objective.second_derivatives(block, model.scores(w))
+            cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
+            matrix += model.weighted_products(c, used) - cross - cross.T
+        return matrix
+
+    def query_gradient(self, number: int, w: Floats) -> Floats:
+        """Return the gradient of the loss of one query alone."""
+        queries = self._objective.rows.queries
+        model = self._model.at_rows(slice(queries.start[number], queries.end[number]))
+        return np.asarray(model.pull_back(self._objective.query_gradient(number, model.scores(w))))
+
+    def variance(self) -> Floats:
+        """Return the variance of each feature inside the queries: mean curvature at w = 0."""
+        variance = np.zeros(self._model.n_coordinates)
+        square = np.zeros(self._model.n_coordinates)
+        for block, model in zip(self._blocks, self._parts, strict=True):
+            share = self._objective.shares(block)
+            mean = model.group_sums(block, share)
+            mean_square = model.square_sums(share)
+            square += mean_square
+            variance += mean_square - self._objective.n_queries * (mean * mean).sum(axis=0)
+        return np.where(variance > _NO_VARIANCE * square, variance, 0.0)

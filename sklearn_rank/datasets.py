@@ -1,4 +1,4 @@
-"""Query sets: a reader for svmlight/LETOR files and a generator."""
+"""Ranking data sets: a reader for svmlight/LETOR files and a generator."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rank._protocols import Floats, Indices
 
 __all__ = ["load_letor", "make_queries"]
 
 _DENSE_SHARE = 0.5
-"""From this share of written entries on, a dense array is the smaller one, or nearly so."""
+"""Share of written entries from which on a dense array needs about as little memory."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -31,10 +32,10 @@ def load_letor(
     n_features: int | None = None,
     return_comments: bool = False,
 ) -> Bunch:
-    r"""Read a query set in svmlight/LETOR format.
+    r"""Read a ranking data set in svmlight/LETOR format.
 
     Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
-    ``qid`` may be missing, but then from every line; entries that are not written are 0.
+    Either all lines have ``qid`` or none; entries that are not written are 0.
 
     Parameters
     ----------
@@ -44,15 +45,15 @@ def load_letor(
         Number of columns of `data`. The default is the largest index in the file, which
         for sparse files can differ between the parts of one data set.
     return_comments : bool, default=False
-        Whether to return what follows ``#`` on each line as well.
+        Whether to return the text after ``#`` of each line as well.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         data : ndarray or CSR matrix of shape (n_rows, n_features)
             A dense array when at least half of the entries are written in the file
-            (written zeros count), a CSR matrix otherwise. Indices count from 1, as in
-            LETOR; a file with an index 0 is taken to count from 0.
+            (written zeros count), a CSR matrix otherwise. Indices start at 1, as in
+            LETOR, or at 0 if the file has an index 0.
         target : ndarray of shape (n_rows,)
             The relevance of each row.
         qid : ndarray of shape (n_rows,) or None
@@ -64,11 +65,11 @@ def load_letor(
     ------
     ValueError
         If the file is empty, a line is malformed, or the file ends in the middle of a
-        row. The message names the file, the line (counted from 1) and the reason.
+        row. The message gives the file, the line number (from 1) and the reason.
 
     See Also
     --------
-    make_queries : Generate a query set.
+    make_queries : Generate a ranking data set.
 
     Examples
     --------
@@ -117,12 +118,12 @@ def make_queries(
     n_grades: int = 3,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Generate a graded query set.
+    """Generate a ranking data set with graded relevance.
 
-    A row's utility is a linear function of the features, a product of the first two, and
-    noise. Grade g or better goes to the best ``2**-g`` of all rows, so that most rows are
-    irrelevant. Every query moves its features by an amount of its own that says nothing
-    about relevance: rows compare well inside a query and badly across queries.
+    The utility of a row is the sum of a linear function of the features, the product of the
+    first two, and noise. A share of ``2**-g`` of all rows has grade g or higher, so that few rows
+    have high grades. The features of each query are shifted by a random vector that is
+    independent of relevance: they are comparable within a query, not across queries.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def make_queries(
 
     See Also
     --------
-    load_letor : Read a query set from a file.
+    load_letor : Read a ranking data set from a file.
 
     Examples
     --------
@@ -189,30 +190,28 @@ def _check_at_least(name: str, value: object, least: int) -> None:
         )
 
 
-def _read_svmlight(path: Path) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
-    """Read with scikit-learn; where that fails, look for the line to blame."""
+def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
+    """Read with scikit-learn; on failure raise an error that names the malformed line."""
     try:
         # Indices are kept as written (`zero_based=True`) and moved by the caller.
-        with _open(path) as file:
+        with open_binary(path) as file:
             matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
     except _BROKEN_GZIP as error:
-        _raise_first_fault(path)
+        _raise_first_error(path)
         raise ValueError(f"{path}: {error}.") from error
     except (ValueError, OverflowError) as error:
-        # The reader does not say where: only now is the file worth a walk in Python.
-        _raise_first_fault(path)
+        # The reader does not name the line; a slow loop in Python does.
+        _raise_first_error(path)
         raise ValueError(f"{path}: {error}") from error
     return matrix, target, qid
 
 
-def _check_complete(
-    path: Path, matrix: Any, target: NDArray[np.float64], qid: NDArray[np.int64]
-) -> None:
-    """Refuse what scikit-learn's reader lets through: see each test."""
+def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> None:
+    """Raise ValueError for errors that scikit-learn's reader ignores."""
     if len(qid) not in {0, len(target)} or not np.isfinite(target).all():
-        _raise_first_fault(path)
-    # A cut can fall between two entries. It shows when all rows but the last write every
-    # entry, and when the last line has no line end either.
+        _raise_first_error(path)
+    # A file truncated between two entries: every other row has all entries, and the last line
+    # has no line end.
     written = np.diff(matrix.indptr)
     cut = len(written) > 1 and written[-1] < matrix.shape[1]
     if cut and (written[:-1] == matrix.shape[1]).all():
@@ -236,8 +235,8 @@ def _set_width(path: Path, matrix: Any, n_features: int | None) -> None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """Open for reading; whether the file is compressed is seen from its first bytes."""
+def open_binary(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Open for reading; the first bytes show whether the file is compressed."""
     with open(path, "rb") as file:
         if file.peek(2)[:2] != _GZIP_MAGIC:
             yield file
@@ -248,14 +247,14 @@ def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number, line) of each line that holds a row."""
-    with _open(path) as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if line.partition(b"#")[0].strip():
                 yield number, line
 
 
-def _raise_first_fault(path: Path) -> None:
-    """Raise a ValueError that names the first malformed line; return if there is none."""
+def _raise_first_error(path: Path) -> None:
+    """Raise a ValueError for the first malformed line; return if there is none."""
     number = 0
     has_qid = None
     try:
@@ -264,19 +263,19 @@ def _raise_first_fault(path: Path) -> None:
             line_has_qid = len(fields) > 1 and fields[1].startswith(b"qid:")
             if has_qid is None:
                 has_qid = line_has_qid
-            fault = _fault(fields, line_has_qid)
-            if fault is None and line_has_qid != has_qid:
-                fault = f"{'has a' if line_has_qid else 'has no'} qid, unlike the lines above"
-            if fault is not None:
-                raise ValueError(f"{path}, line {number}: {fault}.")
+            problem = _line_error(fields, line_has_qid)
+            if problem is None and line_has_qid != has_qid:
+                problem = f"{'has a' if line_has_qid else 'has no'} qid, unlike the lines above"
+            if problem is not None:
+                raise ValueError(f"{path}, line {number}: {problem}.")
     except _BROKEN_GZIP as error:
         raise ValueError(
             f"{path}, line {number + 1}: the gzip data is truncated or damaged ({error})."
         ) from error
 
 
-def _fault(fields: list[bytes], has_qid: bool) -> str | None:
-    """Say what is wrong with the fields of one line; None if nothing is."""
+def _line_error(fields: list[bytes], has_qid: bool) -> str | None:
+    """Return what is wrong with the fields of a line; None if it is valid."""
     if not _is_number(fields[0], finite=True):
         return f"the relevance must be a finite number, got {_show(fields[0])}"
     if has_qid:

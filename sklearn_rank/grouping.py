@@ -104,20 +104,12 @@ class Groups:
             out[first + 1 : last] = ufunc.accumulate(values[first : last - 1])
         return out
 
-    def accumulate(self, ufunc: np.ufunc, values: Floats) -> Floats:
-        """Combine each item with those before it in its group, by doubling.
-
-        O(n log(longest group)), for any associative operation; unlike a difference of
-        running sums it loses no digits.
-        """
-        group = self.spread(np.arange(self.n_groups))
-        result = np.array(values, dtype=np.float64)
-        step, longest = 1, int(self.length.max())
-        while step < longest:
-            later = np.flatnonzero(group[step:] == group[:-step]) + step
-            result[later] = ufunc(result[later], result[later - step])
-            step *= 2
-        return result
+    def shift(self, values: Values, first: float) -> Values:
+        """Return, for each item, the value of the item before it in its group, or `first`."""
+        out = np.empty_like(values)
+        out[1:] = values[:-1]
+        out[self.start] = first
+        return out
 
     def cumsum(self, values: Floats) -> Floats:
         """Cumulate non-negative values inside the groups.
@@ -157,6 +149,13 @@ class Groups:
         """First and past-the-end item of the long groups."""
         long = np.flatnonzero(self.length > _MANY_ITEMS)
         return [(int(self.start[g]), int(self.end[g])) for g in long]
+
+
+def nested_runs(outer: Values, inner: Values) -> tuple[Groups, Groups]:
+    """Return the runs of equal pairs, over items, and of equal `outer`, over these runs."""
+    is_first = starts_run(outer)
+    runs = Groups(np.flatnonzero(is_first | starts_run(inner)), len(outer))
+    return runs, Groups(np.flatnonzero(is_first[runs.start]), runs.n_groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,3 +223,11 @@ class GroupedRows:
     def sort(self, values: Values) -> Values:
         """Return values of the caller's rows in grouped order."""
         return values if self.order is None else values[self.order]
+
+    def unsort(self, values: Values) -> Values:
+        """Return values in grouped order in the order of the caller's rows."""
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out

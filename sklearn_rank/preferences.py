@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank.grouping import Groups, starts_run
+from sklearn_rank.grouping import Groups, nested_runs
 
 __all__ = ["Preferences"]
 
@@ -74,11 +74,7 @@ class Preferences:
         level = np.unique(y, return_inverse=True)[1].ravel()
         query = np.zeros_like(level) if qid is None else qid
         order = np.lexsort((-level, query))
-        query, level = query[order], level[order]
-        is_first = starts_run(query)
-        segments = Groups(np.flatnonzero(is_first | starts_run(level)), len(order))
-        queries = Groups(np.flatnonzero(is_first[segments.start]), segments.n_groups)
-        return cls(order, weight[order], segments, queries)
+        return cls(order, weight[order], *nested_runs(query[order], level[order]))
 
     @property
     def n_rows(self) -> int:

@@ -1,4 +1,4 @@
-"""Scaling of features inside queries."""
+"""Scaling of features within queries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, with_callbacks
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_qid
 from sklearn_rank._versions import VersionedMixin
-from sklearn_rank.grouping import starts_run
+from sklearn_rank.grouping import GroupedRows
 
 __all__ = ["QueryMinMaxScaler"]
 
@@ -31,12 +31,12 @@ class QueryMinMaxScaler(
     - a feature that is constant in a query becomes 0 there.
 
     This is the query-level normalisation of the LETOR data sets: rows are compared
-    inside a query only, and a feature may have another scale in each.
+    within a query only, and the scale of a feature may differ between queries.
 
-    With ``qid`` nothing is learned in `fit`: a query is scaled by its own rows in the
-    call, so that all of them must come at once. Without ``qid`` all rows are one list, of
-    which `fit` learns minimum and maximum: new rows can then lie outside [0, 1], as with
-    scikit-learn's ``MinMaxScaler``. `fit` and `transform` both get ``qid``, or neither.
+    With ``qid`` `fit` learns nothing: `transform` scales each query by its own rows, which
+    must all be passed in one call. Without ``qid`` all rows are one list, of which `fit`
+    learns minimum and maximum: new rows can then lie outside [0, 1], as with scikit-learn's
+    ``MinMaxScaler``. Pass ``qid`` to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class QueryMinMaxScaler(
 
     See Also
     --------
-    sklearn_rank.ListNetLinear : A linear ranker, for which the scales of features matter.
+    sklearn_rank.ListNetLinear : A linear ranker, which depends on the scales of features.
 
     References
     ----------
@@ -87,14 +87,14 @@ class QueryMinMaxScaler(
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Self:
-        """Check the features and note their ranges.
+        """Check the features and store their ranges.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
         y : None
-            Not used; there so that the scaler fits into a pipeline.
+            Not used; a pipeline passes it.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order. None means one list.
 
@@ -131,7 +131,7 @@ class QueryMinMaxScaler(
         X : array-like of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row; needed when the scaler was fitted with `qid`, and refused
+            Query of each row; required when the scaler was fitted with `qid`, and an error
             when it was not.
 
         Returns
@@ -156,9 +156,10 @@ class QueryMinMaxScaler(
             )
         if qid is None:
             return _scale(X, self.data_min_, self.data_max_)
-        codes = check_qid(qid, X.shape[0])
-        low, high = _ranges(X, codes)
-        return _scale(X, low[codes], high[codes])
+        rows = GroupedRows.from_codes(check_qid(qid, X.shape[0]), X.shape[0])
+        X, queries = rows.sort(X), rows.queries
+        low, high = (queries.spread(queries.reduce(ufunc, X)) for ufunc in (np.minimum, np.maximum))
+        return rows.unsort(_scale(X, low, high))
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Floats:
         """Fit, then scale the same rows.
@@ -185,16 +186,8 @@ class QueryMinMaxScaler(
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
 
-def _ranges(X: Floats, codes: Indices) -> tuple[Floats, Floats]:
-    """Return minimum and maximum of each feature of each query."""
-    order = np.argsort(codes, kind="stable")
-    start = np.flatnonzero(starts_run(codes[order]))
-    rows = X[order]
-    return np.minimum.reduceat(rows, start, axis=0), np.maximum.reduceat(rows, start, axis=0)
-
-
 def _scale(X: Floats, low: Floats, high: Floats) -> Floats:
-    # Halves: the difference of two finite numbers can be infinite.
+    # Halves, because the difference of two finite numbers can overflow.
     width = high / 2 - low / 2
     is_constant = width == 0
     return np.where(is_constant, 0.0, (X / 2 - low / 2) / np.where(is_constant, 1.0, width))

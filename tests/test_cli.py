@@ -23,12 +23,12 @@ from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.cli import _rankers, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._metrics import FIGURES, compute_figures, skipped_queries
+from sklearn_rank.cli._metrics import METRICS, compute_metrics, skipped_queries
 from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 
-KEYS = [figure.key for figure in FIGURES]
+KEYS = [metric.key for metric in METRICS]
 FAST = ["--param", "n_estimators=5"]
 
 
@@ -108,10 +108,10 @@ def test_tied_rows_count_as_the_mean_over_their_orders():
     groups = [[0, 1, 2], [3], [4], [5], [6], [7], [8, 9, 10, 11]]
     scores = np.repeat(-np.arange(7.0), [len(group) for group in groups])
     figures = [
-        compute_figures(y[np.concatenate(order)], -np.arange(12.0), None)
+        compute_metrics(y[np.concatenate(order)], -np.arange(12.0), None)
         for order in itertools.product(*map(itertools.permutations, groups))
     ]
-    tied = compute_figures(y, scores, None)
+    tied = compute_metrics(y, scores, None)
     for key in KEYS[2:]:
         expected = np.mean([one[key] for one in figures])
         assert tied[key] == pytest.approx(expected, abs=1e-12)
@@ -130,7 +130,7 @@ def test_figures_are_means_over_the_queries_that_count():
     scores = rng.permutation(len(qid)).astype(float)
     shuffled = rng.permutation(len(qid))
     codes = pd.factorize(qid[shuffled])[0]
-    figures = compute_figures(y[shuffled], scores[shuffled], codes)
+    figures = compute_metrics(y[shuffled], scores[shuffled], codes)
     assert list(figures) == KEYS
     assert skipped_queries(y[shuffled], codes) == 2
     parts = [(y[qid == q], scores[qid == q]) for q in "ab"]
@@ -150,9 +150,9 @@ def test_figures_are_means_over_the_queries_that_count():
 def test_queries_that_do_not_count_may_be_all_there_are_or_negative():
     codes = np.array([0, 0, 1, 1, 2])
     y = np.array([0.0, 1, -1, -2, 3])
-    assert compute_figures(y, np.arange(5.0), codes)["ndcg_at_10"] == 1.0
+    assert compute_metrics(y, np.arange(5.0), codes)["ndcg_at_10"] == 1.0
     assert skipped_queries(y, codes) == 2
-    alone = compute_figures(y[2:], np.arange(3.0), codes[2:])
+    alone = compute_metrics(y[2:], np.arange(3.0), codes[2:])
     assert np.isnan(alone["average_precision"])
     assert skipped_queries(y[2:], codes[2:] - 1) == 2
 
@@ -160,7 +160,7 @@ def test_queries_that_do_not_count_may_be_all_there_are_or_negative():
 def test_figures_of_one_list():
     y = np.array([0.0, 1, 0, 1, 0])
     scores = np.array([0.1, 0.9, 0.9, 0.7, 0.2])
-    figures = compute_figures(y, scores, None)
+    figures = compute_metrics(y, scores, None)
     assert figures["auc"] == pytest.approx(roc_auc_score(y, scores))
     # Of the two positives, the first is tied with and the second below the negative at
     # 0.9; the other two negatives are below both: ((2/2)^4 + 0 + 0) / 3.
@@ -169,8 +169,8 @@ def test_figures_of_one_list():
 
 
 def test_figures_that_are_not_defined_are_nan():
-    assert all(np.isnan(v) for v in compute_figures(np.zeros(4), np.arange(4.0), None).values())
-    negative = compute_figures(np.array([-1.0, 1, 2]), np.arange(3.0), None)
+    assert all(np.isnan(v) for v in compute_metrics(np.zeros(4), np.arange(4.0), None).values())
+    negative = compute_metrics(np.array([-1.0, 1, 2]), np.arange(3.0), None)
     assert np.isnan(negative["ndcg_at_10"])
     assert negative["auc"] == 1.0
 
@@ -185,8 +185,8 @@ def test_compare_needs_no_file(capsys, monkeypatch):
     assert captured.err == ""
     for name in [*sklearn_rank.__all__, "logistic regression"]:
         assert name in captured.out
-    for figure in FIGURES:
-        assert figure.heading in captured.out
+    for metric in METRICS:
+        assert metric.heading in captured.out
     assert "breast cancer (scikit-learn): 569 rows, 30 columns, 212 rows" in captured.out
     assert "2 folds" in captured.out
     assert max(len(line) for line in captured.out.splitlines()) <= 80
@@ -236,7 +236,7 @@ BIG = ["compare", "big.csv", "--target", "default", "--cv", "3"]
 def square_rows(folder, monkeypatch):
     """Write a table with one training row too many for a kernel, and lower the limit to that."""
     loans()[["age", "income", "default"]].to_csv("big.csv", index=False)
-    monkeypatch.setattr(_rankers, "MAX_SQUARE_ROWS", 79)
+    monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 79)
 
 
 def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
@@ -248,7 +248,7 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
         "trains on 80, more than 79; --rankers KernelPairwiseSGDRanker runs it nevertheless, and "
         "with --param kernel=linear its time grows with the rows only"
     )
-    monkeypatch.setattr(_rankers, "MAX_SQUARE_ROWS", 80)
+    monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 80)
     run(BIG)
     captured = capsys.readouterr()
     assert "KernelPairwiseSGDRanker 0." in captured.out
@@ -268,7 +268,9 @@ def test_a_kernel_that_is_asked_for_or_linear_is_never_left_out(square_rows, cap
 def test_help_knows_how_many_rows_a_kernel_takes(folder, capsys):
     assert main(["compare", "--help"]) == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert f"KernelPairwiseSGDRanker only up to {_rankers.MAX_SQUARE_ROWS} training rows" in words
+    assert (
+        f"KernelPairwiseSGDRanker only up to {_rankers.MAX_QUADRATIC_ROWS} training rows" in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -458,7 +460,7 @@ def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid)
         assert (np.diff(group.index) == 1).all()
     y = (ranked["default"] == "yes") if relevance == "binary" else ranked["grade"]
     codes = None if qid is None else ranked[qid].to_numpy()
-    expected = compute_figures(y.to_numpy(float), ranked["score"].to_numpy(), codes)
+    expected = compute_metrics(y.to_numpy(float), ranked["score"].to_numpy(), codes)
     assert figures == pytest.approx(expected, abs=1e-12)
     assert figures["auc"] > 0.55
 
@@ -469,8 +471,8 @@ def test_evaluate_prints_every_figure(model, capsys):
     assert "PNormPushRanker on new.csv: 120 rows, 5 columns, 60 rows of class 'yes'" in " ".join(
         output.split()
     )
-    for figure in FIGURES:
-        assert f"{figure.heading} " in output
+    for metric in METRICS:
+        assert f"{metric.heading} " in output
     assert max(map(len, output.splitlines())) <= 80
 
 

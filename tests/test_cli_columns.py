@@ -188,7 +188,7 @@ def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys
     argv = ["compare", "rows.csv", "--target", "y", "--cv", "2", "--rankers", "RankBoost"]
     run([*argv, "--weight", "w", "--json", "weighted.json"])
     words = " ".join(capsys.readouterr().out.split())
-    assert "Column 'w' weighs rows in fitting, not in figures." in words
+    assert "Column 'w' weighs rows in fitting, not in metrics." in words
     run([*argv, "--drop", "w", "--json", "plain.json"])
     weighted, plain = (json.loads(Path(f"{n}.json").read_text()) for n in ("weighted", "plain"))
     assert (weighted["weight"], plain["weight"]) == ("w", None)

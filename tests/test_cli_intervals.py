@@ -15,15 +15,15 @@ from sklearn_rank.cli._intervals import (
     MIN_INTERVAL_QUERIES,
     MIN_INTERVAL_ROWS,
     WITH_INTERVAL,
-    Known,
+    LabelledRows,
     compare_with_best,
     compute_intervals,
 )
-from sklearn_rank.cli._metrics import FIGURES, compute_figures
+from sklearn_rank.cli._metrics import METRICS, compute_metrics
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_interval, bootstrap_interval, compare_auc, compare_rankings
 
-KEYS = [figure.key for figure in FIGURES]
+KEYS = [metric.key for metric in METRICS]
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_intervals_are_those_of_the_values_of_the_queries_that_count():
         "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
         "precision_at_10": [np.mean(y[np.argsort(-s)][:10] > 0) for y, s in parts],
     }
-    intervals = compute_intervals(Known(y, codes), scores)
+    intervals = compute_intervals(LabelledRows(y, codes), scores)
     assert list(intervals) == list(WITH_INTERVAL)
-    figures = compute_figures(y, scores, codes)
+    figures = compute_metrics(y, scores, codes)
     for key, one in values.items():
         found, expected = intervals[key], bootstrap_interval(one, random_state=0)
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -95,27 +95,29 @@ def test_intervals_are_those_of_the_values_of_the_queries_that_count():
 def test_there_is_no_interval_of_few_queries():
     y, scores, codes = queries()
     y[np.isin(codes, [0, 1])] = 0.0
-    assert list(compute_intervals(Known(y, codes), scores)) == list(WITH_INTERVAL)  # ten count
+    assert list(compute_intervals(LabelledRows(y, codes), scores)) == list(
+        WITH_INTERVAL
+    )  # ten count
     y[codes == 2] = 0.0
-    assert compute_intervals(Known(y, codes), scores) == {}
+    assert compute_intervals(LabelledRows(y, codes), scores) == {}
     alone = np.where(codes == 4, y, 0.0)
-    assert compute_intervals(Known(alone, codes), scores) == {}
+    assert compute_intervals(LabelledRows(alone, codes), scores) == {}
 
 
 def test_one_list_has_an_interval_of_its_auc_alone():
     rng = np.random.default_rng(0)
     y, scores = np.repeat([0.0, 1.0], [30, MIN_INTERVAL_ROWS]), rng.normal(size=40)
-    (key, found), *others = compute_intervals(Known(y, None), scores).items()
+    (key, found), *others = compute_intervals(LabelledRows(y, None), scores).items()
     assert (key, others) == ("auc", [])
     expected = auc_interval(y, scores)
     assert (found.estimate, found.low, found.high) == (expected.auc, expected.low, expected.high)
     fold = np.arange(40) % 2
-    assert list(compute_intervals(Known(y, None, fold), scores)) == ["auc"]  # five in each
-    assert compute_intervals(Known(y, None, np.arange(40) % 3), scores) == {}
+    assert list(compute_intervals(LabelledRows(y, None, fold), scores)) == ["auc"]  # five in each
+    assert compute_intervals(LabelledRows(y, None, np.arange(40) % 3), scores) == {}
     fold[-1] = 0
-    assert compute_intervals(Known(y, None, fold), scores) == {}
+    assert compute_intervals(LabelledRows(y, None, fold), scores) == {}
     y[-1] = 0.0  # one row of the rarer class too few
-    assert compute_intervals(Known(y, None), scores) == {}
+    assert compute_intervals(LabelledRows(y, None), scores) == {}
 
 
 @pytest.mark.filterwarnings("error")
@@ -124,7 +126,7 @@ def test_the_interval_of_perfect_orders_is_one_point():
     for n in range(5, 60):  # some sizes round NDCG of tied grades to a little less than 1
         codes = np.repeat(np.arange(12), n)
         y = rng.integers(0, 4, len(codes)).astype(float)
-        found = compute_intervals(Known(y, codes), y)["ndcg_at_10"]
+        found = compute_intervals(LabelledRows(y, codes), y)["ndcg_at_10"]
         assert (found.low, found.high) == (1.0, 1.0)
 
 
@@ -132,7 +134,7 @@ def test_every_ranking_is_compared_with_the_best_one_in_pairs():
     y, scores, codes = queries(n_queries=40)
     rng = np.random.default_rng(1)
     rankings = {"fair": scores, "same": scores + 1, "noise": rng.normal(size=len(y)), "best": y}
-    standings = compare_with_best(Known(y, codes), rankings)
+    standings = compare_with_best(LabelledRows(y, codes), rankings)
     assert list(standings) == list(WITH_INTERVAL)
     for column in standings.values():
         assert list(column) == list(rankings)
@@ -164,7 +166,7 @@ def test_the_truly_best_ranking_is_rarely_called_worse():
     wrong = np.zeros(5)
     for _ in range(300):
         column = compare_with_best(
-            Known(y, None), {str(j): y + rng.normal(size=100) for j in range(5)}
+            LabelledRows(y, None), {str(j): y + rng.normal(size=100) for j in range(5)}
         )["auc"]
         wrong += [standing.is_worse for standing in column.values()]
     assert wrong.max() / 300 < 0.05
@@ -173,17 +175,17 @@ def test_the_truly_best_ranking_is_rarely_called_worse():
 def test_the_auc_needs_two_queries_in_every_fold():
     y, scores, codes = queries(n_queries=20)
     fold = (codes >= 13).astype(int)
-    assert list(compute_intervals(Known(y, codes, fold), scores)) == list(WITH_INTERVAL)
+    assert list(compute_intervals(LabelledRows(y, codes, fold), scores)) == list(WITH_INTERVAL)
     fold = (codes == 4).astype(int)
     rankings = {"one": scores, "two": -scores}
-    for known in (Known(y, codes, fold), Known(y, codes, codes)):
+    for known in (LabelledRows(y, codes, fold), LabelledRows(y, codes, codes)):
         assert list(compute_intervals(known, scores)) == list(WITH_INTERVAL[1:])
         assert list(compare_with_best(known, rankings)) == list(WITH_INTERVAL[1:])
 
 
 def test_no_star_without_an_estimate_of_the_error():
     y = np.repeat([0.0, 1.0], 10)
-    column = compare_with_best(Known(y, None), {"right": y, "wrong": -y})["auc"]
+    column = compare_with_best(LabelledRows(y, None), {"right": y, "wrong": -y})["auc"]
     assert column["wrong"].below_best.difference == 1
     assert np.isnan(column["wrong"].below_best.p_value)
     assert not column["wrong"].is_worse
@@ -193,10 +195,10 @@ def test_folds_are_not_compared_with_each_other():
     y = np.tile([0.0, 1.0], 20)
     fold = np.repeat([0, 1], 20)
     scores = np.where(fold == 0, 2 * y + np.arange(40) % 3, 100 + y)
-    found = compute_intervals(Known(y, None, fold), scores)["auc"]
+    found = compute_intervals(LabelledRows(y, None, fold), scores)["auc"]
     expected = auc_interval(y, scores, fold=fold)
     assert (found.estimate, found.low) == (expected.auc, expected.low)
-    halves = [compute_figures(y[fold == v], scores[fold == v], None)["auc"] for v in (0, 1)]
+    halves = [compute_metrics(y[fold == v], scores[fold == v], None)["auc"] for v in (0, 1)]
     assert found.estimate == pytest.approx(np.mean(halves))
 
 
@@ -311,8 +313,8 @@ def test_evaluate_prints_intervals_over_queries(folder, capsys):
         low, high = results[f"{key}_interval"]
         assert low <= results[key] <= high
         assert f"{results[key]:.4f} [{low:.4f}, {high:.4f}] " in words
-    for figure in FIGURES:
-        assert figure.meaning in output  # in one line
+    for metric in METRICS:
+        assert metric.meaning in output  # in one line
     assert "[low, high]: 95 % interval over queries." in words
     assert max(map(len, output.splitlines())) <= 80
 
@@ -479,6 +481,6 @@ def test_intervals_hold_the_true_auc_of_a_model():
     rng, y = np.random.default_rng(0), np.repeat([0.0, 1.0], [80, 40])
     true, hits = norm.cdf(1 / np.sqrt(2)), 0
     for _ in range(300):
-        found = compute_intervals(Known(y, None), y + rng.normal(size=120))["auc"]
+        found = compute_intervals(LabelledRows(y, None), y + rng.normal(size=120))["auc"]
         hits += found.low <= true <= found.high
     assert 0.91 < hits / 300 < 0.99

@@ -18,7 +18,7 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from strategies import bipartite, one_list, problems
 
 from sklearn_rank import metrics
-from sklearn_rank.metrics._segments import sort_values
+from sklearn_rank.metrics._sorting import sort_values
 
 LOSSES = list(naive.LOSSES)
 

@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sklearn_rank
-from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate, held_out, make_folds
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli._crossval import (
+    Candidate,
+    FoldResult,
+    cross_validate,
+    held_out,
+    make_folds,
+)
 from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
 from sklearn_rank.cli._errors import InputError, count
 from sklearn_rank.cli._intervals import (
-    Known,
-    about_intervals,
+    LabelledRows,
     compare_with_best,
     compute_intervals,
+    interval_footnote,
 )
-from sklearn_rank.cli._metrics import compute_figures, skipped_queries
+from sklearn_rank.cli._metrics import compute_metrics, skipped_queries
 from sklearn_rank.cli._numbers import numbers_from_text
-from sklearn_rank.cli._output import check_output, complete_or_not_at_all
+from sklearn_rank.cli._output import check_output, write_atomically
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
@@ -59,6 +65,7 @@ from sklearn_rank.cli._schema import (
 )
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
 from sklearn_rank.cli._tables import Table, read_table
+from sklearn_rank.grouping import Groups
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
@@ -69,8 +76,8 @@ def compare(options: argparse.Namespace) -> None:
     names = choose_rankers(options.rankers)
     params = parse_params(options.param)
     rankers = make_rankers(names, options.relevance, options.seed, params)
-    json_path = _optional_output(options.json, (".json",), options, options.data)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, options.data)
+    json_path = _optional_output(options.json, (".json",), options)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
     data = training_data(options, notes)
     if options.rankers is None:
         n_training = len(data.y) * (options.cv - 1) // options.cv
@@ -86,27 +93,27 @@ def compare(options: argparse.Namespace) -> None:
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     notes += _warnings_by_fold(results, options.cv)
     comparison = _summarise(results)
-    known, scores = held_out(results, data, folds)
-    standings = compare_with_best(known, scores)
+    rows, scores = held_out(results, data, folds)
+    interval_table = compare_with_best(rows, scores)
     if plot_path is not None:
-        check_drawable(known, standings, data.name)
-    title = data.describe()
+        check_drawable(rows, interval_table, data.name)
+    title = data.summary()
     footnotes = [
         _compare_footnote(options, data, candidates),
-        about_intervals(known, standings, is_comparison=True),
+        interval_footnote(rows, interval_table, is_comparison=True),
     ]
     _show_notes(notes)
-    print_comparison(comparison, standings, title, footnotes)
+    print_comparison(comparison, interval_table, title, footnotes)
     if json_path is not None:
-        content = {**_describe(data), "cv": options.cv, "seed": options.seed, "params": params}
-        content["results"] = as_json(comparison, standings)
+        content = {**_data_summary(data), "cv": options.cv, "seed": options.seed, "params": params}
+        content["results"] = as_json(comparison, interval_table)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
-        plot_comparison(plot_path, known, scores, standings, title, force=options.force)
+        plot_comparison(plot_path, rows, scores, interval_table, title, force=options.force)
 
 
 def train(options: argparse.Namespace) -> None:
-    """Fit one ranker on all rows and store it."""
+    """Fit one ranker to all rows and store it."""
     notes: list[str] = []
     (name,) = choose_rankers([options.ranker])
     params = parse_params(options.param)
@@ -121,13 +128,14 @@ def train(options: argparse.Namespace) -> None:
     notes += [with_name(name, message) for message in warnings]
     save_model(Model(pipeline, name, data.schema), path, force=options.force)
     _show_notes(notes)
-    print(f"{path}: {name} fitted on {data.describe()}")
+    print(f"{path}: {name} fitted on {data.summary()}")
 
 
 def rank(options: argparse.Namespace) -> None:
-    """Write the rows of a table best first within each query."""
+    """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
-    path = _rank_output(options)
+    output = None if options.output == "-" else options.output
+    path = _optional_output(output, _TABLE_SUFFIXES, options)
     model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
     codes = query_codes(table, model.schema.qid)
     X = feature_frame(table, model.schema)
@@ -139,7 +147,7 @@ def rank(options: argparse.Namespace) -> None:
         _show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
         return
-    with complete_or_not_at_all(path, force=options.force) as temporary:
+    with write_atomically(path, force=options.force) as temporary:
         _write_table(ranked, temporary)
     _show_notes(notes)
     lists = "one list" if codes is None else count(codes.max() + 1, "query")
@@ -147,68 +155,54 @@ def rank(options: argparse.Namespace) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Measure a stored model on rows whose target is known."""
+    """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
-    inputs = (options.data, options.model)
-    json_path = _optional_output(options.json, (".json",), options, *inputs)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options, *inputs)
+    json_path = _optional_output(options.json, (".json",), options)
+    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
     model, table = _model_and_table(options, notes)
     data = labelled_data(table, model.schema, notes)
     note_unknown_categories(model.pipeline, model.schema, data.X, notes)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
-        known = Known(data.y.astype(float), data.qid)
-        figures = compute_figures(known.y, scores, known.qid)
-        intervals = compute_intervals(known, scores)
-    if plot_path is not None and not (known.y > 0).any():
+        rows = LabelledRows(data.y.astype(float), data.qid)
+        metrics = compute_metrics(rows.y, scores, rows.qid)
+        intervals = compute_intervals(rows, scores)
+    if plot_path is not None and not (rows.y > 0).any():
         raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
     _show_notes(notes)
-    title = f"{model.ranker} on {data.describe()}"
-    about = about_intervals(known, intervals, is_comparison=False)
-    print_evaluation(figures, intervals, title, f"{_conventions(data)} {about}")
+    title = f"{model.ranker} on {data.summary()}"
+    about = interval_footnote(rows, intervals, is_comparison=False)
+    print_evaluation(metrics, intervals, title, f"{_conventions(data)} {about}")
     if json_path is not None:
-        content = {**_describe(data), "model": options.model, "ranker": model.ranker}
-        content["results"] = evaluation_as_json(figures, intervals)
+        content = {**_data_summary(data), "model": options.model, "ranker": model.ranker}
+        content["results"] = evaluation_as_json(metrics, intervals)
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
-        plot_evaluation(plot_path, known, scores, model.ranker, title, force=options.force)
+        plot_evaluation(plot_path, rows, scores, model.ranker, title, force=options.force)
 
 
 def _optional_output(
-    name: str | None,
-    suffixes: tuple[str, ...],
-    options: argparse.Namespace,
-    *inputs: str | None,
+    name: str | None, suffixes: tuple[str, ...], options: argparse.Namespace
 ) -> Path | None:
     if name is None:
         return None
+    inputs = (options.data, getattr(options, "model", None))
     return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
-
-
-def _rank_output(options: argparse.Namespace) -> Path | None:
-    if options.output == "-":
-        return None
-    return check_output(
-        options.output,
-        force=options.force,
-        suffixes=_TABLE_SUFFIXES,
-        inputs=(options.data, options.model),
-    )
 
 
 def _model_and_table(
     options: argparse.Namespace, notes: list[str], *, keep_text: bool = False
 ) -> tuple[Model, Table]:
     model = load_model(options.model, notes)
-    # What was text in training stays text, whatever it looks like here.
+    # Columns that were text in training stay text.
     typed = {*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target}
     table = read_table(options.data, typed.__contains__, keep_text=keep_text)
     note_absent_features(table, model.schema, notes)
     return model, numbers_from_text(table, model.schema.columns_of(NUMBER), notes, required=True)
 
 
-def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] | None) -> Any:
-    """Add score and rank; order by query as they appear, then by score, then as in the file."""
+def _ranked(table: Table, scores: Floats, codes: Indices | None) -> Any:
+    """Add score and rank; sort by query in order of appearance, then by score, then by row."""
     taken = [name for name in ("score", "rank") if name in table.frame.columns]
     if taken:
         raise InputError(
@@ -216,10 +210,8 @@ def _ranked(table: Table, scores: NDArray[np.float64], codes: NDArray[np.intp] |
         )
     query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
     order = np.lexsort((-scores, query))
-    query = query[order]
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
-    ranks = np.arange(len(query)) - starts[query] + 1
-    # The user's cells are not ours to rewrite: 007 and 1.50 stay what they are.
+    ranks = Groups.of_runs(query[order]).positions + 1
+    # The text of the user's cells is kept: 007 and 1.50 stay as they are.
     rows = table.frame if table.text is None else table.text
     return rows.iloc[order].assign(score=scores[order], rank=ranks)
 
@@ -250,8 +242,8 @@ def _summarise(results: list[FoldResult]) -> Comparison:
     names = dict.fromkeys(result.name for result in results)
     return {
         name: {
-            figure.key: Summary.of([r.figures[figure.key] for r in results if r.name == name])
-            for figure in COLUMNS
+            metric.key: Summary.of([r.metrics[metric.key] for r in results if r.name == name])
+            for metric in COLUMNS
         }
         for name in names
     }
@@ -274,7 +266,7 @@ def _compare_footnote(
         _conventions(data),
     ]
     if data.weight is not None:
-        sentences.append(f"Column {data.schema.weight!r} weighs rows in fitting, not in figures.")
+        sentences.append(f"Column {data.schema.weight!r} weighs rows in fitting, not in metrics.")
     scaled = [one.name for one in candidates if "scale" in one.pipeline.named_steps]
     if scaled:
         sentences.append(f"On filled and scaled columns: {', '.join(scaled)}.")
@@ -295,7 +287,7 @@ def _n_skipped(data: Dataset) -> int:
     return skipped_queries(data.y.astype(float), data.qid)
 
 
-def _describe(data: Dataset) -> dict[str, Any]:
+def _data_summary(data: Dataset) -> dict[str, Any]:
     return {
         "version": getattr(sklearn_rank, "__version__", "unknown"),
         "data": data.name,
@@ -312,6 +304,6 @@ def _describe(data: Dataset) -> dict[str, Any]:
 
 
 def _show_notes(notes: list[str]) -> None:
-    # Only when the work has succeeded: an error is one line, with nothing around it.
+    # Called on success only: an error is a single line.
     for note in dict.fromkeys(notes):
         print(f"note: {note}", file=sys.stderr)

@@ -6,36 +6,36 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._intervals import Known
-from sklearn_rank.cli._metrics import Floats, compute_figures
+from sklearn_rank.cli._intervals import LabelledRows
+from sklearn_rank.cli._metrics import compute_metrics
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
 _MAX_LEVELS = 10
-"""With more levels of relevance than this, folds are drawn without regard to them."""
+"""Maximum number of relevance levels for stratified folds."""
 
 _MAX_STRATIFIED_GROUPS = 10_000
-"""scikit-learn places stratified groups one by one in Python: with very many it takes minutes."""
+"""Maximum number of groups to stratify: scikit-learn assigns them in a Python loop."""
 
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Fold = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row of the table.
+    """A ranker or the baseline: a row of the table.
 
     Attributes
     ----------
     name : str
-        What it is called in the table.
+        Name in the table.
     pipeline : Pipeline
         Unfitted.
     is_baseline : bool
@@ -49,17 +49,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The scores and figures of one candidate on one fold, and the warnings it gave."""
+    """The scores and metrics of one candidate on one fold, and the warnings it gave."""
 
     name: str
     fold: int
-    figures: dict[str, float]
+    metrics: dict[str, float]
     warnings: list[str]
     scores: Floats
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
-    """Split into folds; a query is never in two of them."""
+    """Split into folds of whole queries."""
     levels, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
     few_levels = len(levels) <= _MAX_LEVELS
     shuffled = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
@@ -111,21 +111,21 @@ def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> F
     )
     seconds = time.perf_counter() - start
     scores = scores_of(pipeline, data.X.iloc[test])
-    figures = compute_figures(
+    metrics = compute_metrics(
         data.y[test].astype(float), scores, None if data.qid is None else data.qid[test]
     )
-    figures["fit_seconds"] = seconds
-    return FoldResult(candidate.name, number, figures, warnings, scores)
+    metrics["fit_seconds"] = seconds
+    return FoldResult(candidate.name, number, metrics, warnings, scores)
 
 
 def held_out(
     results: list[FoldResult], data: Dataset, folds: list[Fold]
-) -> tuple[Known, dict[str, Floats]]:
-    """Put the folds together: every row was held out once."""
+) -> tuple[LabelledRows, dict[str, Floats]]:
+    """Return all rows with their folds, and the held-out scores of each candidate."""
     number = np.empty(len(data.y), dtype=np.intp)
     for fold, (_, test) in enumerate(folds):
         number[test] = fold
-    scores = {result.name: np.empty(len(data.y)) for result in results}
+    scores: dict[str, Floats] = {result.name: np.empty(len(data.y)) for result in results}
     for result in results:
         scores[result.name][folds[result.fold][1]] = result.scores
-    return Known(data.y.astype(float), data.qid, number), scores
+    return LabelledRows(data.y.astype(float), data.qid, number), scores

@@ -1,4 +1,4 @@
-"""Read a CSV file, and say where it is wrong."""
+"""Read a CSV file; errors name the line."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def read_csv(
     path : Path
         The file, which may be compressed with gzip.
     is_typed : callable
-        Says of a column's name whether its type is found out; otherwise it stays text.
+        Whether the type of a column of this name is inferred; otherwise it stays text.
     keep_text : bool
-        Whether to return every cell as it stands in the file as well.
+        Whether to return the unparsed text of every cell as well.
 
     Returns
     -------
     frame, text : DataFrame, DataFrame or None
-        The same rows and columns; `text` has the names of the header, even empty ones.
+        The same rows and columns; `text` has the column names of the file, even empty ones.
     """
     pandas = import_extra("pandas")
     how = {"sep": _separator(path), "index_col": False, "low_memory": False}
     as_text = {"dtype": str, "keep_default_na": False}
-    with _explained(path, pandas):
+    with _readable_errors(path, pandas):
         header = pandas.read_csv(path, header=None, nrows=1, **as_text, **how).iloc[0].tolist()
         _check_header(path, header)
         names = pandas.read_csv(path, nrows=0, **how).columns
@@ -53,7 +53,7 @@ def read_csv(
 
 
 def _check_header(path: Path, header: list[str]) -> None:
-    # pandas would rename the second of them without a word.
+    # pandas would silently rename the second of them.
     repeated = [name for name, times in Counter(header).items() if times > 1 and name]
     if repeated:
         raise InputError(
@@ -63,10 +63,10 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 @contextmanager
-def _explained(path: Path, pandas: Any) -> Iterator[None]:
+def _readable_errors(path: Path, pandas: Any) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
-            # Rows longer than the header would lose their last cells with only a warning.
+            # Rows longer than the header lose their last cells with only a warning.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
             yield
     except pandas.errors.EmptyDataError:
@@ -99,7 +99,7 @@ def _explain_parser_error(path: Path, error: Exception) -> NoReturn:
 
 
 def _separator(path: Path) -> str:
-    """Return the separator that the header uses most, with the comma as default."""
+    """Return the most frequent separator of the header, by default the comma."""
     with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
         header = file.readline()
     if b"\0" in header:

@@ -1,4 +1,4 @@
-"""From a table and the options to features, target and queries."""
+"""Features, target and queries from a table and the options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import argparse
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
+from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._schema import (
@@ -33,24 +32,21 @@ from sklearn_rank.cli._target import (
 from sklearn_rank.datasets import make_queries
 
 _MAX_KNOWN_CLASSES = 100
-"""A model remembers at most this many classes, to tell which are new."""
+"""Maximum number of classes that a model stores to detect new ones."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows ready for a pipeline: features, target, query codes, and where they came from.
-
-    The weights are for fitting; `None` means ones.
-    """
+    """Features, target, query codes and weights (None: ones) of a table."""
 
     X: Any
-    y: NDArray[Any]
-    qid: NDArray[np.intp] | None
+    y: Values
+    qid: Indices | None
     schema: Schema
     name: str
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
         parts = [f"{self.name}: {count(len(self.y), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
@@ -64,19 +60,19 @@ class Dataset:
 
 
 def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
-    """Read the table that the options name; what was left out is added to `notes`."""
+    """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
         return _sample_data(options, notes)
-    # As text, as they will be read when the model is applied: 007 is not the category 7.
+    # Categories are read as text, as when the model is applied: 007 is not 7.
     table = read_table(options.data, lambda name: name not in options.category)
     return _from_table(table, options, notes)
 
 
 def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
-    """Bring a table with a known target into the form of `schema`."""
+    """Return the rows of a table that has the target column of `schema`."""
     check_columns(table, [schema.target], "the target")
     column = table.frame[schema.target]
-    y: NDArray[Any]
+    y: Values
     if schema.positive is None:
         y = graded_target(column, table.path)
     else:
@@ -124,7 +120,7 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
 
 
 def _named_columns(table: Table, options: argparse.Namespace) -> tuple[str, str | None]:
-    """Check the columns that options name; return that of the target and that of the query."""
+    """Check the column names of the options; return those of the target and the query."""
     target = options.target
     if target is None and table.is_letor:
         target = "target"
@@ -166,7 +162,7 @@ def _few_classes(column: Any) -> list[str] | None:
 
 
 def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
-    """Return data that need no download."""
+    """Return a built-in data set."""
     for option in ("target", "qid", "weight", "drop", "category"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")

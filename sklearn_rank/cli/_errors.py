@@ -1,4 +1,4 @@
-"""What goes wrong on the user's side, and packages that may not be there."""
+"""Errors of the user's input, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class InputError(Exception):
 
 
 def import_extra(name: str) -> Any:
-    """Import a module of the extra ``cli``, or say how to install it."""
+    """Import a module of the extra ``cli``; the error says how to install it."""
     package = name.partition(".")[0]
     try:
         return importlib.import_module(name)
@@ -25,13 +25,13 @@ def import_extra(name: str) -> Any:
 
 
 def listing(names: Iterable[object], at_most: int = 20) -> str:
-    """Join names for a message, without letting a wide table flood the terminal."""
+    """Join names for a message; after `at_most` only their number is given."""
     shown = [str(name) for name in names]
     more = len(shown) - at_most
     return ", ".join(shown[:at_most]) + (f", ... ({more} more)" if more > 0 else "")
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number and its noun: 1 row, 2 rows."""
+    """Return a number with its noun: 1 row, 2 rows."""
     plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
     return f"{number} {noun if number == 1 else plural}"

@@ -1,9 +1,8 @@
-"""How sure the figures are, and which rows of a comparison differ by more than noise.
+"""Confidence intervals of the metrics, and paired tests against the best of a comparison.
 
-What is drawn again is what a user will have again: whole queries where there are queries, else
-rows. The models stay as they are: how much they would change with other training rows is not in
-these intervals. R_4 has none, since a few rows decide it, and neither have NDCG, AP and P@ of one
-list, which is one value of each.
+The sampling unit is the query where there are queries, else the row. The models are fixed: the
+intervals do not include how a model varies with its training rows. R_4 has none, because a few
+rows determine it; nor have NDCG, AP and P@ of one list, of which there is one value each.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sklearn_rank.cli._metrics import Floats, query_values
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli._metrics import query_values
 from sklearn_rank.metrics import (
     RankingComparison,
     auc_interval,
@@ -25,27 +24,27 @@ from sklearn_rank.metrics import (
 )
 
 MIN_INTERVAL_QUERIES = 10
-"""With fewer queries than this an interval over queries says too little."""
+"""Minimum number of queries for an interval over queries."""
 
 MIN_INTERVAL_ROWS = 10
-"""With fewer rows of the rarer class than this an interval over rows says too little."""
+"""Minimum number of rows of the rarer class for an interval over rows."""
 
 MIN_FOLD_ROWS = 5
-"""With fewer of them in a fold its share of the variance is hardly estimated."""
+"""Minimum number of them in each fold."""
 
 OVER_QUERIES = ("ndcg_at_10", "average_precision", "precision_at_10")
 WITH_INTERVAL = ("auc", *OVER_QUERIES)
-"""Keys of the figures that may have an interval."""
+"""Keys of the metrics that may have an interval."""
 
 N_RESAMPLES = 1999
-"""Enough for two digits of an interval's width; a table has many intervals."""
+"""Number of bootstrap samples: enough for two digits of an interval's width."""
 
 _ERROR_RATE = 0.05
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure over all rows or queries, and the ends of its 95 % interval."""
+    """A metric and the ends of its 95 % interval."""
 
     estimate: float
     low: float
@@ -53,19 +52,19 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One candidate's interval and, but for the best of its column, the distance from the best.
+class ComparedInterval:
+    """The interval of a candidate and its difference from the best of the column.
 
     Attributes
     ----------
     interval : Interval
-        Of the candidate alone.
+        Interval of the candidate itself.
     best : str
-        Which candidate has the best estimate.
+        Candidate with the best estimate.
     below_best : RankingComparison or None
         The best minus this one, paired; None for the best.
     is_worse : bool
-        Whether that is more than noise, among as many candidates as there are.
+        Whether the difference is significant, corrected for the number of candidates.
     """
 
     interval: Interval
@@ -85,13 +84,13 @@ class Standing:
         return content
 
 
-Standings = dict[str, dict[str, Standing]]
-"""Standings by key of the figure and by candidate."""
+IntervalTable = dict[str, dict[str, ComparedInterval]]
+"""Intervals by key of the metric and by candidate."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """Rows whose relevance is known, and which of them belong together.
+class LabelledRows:
+    """Relevance of rows, with their queries and folds.
 
     Attributes
     ----------
@@ -100,51 +99,51 @@ class Known:
     qid : ndarray of shape (n_rows,) or None
         Query codes.
     fold : ndarray of shape (n_rows,) or None
-        Fold that each row was held out in: scores of two folds are of two models.
+        Fold in which each row was held out: scores of different folds are of different models.
     """
 
     y: Floats
-    qid: NDArray[np.intp] | None
-    fold: NDArray[np.intp] | None = None
+    qid: Indices | None
+    fold: Indices | None = None
 
 
-def compute_intervals(known: Known, scores: Floats) -> dict[str, Interval]:
-    """Return 95 % intervals of the figures that have them, for one ranking.
+def compute_intervals(rows: LabelledRows, scores: Floats) -> dict[str, Interval]:
+    """Return 95 % intervals of the metrics that have them, for one ranking.
 
-    There are none with fewer than `MIN_INTERVAL_QUERIES` queries that count, or in one list with
-    fewer than `MIN_INTERVAL_ROWS` rows, or `MIN_FOLD_ROWS` in a fold, besides those of the most
-    frequent relevance. The AUC needs two queries that count in every fold.
+    There are none with fewer than `MIN_INTERVAL_QUERIES` queries that are not skipped. In one list
+    at least `MIN_INTERVAL_ROWS` rows, and `MIN_FOLD_ROWS` in each fold, must differ from the most
+    frequent relevance. The AUC needs two queries with a pair in every fold.
     """
-    return _intervals(known, scores, _values(known, scores), n_resamples=9999)
+    return _intervals(rows, scores, _values(rows, scores), n_resamples=9999)
 
 
-def compare_with_best(known: Known, scores: Mapping[str, Floats]) -> Standings:
-    """Return the standing of every candidate in each figure that all of them have."""
-    values = {name: _values(known, one) for name, one in scores.items()}
+def compare_with_best(rows: LabelledRows, scores: Mapping[str, Floats]) -> IntervalTable:
+    """Compare every candidate with the best, in each metric that all of them have."""
+    values = {name: _values(rows, one) for name, one in scores.items()}
     intervals = {
-        name: _intervals(known, one, values[name], n_resamples=N_RESAMPLES)
+        name: _intervals(rows, one, values[name], n_resamples=N_RESAMPLES)
         for name, one in scores.items()
     }
-    standings: Standings = {}
+    interval_table: IntervalTable = {}
     for key in WITH_INTERVAL:
         if not all(key in found for found in intervals.values()):
             continue
         column = {name: found[key] for name, found in intervals.items()}
         best = max(column, key=lambda name: column[name].estimate)
-        # The best is chosen by the same numbers. With the error rate shared among all other
-        # rows the one that is truly the best gets a star as seldom nevertheless (Hsu1981).
+        # The best is chosen from the same data. Dividing the error rate by the number of the
+        # others still bounds the probability that the true best is starred (Hsu1981).
         rate = _ERROR_RATE / max(1, len(column) - 1)
-        standings[key] = {}
+        interval_table[key] = {}
         for name, interval in column.items():
-            found = None if name == best else _difference(known, key, scores, values, best, name)
+            found = None if name == best else _difference(rows, key, scores, values, best, name)
             is_worse = found is not None and found.p_value < rate
-            standings[key][name] = Standing(interval, best, found, is_worse)
-    return standings
+            interval_table[key][name] = ComparedInterval(interval, best, found, is_worse)
+    return interval_table
 
 
-def about_intervals(known: Known, keys: Collection[str], *, is_comparison: bool) -> str:
-    """Say what the intervals of a table stand for, or why there are none."""
-    is_list = known.qid is None
+def interval_footnote(rows: LabelledRows, keys: Collection[str], *, is_comparison: bool) -> str:
+    """Return a sentence on the intervals of a table, or on why there are none."""
+    is_list = rows.qid is None
     if not keys:
         few = "rows of the rarer class" if is_list else "queries with a relevant row"
         least = MIN_INTERVAL_ROWS if is_list else MIN_INTERVAL_QUERIES
@@ -159,10 +158,10 @@ def about_intervals(known: Known, keys: Collection[str], *, is_comparison: bool)
         ]
     else:
         sentences = [f"[low, high]: 95 % interval over {drawn}."]
-    ways = ["AUC by its first-order variance"] * ("auc" in keys)
-    ways += ["the others by bootstrap"] * (len(keys) > len(ways))
-    if len(ways) > 1:
-        sentences.append(f"{', '.join(ways)}.")
+    methods = ["AUC by its first-order variance"] * ("auc" in keys)
+    methods += ["the others by bootstrap"] * (len(keys) > len(methods))
+    if len(methods) > 1:
+        sentences.append(f"{', '.join(methods)}.")
     without_auc = "" if "auc" in keys else "AUC, "
     sentences.append(
         "No interval: R_4, and NDCG, AP and P@ of one list."
@@ -173,12 +172,12 @@ def about_intervals(known: Known, keys: Collection[str], *, is_comparison: bool)
 
 
 def _intervals(
-    known: Known, scores: Floats, values: Mapping[str, Floats], n_resamples: int
+    rows: LabelledRows, scores: Floats, values: Mapping[str, Floats], n_resamples: int
 ) -> dict[str, Interval]:
     intervals = {}
-    if _has_enough_rows(known):
-        auc = _or_none(lambda: auc_interval(known.y, scores, qid=known.qid, fold=known.fold))
-        if auc is not None and (known.qid is None or auc.n_queries >= MIN_INTERVAL_QUERIES):
+    if _has_enough_rows(rows):
+        auc = _or_none(lambda: auc_interval(rows.y, scores, qid=rows.qid, fold=rows.fold))
+        if auc is not None and (rows.qid is None or auc.n_queries >= MIN_INTERVAL_QUERIES):
             intervals["auc"] = Interval(auc.auc, auc.low, auc.high)
     for key, one in values.items():
         found = bootstrap_interval(one, n_resamples=n_resamples, random_state=0)
@@ -187,7 +186,7 @@ def _intervals(
 
 
 def _difference(
-    known: Known,
+    rows: LabelledRows,
     key: str,
     scores: Mapping[str, Floats],
     values: Mapping[str, Mapping[str, Floats]],
@@ -195,24 +194,24 @@ def _difference(
     name: str,
 ) -> RankingComparison:
     if key == "auc":
-        return compare_auc(known.y, scores[best], scores[name], qid=known.qid, fold=known.fold)
+        return compare_auc(rows.y, scores[best], scores[name], qid=rows.qid, fold=rows.fold)
     pair = values[best][key], values[name][key]
     return compare_rankings(*pair, n_resamples=N_RESAMPLES, random_state=0)
 
 
-def _values(known: Known, scores: Floats) -> dict[str, Floats]:
-    """Return the values of the queries that count, of the figures with enough of them."""
-    if known.qid is None:
+def _values(rows: LabelledRows, scores: Floats) -> dict[str, Floats]:
+    """Return the values of the queries, of the metrics that have enough of them."""
+    if rows.qid is None:
         return {}
-    values = query_values(known.y, scores, known.qid, OVER_QUERIES)
+    values = query_values(rows.y, scores, rows.qid, OVER_QUERIES)
     return {key: one for key, one in values.items() if len(one) >= MIN_INTERVAL_QUERIES}
 
 
-def _has_enough_rows(known: Known) -> bool:
-    if known.qid is not None:
+def _has_enough_rows(rows: LabelledRows) -> bool:
+    if rows.qid is not None:
         return True
-    folds = [] if known.fold is None else [known.y[known.fold == v] for v in np.unique(known.fold)]
-    return _n_rarer(known.y) >= MIN_INTERVAL_ROWS and all(
+    folds = [] if rows.fold is None else [rows.y[rows.fold == v] for v in np.unique(rows.fold)]
+    return _n_rarer(rows.y) >= MIN_INTERVAL_ROWS and all(
         _n_rarer(one) >= MIN_FOLD_ROWS for one in folds
     )
 

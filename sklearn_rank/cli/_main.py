@@ -1,4 +1,4 @@
-"""From the words of the command line to an exit code."""
+"""Entry point: parse the arguments, run a command, return an exit code."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, default=None
-        The words after the program's name; the default is those of this process.
+        The arguments; the default is ``sys.argv[1:]``.
 
     Returns
     -------
     code : int
-        0 when all went well, 2 for bad input (one line on stderr says what), 130 when
-        interrupted.
+        0 on success, 2 for bad input (with one line on stderr), 130 when interrupted.
     """
     try:
         _run(parse_arguments(argv))
@@ -39,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output (`head`, say) has gone. Python would complain once more
-        # when it flushes stdout at exit.
+        # The reader of the output (`head`, say) has exited. Python would fail again when it
+        # flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
@@ -55,14 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _is_interruption(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: extension modules turn it into an ImportError."""
+    """Whether Ctrl-C caused an error: extension modules turn it into an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _explain(error: Exception) -> str:
-    """Say in one line what went wrong."""
+    """Return a message of one line."""
     if isinstance(error, MemoryError):
         return "the table does not fit into memory"
     if isinstance(error, OSError):
@@ -78,7 +77,7 @@ def _run(options: argparse.Namespace) -> None:
         is_stdin = name == "-" and name == options.data
         if name is not None and not is_stdin and not os.path.exists(name):
             raise InputError(f"{name}: no such file")
-    # Imported here: --help and wrong options should not wait for scikit-learn and pandas.
+    # Imported here, so that --help and option errors do not wait for scikit-learn and pandas.
     from sklearn_rank.cli import _commands
 
     command = {

@@ -1,4 +1,4 @@
-"""Numbers that a file holds as text: thousands separators, question marks, slips of the pen."""
+"""Numbers that a file holds as text: thousands separators, question marks, typing errors."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ _HINTS = (
     (re.compile(r"\s*[+-]?\d+(\.\d+)?\s*%\s*"), "write 12% as 12"),
     (re.compile(r"\s*[+-]?\d+,\d+\s*"), "write decimals with a point, as in 1.5"),
 )
-"""Ways to write numbers that are not guessed at."""
+"""Notations of numbers that are errors, with a hint for each."""
 
-_MOSTLY = 0.9
-"""From this share of numbers on, text is taken to be a column of numbers with slips in it."""
+_MIN_NUMBER_SHARE = 0.9
+"""Share of numbers from which on the other text of a column counts as typing errors."""
 
 
 def numbers_from_text(
     table: Table, names: Iterable[str], notes: list[str], *, required: bool
 ) -> Table:
-    """Turn text columns that are numbers into numbers; a note says which.
+    """Convert text columns that hold numbers; a note names them.
 
     Parameters
     ----------
     table : Table
         The table as read.
     names : iterable of str
-        The columns to look at; those that are not there, or hold no text, are left alone.
+        Columns; missing ones, and those without text, are ignored.
     notes : list of str
-        What was done is added.
+        A list that the notes are appended to.
     required : bool
-        Whether the columns must hold numbers. If not, text that is clearly none is left,
-        and text that is mostly numbers is refused: it would become names of categories.
+        Whether the columns must hold numbers. If not, other text is left unchanged, and text
+        that is mostly numbers is an error, since it would become a category.
     """
     changed = {}
     for name in names:
         if name in table.frame.columns and _is_text(table.frame[name]):
-            numbers = _converted(table.frame[name], notes, required)
+            numbers = _to_numbers(table.frame[name], notes, required)
             if numbers is not None:
                 changed[name] = numbers
             else:
-                _refuse_slips(table, name, required)
+                _refuse_mixed_text(table, name, required)
     return replace(table, frame=table.frame.assign(**changed)) if changed else table
 
 
 def first_bad_cell(column: Any) -> tuple[int, Any] | None:
-    """Return row (from 1, the header not counted) and value of the first cell that is no number."""
+    """Return the row (from 1, without the header) and the value of the first non-number."""
     for row, (value, is_missing) in enumerate(zip(column, column.isna(), strict=True), start=1):
         if not is_missing and not _is_number(value):
             return row, value
@@ -76,19 +76,21 @@ def _is_number(value: Any) -> bool:
     return type(value).__name__ not in {"bool", "bool_"}
 
 
-def _converted(column: Any, notes: list[str], required: bool) -> Any:
-    """Return the column as numbers, or None if its cells are not all surely numbers."""
+def _to_numbers(column: Any, notes: list[str], required: bool) -> Any:
+    """Return the column as numbers, or None if some cells may not be numbers."""
     values = list(column.dropna().unique())
     rest = [value for value in values if not _PLAIN.fullmatch(value)]
     grouped = [value for value in rest if _GROUPED.fullmatch(value)]
     unknown = [value for value in rest if value.strip() == _UNKNOWN]
     plain = [value for value in values if _PLAIN.fullmatch(value)]
-    if not rest and not required:  # a Parquet file that holds numbers as text means it
+    if not rest and not required:  # numbers as text in a Parquet file are intended
         return None
     if len(grouped) + len(unknown) < len(rest) or not plain + grouped:
         return None
-    # One 1,234 among many numbers without a comma may be anything.
-    if grouped and (len(plain) >= _MOSTLY * len(values) or any(map(_FOUR_DIGITS.match, plain))):
+    # A single 1,234 among many numbers without a comma is ambiguous.
+    if grouped and (
+        len(plain) >= _MIN_NUMBER_SHARE * len(values) or any(map(_FOUR_DIGITS.match, plain))
+    ):
         return None
     if grouped:
         notes.append(
@@ -106,7 +108,7 @@ def _number(text: str) -> float:
     return float("nan") if text.strip() == _UNKNOWN else float(text.replace(",", ""))
 
 
-def _refuse_slips(table: Table, name: str, required: bool) -> None:
+def _refuse_mixed_text(table: Table, name: str, required: bool) -> None:
     column = table.frame[name]
     values = list(column.dropna().unique())
     plain = sum(_PLAIN.fullmatch(value) is not None for value in values)
@@ -120,7 +122,7 @@ def _refuse_slips(table: Table, name: str, required: bool) -> None:
             f"{table.path}: column {name!r} must hold numbers, as it did in training, but row "
             f"{row} holds {cell!r}{f'; {hint}' if hint else ''}"
         )
-    if len(values) > 1 and plain >= _MOSTLY * len(values):
+    if len(values) > 1 and plain >= _MIN_NUMBER_SHARE * len(values):
         raise InputError(
             f"{table.path}: {plain} of {len(values)} values of column {name!r} are numbers, but "
             f"row {row} holds {cell!r}: correct it or leave the column out with --drop"

@@ -1,4 +1,4 @@
-"""Write a file completely or not at all."""
+"""Checks of output paths, and atomic writing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_output(
     suffixes: tuple[str, ...],
     inputs: tuple[str | None, ...] = (),
 ) -> Path:
-    """Refuse, before any work is done, a path that could not or must not be written."""
+    """Return the path; raise InputError if it cannot or must not be written."""
     path = Path(name)
     if not path.name.lower().endswith(suffixes):
         raise InputError(f"{path}: the name of this output must end in {' or '.join(suffixes)}")
@@ -39,9 +39,9 @@ def _is_same(path: Path, source: str) -> bool:
 
 
 @contextmanager
-def complete_or_not_at_all(path: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its name when the block ends well."""
-    # The suffixes are kept because the writers choose format and compression by them.
+def write_atomically(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a temporary path, renamed to `path` when the block succeeds."""
+    # The suffixes are kept: the writers choose format and compression by them.
     descriptor, name = tempfile.mkstemp(
         dir=path.parent, prefix=f".{path.stem}.", suffix="".join(path.suffixes)
     )
@@ -49,7 +49,7 @@ def complete_or_not_at_all(path: Path, *, force: bool) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes files that only their owner reads; a result is an ordinary file.
+        # Files of mkstemp are readable by their owner only; a result has the usual permissions.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)

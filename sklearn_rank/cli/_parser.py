@@ -20,12 +20,12 @@ _KERNEL_SOLVER = (
     "KernelPairwiseSGDRanker has solver=lbfgs here unless solver, or a parameter of its gd steps, "
     "is given"
 )
-_TAKE_MANY = ("--category", "--drop", "--param", "--rankers")
-"""Options that take every word after them."""
+_MANY_VALUES = ("--category", "--drop", "--param", "--rankers")
+"""Options that take any number of values."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that raises instead of printing, and knows its options."""
+    """An argument parser that raises InputError and records the names of its options."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.option_names: list[str] = []  # before --help is added
@@ -38,12 +38,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if message.endswith("required: DATA"):
-            message += f"; put DATA before {listing(_TAKE_MANY)}"
+            message += f"; put DATA before {listing(_MANY_VALUES)}"
         raise InputError(message)
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Turn the words of the command line into options."""
+    """Parse the command line."""
     parser = _Parser(
         prog="sklearn-rank",
         description="Rankers on your own table: cross-validate them, train one, rank with it.",
@@ -58,7 +58,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "evaluate": _add_evaluate(commands),
     }
     words = list(sys.argv[1:] if argv is None else argv)
-    options, unknown = parser.parse_known_args(_with_data_in_front(words))
+    options, unknown = parser.parse_known_args(_move_data_to_front(words))
     if options.command is None:
         if unknown:
             raise InputError(
@@ -72,10 +72,10 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _with_data_in_front(words: list[str]) -> list[str]:
-    """Give back the file that an option took with the words after it: --drop a b table.csv."""
+def _move_data_to_front(words: list[str]) -> list[str]:
+    """Move a file that an option took as its last value to the front: --drop a b table.csv."""
     for start, word in enumerate(words):
-        if word in _TAKE_MANY:
+        if word in _MANY_VALUES:
             rest = words[start + 1 :]
             end = next((i for i, w in enumerate(rest) if w.startswith("-")), len(rest))
             last = start + end
@@ -101,7 +101,7 @@ def _add_table_options(parser: _Parser) -> None:
     add(
         "--weight",
         metavar="COL",
-        help="column of row weights for fitting, 2 being the row twice; figures count every row "
+        help="column of row weights for fitting, 2 being the row twice; metrics count every row "
         "once",
     )
     add("--positive", metavar="VALUE", help="class that belongs on top; default: the greater")
@@ -134,7 +134,7 @@ def _add_compare(commands: Any) -> _Parser:
         "sklearn-rank compare loans.csv --target default --positive yes",
     )
     parser.description = (
-        f"{parser.description} Held-out figures with 95 % intervals: over queries, from 10 queries "
+        f"{parser.description} Held-out metrics with 95 % intervals: over queries, from 10 queries "
         "on, of AUC, NDCG@10, AP and P@10; over rows, in one list, of the AUC. A star marks what "
         "is worse than the best by more than noise."
     )
@@ -162,7 +162,7 @@ def _add_compare(commands: Any) -> _Parser:
         "--plot",
         metavar="FILE",
         help="also draw the ROC curves of two classes, the left end enlarged, or, with queries "
-        "or grades, the figures with their intervals (.png, .pdf, .svg)",
+        "or grades, the metrics with their intervals (.png, .pdf, .svg)",
     )
     _add_force(parser)
     return parser
@@ -225,7 +225,7 @@ def _add_evaluate(commands: Any) -> _Parser:
     )
     parser.add_argument("model", metavar="MODEL", help="file written by train")
     parser.add_argument("data", metavar="DATA", help=_DATA_HELP)
-    parser.add_argument("--json", metavar="FILE", help="also write figures and intervals (.json)")
+    parser.add_argument("--json", metavar="FILE", help="also write metrics and intervals (.json)")
     parser.add_argument(
         "--plot",
         metavar="FILE",

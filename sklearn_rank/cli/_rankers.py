@@ -1,4 +1,4 @@
-"""The rankers of this package, the baseline, and the pipelines around them."""
+"""The rankers of this package, the baseline, and their pipelines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -18,22 +17,23 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
 
 BASELINE = "logistic regression"
 
-MAX_SQUARE_ROWS = 5000
-"""`compare` leaves out, unless asked, what takes the square of its training rows beyond these."""
+MAX_QUADRATIC_ROWS = 5000
+"""Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
-_SQUARE = frozenset({"KernelPairwiseSGDRanker"})
-"""Rankers whose time grows with the square of the rows."""
+_QUADRATIC = frozenset({"KernelPairwiseSGDRanker"})
+"""Rankers whose time is quadratic in the number of rows."""
 
 _DEFAULTS: dict[str, dict[str, Any]] = {"KernelPairwiseSGDRanker": {"solver": "lbfgs"}}
-"""Where the command line differs from a class: its steps often end before they have converged."""
+"""Parameters that differ from the defaults of a class, whose steps often do not converge."""
 
-_ONLY_WITH_STEPS = frozenset({"eta0", "theta", "batch_size", "average"})
-"""Parameters of the steps, which ask for the class's own solver."""
+_GD_PARAMETERS = frozenset({"eta0", "theta", "batch_size", "average"})
+"""Parameters of gradient descent: with one of them the solver is the default of the class."""
 
 
 def available_rankers() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def available_rankers() -> dict[str, Any]:
 
 
 def choose_rankers(names: Iterable[str] | None) -> list[str]:
-    """Check names of rankers, in any case; None means all of them."""
+    """Return the names of rankers, given in any case; None means all of them."""
     rankers = available_rankers()
     by_form = {name.casefold(): name for name in rankers}
     chosen: dict[str, None] = {}
@@ -60,7 +60,7 @@ def choose_rankers(names: Iterable[str] | None) -> list[str]:
 
 
 def parse_params(texts: Iterable[str]) -> dict[str, Any]:
-    """Read texts of the form ``name=value``."""
+    """Parse texts of the form ``name=value``."""
     params: dict[str, Any] = {}
     for text in texts:
         param, equals, value = text.partition("=")
@@ -78,7 +78,7 @@ def parse_params(texts: Iterable[str]) -> dict[str, Any]:
 def make_rankers(
     names: list[str], relevance: str, seed: int, params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Make unfitted rankers; each gets those of the parameters that it has."""
+    """Return unfitted rankers; each gets those parameters that it has."""
     rankers = {name: available_rankers()[name]() for name in names}
     known = {name: ranker.get_params(deep=False) for name, ranker in rankers.items()}
     allowed = list(dict.fromkeys(p for has in known.values() for p in has if p != "relevance"))
@@ -90,7 +90,7 @@ def make_rankers(
                 f"the parameters are {listing(allowed, 99)}"
             )
     for name, ranker in rankers.items():
-        # Some rankers have no use for a seed; all know the relevance.
+        # Not every ranker has random_state; all have relevance.
         ranker.set_params(relevance=relevance)
         given = {"random_state": seed, **_defaults(name, params), **params}
         ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
@@ -98,16 +98,16 @@ def make_rankers(
 
 
 def _defaults(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the command line sets where the user does not."""
-    return {} if _ONLY_WITH_STEPS & set(params) else _DEFAULTS.get(name, {})
+    """Return the parameters that the command line sets unless the user does."""
+    return {} if _GD_PARAMETERS & set(params) else _DEFAULTS.get(name, {})
 
 
 def leave_out_slow(rankers: Mapping[str, Any], n_rows: int, notes: list[str]) -> dict[str, Any]:
-    """Return the rankers that are quick on so many training rows; a note names the others."""
+    """Return the rankers that are fast enough for `n_rows` rows; a note names the others."""
     slow = [name for name, ranker in rankers.items() if n_rows > _max_rows(name, ranker)]
     notes += [
         f"no {name}: its time grows with the square of the rows, and a fold trains on {n_rows}, "
-        f"more than {MAX_SQUARE_ROWS}; --rankers {name} runs it nevertheless, and with "
+        f"more than {MAX_QUADRATIC_ROWS}; --rankers {name} runs it nevertheless, and with "
         "--param kernel=linear its time grows with the rows only"
         for name in slow
     ]
@@ -115,16 +115,16 @@ def leave_out_slow(rankers: Mapping[str, Any], n_rows: int, notes: list[str]) ->
 
 
 def _max_rows(name: str, ranker: Any) -> float:
-    is_square = name in _SQUARE and ranker.kernel != "linear"
-    return MAX_SQUARE_ROWS if is_square else np.inf
+    is_quadratic = name in _QUADRATIC and ranker.kernel != "linear"
+    return MAX_QUADRATIC_ROWS if is_quadratic else np.inf
 
 
 def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
-    """Put the encoding of the columns in front of a ranker.
+    """Return a pipeline of column encoding and ranker.
 
-    Rankers on thresholds care neither for scales nor for missing values and get the
-    columns as they are. Those that refuse missing values are linear or kernel models,
-    which need filled and scaled columns.
+    Rankers that accept missing values use thresholds, which do not depend on scales: they get
+    the columns unchanged. The others are linear or kernel models, which need imputed and scaled
+    columns.
     """
     steps = [("columns", _encoder(schema))]
     if not get_tags(ranker).input_tags.allow_nan:
@@ -133,7 +133,7 @@ def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
 
 
 def baseline_pipeline(schema: Schema) -> Pipeline:
-    """Return what one would do with scikit-learn alone."""
+    """Return a pipeline of scikit-learn only, with logistic regression."""
     model = LogisticRegression(max_iter=1000)
     return Pipeline([("columns", _encoder(schema)), *_fill_and_scale(), ("ranker", model)])
 
@@ -141,13 +141,13 @@ def baseline_pipeline(schema: Schema) -> Pipeline:
 def fit_pipeline(
     pipeline: Pipeline,
     X: Any,
-    y: NDArray[Any],
-    qid: NDArray[Any] | None,
-    weight: NDArray[Any] | None,
+    y: Values,
+    qid: Values | None,
+    weight: Values | None,
     name: str,
 ) -> list[str]:
-    """Fit, with `qid` and `weight` for the ranker; return the distinct warnings, a line each."""
-    # A ranker's own rules are not repeated here: what it refuses is bad input.
+    """Fit, passing `qid` and `weight` to the ranker; return the distinct warnings."""
+    # An error of the ranker's own checks is bad input.
     given = {"ranker__qid": qid, "ranker__sample_weight": weight}
     routed = {key: value for key, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
@@ -156,28 +156,28 @@ def fit_pipeline(
             pipeline.fit(X, y, **routed)
         except (ValueError, TypeError) as error:
             raise InputError(with_name(name, str(error))) from error
-    return list(dict.fromkeys(_shortened(str(w.message).partition("\n")[0]) for w in caught))
+    return list(dict.fromkeys(_shorten(str(w.message).partition("\n")[0]) for w in caught))
 
 
-def _shortened(warning: str) -> str:
+def _shorten(warning: str) -> str:
     if "every step was RankBoost's" in warning:
         return "equals RankBoost here, having found no ranking without errors"
     return warning
 
 
 def with_name(name: str, message: str) -> str:
-    """Put a name before a message that does not mention it."""
+    """Prefix a message with a name that it does not contain."""
     return message if name in message else f"{name}: {message}"
 
 
-def scores_of(pipeline: Pipeline, X: Any) -> NDArray[np.float64]:
-    """Return the scores that the rows are ordered by."""
+def scores_of(pipeline: Pipeline, X: Any) -> Floats:
+    """Return the scores of the rows."""
     respond = getattr(pipeline, "decision_function", pipeline.predict)
     return np.asarray(respond(X), dtype=np.float64)
 
 
 def note_unknown_categories(pipeline: Pipeline, schema: Schema, X: Any, notes: list[str]) -> None:
-    """Say which columns hold values that training never saw: they count as none of the known."""
+    """Note which columns hold categories that did not occur in training."""
     columns = schema.columns_of(BOOLEAN, CATEGORY)
     if not columns:
         return
@@ -210,7 +210,7 @@ def _fill_and_scale() -> list[tuple[str, BaseEstimator]]:
 
 
 def _parse_value(text: str) -> Any:
-    """Read a value as Python would: none, true, false, a number, or else text."""
+    """Parse a value: none, true, false, a number, or else text."""
     named = {"none": None, "true": True, "false": False}
     if text.lower() in named:
         return named[text.lower()]

@@ -1,4 +1,4 @@
-"""Show results: tables on the terminal, JSON."""
+"""Results as tables on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.cli._errors import import_extra
-from sklearn_rank.cli._intervals import Interval, Standing, Standings
-from sklearn_rank.cli._metrics import FIGURES, Figure
-from sklearn_rank.cli._output import complete_or_not_at_all
+from sklearn_rank.cli._intervals import ComparedInterval, Interval, IntervalTable
+from sklearn_rank.cli._metrics import METRICS, Metric
+from sklearn_rank.cli._output import write_atomically
 
-FIT_TIME = Figure("fit_seconds", "fit s", "seconds to fit", greater_is_better=False)
-COLUMNS = (*FIGURES, FIT_TIME)
+FIT_TIME = Metric("fit_seconds", "fit s", "seconds to fit", greater_is_better=False)
+COLUMNS = (*METRICS, FIT_TIME)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean and standard deviation of one figure over the folds where it is defined."""
+    """Mean and standard deviation of one metric over the folds where it is defined."""
 
     mean: float
     deviation: float
@@ -30,7 +30,7 @@ class Summary:
 
     @classmethod
     def of(cls, folds: Sequence[float]) -> Summary:
-        """Summarise the values of the folds."""
+        """Return the summary of the values of the folds."""
         defined = [value for value in folds if math.isfinite(value)]
         mean = float(np.mean(defined)) if defined else math.nan
         deviation = float(np.std(defined, ddof=1)) if len(defined) > 1 else math.nan
@@ -38,11 +38,11 @@ class Summary:
 
 
 Comparison = dict[str, dict[str, Summary]]
-"""Summaries by candidate and by key of the figure."""
+"""Summaries by candidate and by key of the metric."""
 
 
 def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
-    """Say how the figures are defined where more than one definition is in use."""
+    """Return a sentence on the definitions of the metrics that differ between packages."""
     sentences = [
         "R_4: p-norm push loss (p=4), smaller is better. NDCG: linear gain. AP: average "
         "precision. P@: precision in the first 10, or 1%. Ties: one half in AUC, errors in "
@@ -59,28 +59,28 @@ def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
 
 
 def print_comparison(
-    results: Comparison, standings: Standings, title: str, footnotes: Sequence[str]
+    results: Comparison, interval_table: IntervalTable, title: str, footnotes: Sequence[str]
 ) -> None:
-    """Print one candidate per row: mean and deviation, then the intervals there are."""
+    """Print one candidate per row: mean and standard deviation, then the intervals."""
     console = import_extra("rich.console").Console(highlight=False)
     is_utf = console.encoding.lower().startswith("utf")
     console.print(title, style="bold", markup=False)
     columns = [
-        (figure.heading, _mean_cells(results, figure, "±" if is_utf else "+-"))
-        for figure in COLUMNS
+        (metric.heading, _mean_cells(results, metric, "±" if is_utf else "+-"))
+        for metric in COLUMNS
     ]
     _print_columns(console, "", list(results), columns)
     console.print(footnotes[0], style="dim", markup=False)
     columns = [
         (
-            f"{figure.heading} ",
+            f"{metric.heading} ",
             [
-                _interval_cell(standing, figure, "–" if is_utf else "-")
-                for standing in standings[figure.key].values()
+                _interval_cell(compared, metric, "–" if is_utf else "-")
+                for compared in interval_table[metric.key].values()
             ],
         )
-        for figure in FIGURES
-        if figure.key in standings
+        for metric in METRICS
+        if metric.key in interval_table
     ]
     _print_columns(console, "95 % interval", list(results), columns)
     console.print(*footnotes[1:], style="dim", markup=False)
@@ -89,7 +89,7 @@ def print_comparison(
 def _print_columns(
     console: Any, corner: str, names: list[str], columns: list[tuple[str, list[str]]]
 ) -> None:
-    """Print a table, in several parts below each other where the terminal is too narrow."""
+    """Print a table, in several parts if the terminal is too narrow."""
     while columns:
         n_fitting = len(columns)
         while n_fitting > 1 and not _fits(console, _table(corner, names, columns[:n_fitting])):
@@ -113,88 +113,88 @@ def _fits(console: Any, table: Any) -> bool:
     return bool(console.measure(table, options=unlimited).maximum <= console.width)
 
 
-def _mean_cells(results: Comparison, figure: Figure, plus_minus: str) -> list[str]:
-    """Return the mean of each candidate and, below it, the deviation."""
-    best, cells = _best(results, figure), []
+def _mean_cells(results: Comparison, metric: Metric, plus_minus: str) -> list[str]:
+    """Return the mean of each candidate and, below it, the standard deviation."""
+    best, cells = _best(results, metric), []
     for summaries in results.values():
-        summary = summaries[figure.key]
-        mean = _number(summary.mean, figure)
+        summary = summaries[metric.key]
+        mean = _number(summary.mean, metric)
         if summary.mean == best:
             mean = f"[bold green]{mean}[/]"
-        # Without the leading zero the table fits 80 columns, with "+-" too.
-        deviation = _number(summary.deviation, figure).removeprefix("0")
+        # Without the leading zero the table fits into 80 columns, also with "+-".
+        deviation = _number(summary.deviation, metric).removeprefix("0")
         cells.append(f"{mean}\n[dim]{plus_minus}{deviation}[/]" if deviation != "-" else mean)
     return cells
 
 
-def _interval_cell(standing: Standing, figure: Figure, dash: str) -> str:
-    """Return the two ends, and a star if this is worse than the best."""
-    ends = (standing.interval.low, standing.interval.high)
-    # Without the leading zeros four of them fit 80 columns.
-    text = dash.join(_number(end, figure).removeprefix("0") for end in ends)
-    mark = "*" if standing.is_worse else " "
-    return f"[bold green]{text}[/]{mark}" if standing.below_best is None else f"{text}{mark}"
+def _interval_cell(compared: ComparedInterval, metric: Metric, dash: str) -> str:
+    """Return the two ends, and a star if the candidate is significantly worse than the best."""
+    ends = (compared.interval.low, compared.interval.high)
+    # Without the leading zeros four of them fit into 80 columns.
+    text = dash.join(_number(end, metric).removeprefix("0") for end in ends)
+    mark = "*" if compared.is_worse else " "
+    return f"[bold green]{text}[/]{mark}" if compared.below_best is None else f"{text}{mark}"
 
 
 def print_evaluation(
-    figures: dict[str, float], intervals: Mapping[str, Interval], title: str, footnote: str
+    metrics: dict[str, float], intervals: Mapping[str, Interval], title: str, footnote: str
 ) -> None:
-    """Print the figures of one model below each other, with the intervals there are."""
+    """Print the metrics of one model, one per line, with their intervals."""
     console = import_extra("rich.console").Console(highlight=False)
     table = import_extra("rich.table").Table(box=import_extra("rich.box").SIMPLE, show_header=False)
-    for figure in FIGURES:
-        cells = [figure.heading, _number(figures[figure.key], figure)]
+    for metric in METRICS:
+        cells = [metric.heading, _number(metrics[metric.key], metric)]
         if intervals:
-            found = intervals.get(figure.key)
+            found = intervals.get(metric.key)
             ends = (
-                [] if found is None else [_number(end, figure) for end in (found.low, found.high)]
+                [] if found is None else [_number(end, metric) for end in (found.low, found.high)]
             )
             cells.append(f"[{', '.join(ends)}]" if ends else "")
-        table.add_row(*cells, figure.meaning)
+        table.add_row(*cells, metric.meaning)
     console.print(title, style="bold", markup=False)
     console.print(table)
     console.print(footnote, style="dim", markup=False)
 
 
 def evaluation_as_json(
-    figures: dict[str, float], intervals: Mapping[str, Interval]
+    metrics: dict[str, float], intervals: Mapping[str, Interval]
 ) -> dict[str, Any]:
-    """Put the intervals behind the figures, with keys of their own."""
+    """Return the metrics, and the intervals with keys of their own."""
     ends = {f"{key}_interval": [found.low, found.high] for key, found in intervals.items()}
-    return {**figures, **ends}
+    return {**metrics, **ends}
 
 
 def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
-    """Write results; figures that are not defined become null."""
-    with complete_or_not_at_all(path, force=force) as temporary:
+    """Write results as JSON; undefined metrics become null."""
+    with write_atomically(path, force=force) as temporary:
         text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False)
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def as_json(results: Comparison, standings: Standings) -> dict[str, Any]:
-    """Turn a comparison into nested dictionaries."""
+def as_json(results: Comparison, interval_table: IntervalTable) -> dict[str, Any]:
+    """Return a comparison as nested dictionaries."""
     content: dict[str, Any] = {
         name: {key: dict(vars(summary)) for key, summary in summaries.items()}
         for name, summaries in results.items()
     }
-    for key, column in standings.items():
-        for name, standing in column.items():
-            content[name][key].update(standing.as_json())
+    for key, column in interval_table.items():
+        for name, compared in column.items():
+            content[name][key].update(compared.as_json())
     return content
 
 
-def _best(results: Comparison, figure: Figure) -> float:
-    means = [summaries[figure.key].mean for summaries in results.values()]
+def _best(results: Comparison, metric: Metric) -> float:
+    means = [summaries[metric.key].mean for summaries in results.values()]
     defined = [mean for mean in means if math.isfinite(mean)]
     if not defined:
         return math.nan
-    return max(defined) if figure.greater_is_better else min(defined)
+    return max(defined) if metric.greater_is_better else min(defined)
 
 
-def _number(value: float, figure: Figure) -> str:
+def _number(value: float, metric: Metric) -> str:
     if not math.isfinite(value):
         return "-"
-    if figure is FIT_TIME:
+    if metric is FIT_TIME:
         return f"{value:.3f}" if value < 10 else f"{value:.0f}"
     return f"{value:.4f}"
 

@@ -1,4 +1,4 @@
-"""Which columns are features, of which kind, and how to bring another table into that form."""
+"""The feature columns and their kinds, and the conversion of tables to features."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import first_bad_cell
 from sklearn_rank.cli._tables import Table
@@ -23,22 +23,22 @@ MAX_CATEGORIES = 64
 
 @dataclass(frozen=True)
 class Schema:
-    """What must be known of a table to treat another one in the same way.
+    """The properties of a training table that are needed to apply a model to another table.
 
     Attributes
     ----------
     kinds : dict of str to str
-        The feature columns, in order, each a number, a boolean or a category.
+        Kind of each feature column, in order: number, boolean or category.
     target, qid : str
         Names of these columns; `qid` is None when all rows are one list.
     relevance : {"binary", "graded"}
-        What the target means.
+        Type of the target.
     positive : str or None
-        The class that belongs on top, as `as_written` puts it; None when graded.
+        The class to rank first, in the form of `as_written`; None when graded.
     is_letor : bool
-        Whether features that are not there are zeros.
+        Whether missing feature columns are zeros.
     classes : list of str or None
-        The classes of a binary target in training; None when graded, or when there were many.
+        The classes of a binary target in training; None when graded or too many.
     weight : str or None
         Name of the column of row weights in training.
     """
@@ -58,7 +58,7 @@ class Schema:
 
 
 def check_columns(table: Table, names: list[str], role: str) -> None:
-    """Refuse names that are no columns of the table."""
+    """Raise InputError for names that are not columns of the table."""
     missing = [name for name in names if name not in table.frame.columns]
     if missing:
         raise InputError(
@@ -77,9 +77,9 @@ def _did_you_mean(name: str, columns: list[str]) -> str:
 def choose_features(
     table: Table, reserved: set[str], notes: list[str], categories: Collection[str] = ()
 ) -> dict[str, str]:
-    """Sort the columns that are not `reserved` into kinds; a note says which are left out.
+    """Return the kinds of the columns that are not `reserved`; a note names unused columns.
 
-    Those in `categories` are categories whatever they hold.
+    Those in `categories` are categories whatever their content.
     """
     kinds = {}
     for name in table.frame.columns:
@@ -102,7 +102,7 @@ def choose_features(
 
 
 def _kind_of(column: Any) -> tuple[str | None, str]:
-    """Return the kind of a column, or None and why it is of no use."""
+    """Return the kind of a column, or None and why it is not used."""
     types = import_extra("pandas").api.types
     # The content, not the type: pandas reads booleans with missing values as objects.
     content = types.infer_dtype(column, skipna=True)
@@ -121,7 +121,7 @@ def feature_frame(table: Table, schema: Schema) -> Any:
     """Return the feature columns in the form that the pipelines are fitted on.
 
     Numbers become floats with NaN for missing values. Booleans and categories become text,
-    in which a missing value is the empty string, a value like any other.
+    in which a missing value is the empty string, as a category of its own.
     """
     pandas = import_extra("pandas")
     numbers = schema.columns_of(NUMBER)
@@ -142,15 +142,15 @@ def feature_frame(table: Table, schema: Schema) -> Any:
 
 
 def note_absent_features(table: Table, schema: Schema, notes: list[str]) -> None:
-    """Say which features of a LETOR model a LETOR file never mentions."""
+    """Note which features of a LETOR model do not occur in a LETOR file."""
     if table.is_letor and schema.is_letor:
         absent = _absent(table.frame, schema.columns_of(NUMBER))
         if absent:
             notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
 
 
-def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
-    """Return the number of each row's query, counted as they appear; None for one list."""
+def query_codes(table: Table, qid: str | None) -> Indices | None:
+    """Return query codes in the order of first appearance; None for one list."""
     if qid is None:
         return None
     check_columns(table, [qid], "the query")
@@ -159,12 +159,12 @@ def query_codes(table: Table, qid: str | None) -> NDArray[np.intp] | None:
         raise InputError(
             f"{table.path}: column {qid!r} is missing in {count(column.isna().sum(), 'row')}"
         )
-    codes: NDArray[np.intp] = import_extra("pandas").factorize(column)[0]
+    codes: Indices = import_extra("pandas").factorize(column)[0]
     return codes
 
 
-def row_weights(table: Table, weight: str | None) -> NDArray[np.float64] | None:
-    """Return the weights of the rows in training; None if all are one."""
+def row_weights(table: Table, weight: str | None) -> Floats | None:
+    """Return the weights of the training rows; None if all are one."""
     if weight is None:
         return None
     column = table.frame[weight]
@@ -174,7 +174,7 @@ def row_weights(table: Table, weight: str | None) -> NDArray[np.float64] | None:
             f"{table.path}: column {weight!r} must hold numbers to be --weight, but row {bad[0]} "
             f"holds {bad[1]!r}"
         )
-    values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
     if len(wrong):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Model files: a fitted pipeline and what is needed to apply it, stored by skops."""
+"""Model files: a fitted pipeline and the schema of its table, stored by skops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 import sklearn_rank
 from sklearn_rank.cli._errors import InputError, import_extra, listing
-from sklearn_rank.cli._output import complete_or_not_at_all
+from sklearn_rank.cli._output import write_atomically
 from sklearn_rank.cli._schema import Schema
 
 MODEL_SUFFIXES = (".skops",)
@@ -43,12 +43,12 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
         "pipeline": model.pipeline,
     }
     skops_io = import_extra("skops.io")
-    with complete_or_not_at_all(path, force=force) as temporary:
+    with write_atomically(path, force=force) as temporary:
         skops_io.dump(content, temporary)
 
 
 def load_model(name: str, notes: list[str]) -> Model:
-    """Load a model that `save_model` stored; anything else is refused unopened."""
+    """Load a model that `save_model` stored; any other file is an error, and is not loaded."""
     path = Path(name)
     skops_io = import_extra("skops.io")
     if not path.exists():
@@ -69,7 +69,7 @@ def load_model(name: str, notes: list[str]) -> Model:
         warnings.simplefilter("always")
         try:
             content = skops_io.load(path, trusted=untrusted)
-        except Exception as error:  # whatever a damaged file leads to while it is put together
+        except Exception as error:  # a damaged file can raise anything
             raise InputError(f"{path}: the model cannot be loaded ({error})") from error
     notes += [str(warning.message).partition("\n")[0] for warning in caught]
     return _as_model(content, path)
@@ -87,7 +87,7 @@ def _as_model(content: Any, path: Path) -> Model:
 
 
 def _is_trusted(type_name: str) -> bool:
-    """Trust classes of the three packages; their functions could be made to do anything."""
+    """Whether a type is a class of the three packages; their functions are not trusted."""
     if not type_name.startswith(_TRUSTED_PACKAGES):
         return False
     module, _, name = type_name.rpartition(".")

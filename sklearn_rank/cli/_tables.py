@@ -1,4 +1,4 @@
-"""Read a table, whatever its format, into a pandas DataFrame."""
+"""Read a table of any supported format into a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, import_extra
-from sklearn_rank.datasets import load_letor
+from sklearn_rank.datasets import load_letor, open_binary
 
 STDIN = "-"
 _STDIN_NAME = "standard input"
@@ -26,23 +26,23 @@ _LETOR = (".txt", ".svm", ".svmlight", ".libsvm", ".letor")
 _LETOR_LINE = re.compile(rb"\s*[^\s:,]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
 _LETOR_START = re.compile(rb"\s*(#|[+-]?[\d.]+(e[+-]?\d+)?\s)", re.I)
 _MAX_DENSE_CELLS = 2**30
-"""8 GiB as floats: beyond that, a sparse file is refused rather than made dense."""
+"""Maximum size of a sparse file as a dense table: 8 GiB of floats."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as read.
+    """A table as read from a file.
 
     Attributes
     ----------
     frame : DataFrame
-        One row per line, column names are strings.
+        The rows; column names are strings.
     path : str
-        Where it came from, for messages.
+        Path of the file, for messages.
     is_letor : bool
-        Whether columns that are not there are zeros.
+        Whether missing columns are zeros.
     text : DataFrame or None
-        The cells as they stand in a CSV file, if they were asked for.
+        The unparsed cells of a CSV file, if requested.
     """
 
     frame: Any
@@ -59,12 +59,12 @@ def read_table(
     Parameters
     ----------
     name : str
-        Path of the file; "-" is standard input, whose content says what it is.
+        Path of the file; "-" is standard input, whose format is detected.
     is_typed : callable
-        Says of a column of a CSV file whether its type is found out; all others stay text,
-        so that an id 007 is not turned into the number 7. The default is all columns.
+        Whether the type of a column of a CSV file is inferred; all others stay text, so that
+        an id 007 does not become the number 7. The default is all columns.
     keep_text : bool, default=False
-        Whether to keep the cells of a CSV file as they stand there as well.
+        Whether to keep the unparsed cells of a CSV file as well.
     """
     if name != STDIN:
         return _read_file(Path(name), is_typed, keep_text)
@@ -85,7 +85,7 @@ def _read_file(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> 
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a file") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        if not _is_packed(path):
+        if not _is_gzip(path):
             raise InputError(f"{path}: is named .gz, but is not gzip-compressed") from error
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except OSError as error:
@@ -97,7 +97,7 @@ def _read_file(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> 
 
 @contextmanager
 def _stdin_as_file() -> Iterator[Path]:
-    """Yield a temporary file with what comes in: the readers go through it more than once."""
+    """Yield a temporary copy of standard input, which the readers read more than once."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         with open(path, "wb") as file:
@@ -107,17 +107,17 @@ def _stdin_as_file() -> Iterator[Path]:
 
 
 def _suffix_by_content(path: Path) -> str:
-    packed = ".gz" if _is_packed(path) else ""
+    gzip_suffix = ".gz" if _is_gzip(path) else ""
     try:
-        with gzip.open(path) if packed else open(path, "rb") as file:
+        with open_binary(path) as file:
             start = file.read(4)
             line = start + file.readline()
-    except (OSError, EOFError, zlib.error):  # damaged: the reader says how
-        return f".csv{packed}"
+    except (OSError, EOFError, zlib.error):  # damaged: the reader explains it
+        return f".csv{gzip_suffix}"
     if start == b"PAR1":
         return ".parquet"
     is_letor = _LETOR_START.match(line) is not None and _looks_like_letor(path)
-    return f"{'.txt' if is_letor else '.csv'}{packed}"
+    return f"{'.txt' if is_letor else '.csv'}{gzip_suffix}"
 
 
 def _format_of(path: Path) -> str:
@@ -129,7 +129,7 @@ def _format_of(path: Path) -> str:
         return "csv"
     if suffix in _PARQUET:
         return "parquet"
-    # ".gz" alone does not say what is inside, and ".txt" says little: look.
+    # ".gz" and ".txt" do not determine the format: the content does.
     if (suffix in _LETOR or name.endswith(".gz")) and _looks_like_letor(path):
         return "letor"
     if suffix in _LETOR:
@@ -144,16 +144,16 @@ def _format_of(path: Path) -> str:
 
 
 def _looks_like_letor(path: Path) -> bool:
-    with gzip.open(path) if _is_packed(path) else open(path, "rb") as file:
+    with open_binary(path) as file:
         for line in file:
             if line.partition(b"#")[0].strip():
-                # A row cut short is for the reader to explain: the start decides.
+                # Only the start is checked: the reader explains a truncated row.
                 start = b" ".join(line.split()[:2])
                 return _LETOR_LINE.fullmatch(start) is not None
-    return True  # empty: the reader says so
+    return True  # empty: the reader reports it
 
 
-def _is_packed(path: Path) -> bool:
+def _is_gzip(path: Path) -> bool:
     with open(path, "rb") as raw:
         return raw.read(2) == b"\x1f\x8b"
 

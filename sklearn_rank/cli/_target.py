@@ -1,12 +1,12 @@
-"""The target column: which rows belong on top."""
+"""The target column: relevance of the rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import first_bad_cell
 
@@ -14,11 +14,11 @@ _OBVIOUS = frozenset(
     {"yes", "y", "true", "t", "1", "positive", "pos", "success"}
     | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
 )
-"""Classes that need no note when they are on top."""
+"""Classes that are ranked first without a note."""
 
 
 def as_written(value: Any) -> str:
-    """Write a class as the user would: 1 for 1.0.
+    """Return a class as text, 1 for 1.0.
 
     Classes are compared in this form, because the same column can be read as integers
     from one file and as floats or text from another.
@@ -29,8 +29,8 @@ def as_written(value: Any) -> str:
 
 
 def choose_positive(column: Any, positive: str | None, path: str, notes: list[str]) -> str:
-    """Return the class that belongs on top, in the form of `as_written`."""
-    _refuse_missing(column, path)
+    """Return the class to rank first, in the form of `as_written`."""
+    _check_no_missing(column, path)
     classes = distinct_classes(column)
     if len(classes) == 1:
         raise InputError(
@@ -62,16 +62,16 @@ def choose_positive(column: Any, positive: str | None, path: str, notes: list[st
     return positive
 
 
-def binary_target(column: Any, positive: str, path: str) -> NDArray[np.int64]:
+def binary_target(column: Any, positive: str, path: str) -> Indices:
     """Return 1 for the rows of the positive class and 0 for all others."""
-    _refuse_missing(column, path)
+    _check_no_missing(column, path)
     belongs = {value: name == positive for value, name in written_classes(column, positive).items()}
-    y: NDArray[np.int64] = column.map(belongs).to_numpy(dtype=np.int64)
+    y: Indices = column.map(belongs).to_numpy(dtype=np.int64)
     return y
 
 
 def written_classes(column: Any, positive: str) -> dict[Any, str]:
-    """Return the classes as training wrote them; True and False stand for 1 and 0, and back."""
+    """Return the classes as written in training, where True is also 1 and False also 0."""
     written = {value: as_written(value) for value in column.unique()}
     if positive in written.values():
         return written
@@ -85,7 +85,7 @@ def written_classes(column: Any, positive: str) -> dict[Any, str]:
 
 
 def note_new_classes(column: Any, positive: str, known: list[str] | None, notes: list[str]) -> None:
-    """Say which classes the model never saw."""
+    """Note which classes did not occur in training."""
     found = dict.fromkeys(written_classes(column, positive).values())
     new = [] if known is None else [name for name in found if name not in known]
     if new:
@@ -95,7 +95,7 @@ def note_new_classes(column: Any, positive: str, known: list[str] | None, notes:
         )
 
 
-def graded_target(column: Any, path: str) -> NDArray[np.float64]:
+def graded_target(column: Any, path: str) -> Floats:
     """Return the relevance of each row."""
     is_numeric = import_extra("pandas").api.types.is_numeric_dtype
     if not is_numeric(column.dtype):
@@ -104,17 +104,17 @@ def graded_target(column: Any, path: str) -> NDArray[np.float64]:
             f"{path}: graded relevance needs numbers, but row {row} of column {column.name!r} "
             f"holds {as_written(value)!r}"
         )
-    _refuse_missing(column, path)
-    y: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
+    _check_no_missing(column, path)
+    y: Floats = column.to_numpy(dtype=np.float64)
     if not np.isfinite(y).all():
         raise InputError(f"{path}: column {column.name!r} holds infinite values")
     return y
 
 
 def check_comparable(
-    y: NDArray[Any], qid: NDArray[Any] | None, target: str, query: str | None, path: str
+    y: Values, qid: Values | None, target: str, query: str | None, path: str
 ) -> None:
-    """Refuse a target that puts no row above another row of its query."""
+    """Raise InputError if no query has rows of different relevance."""
     codes = np.zeros(len(y), dtype=np.intp) if qid is None else qid
     lowest = np.full(codes.max() + 1, np.inf)
     np.minimum.at(lowest, codes, y)
@@ -124,14 +124,14 @@ def check_comparable(
     raise InputError(f"{path}: {target!r} has no two different values{where}: nothing to rank")
 
 
-def _refuse_missing(column: Any, path: str) -> None:
+def _check_no_missing(column: Any, path: str) -> None:
     missing = int(column.isna().sum())
     if missing:
         raise InputError(f"{path}: column {column.name!r} is missing in {count(missing, 'row')}")
 
 
 def distinct_classes(column: Any) -> list[str]:
-    """Return the distinct values, least first."""
+    """Return the distinct values in ascending order."""
     values = list(column.unique())
     try:
         values.sort()

@@ -1,15 +1,16 @@
-"""How good is the order? Plain functions of labels and scores.
+"""Ranking metrics: functions of labels and scores.
 
 Greater is better unless the name ends in ``loss``. Two families, one convention each:
 
-- *Pairs* (`auc_score`, `p_norm_push_loss`, `heights`, ...): rows of one query that differ in
-  relevance. A weight is a multiplicity. Ties are one half in the AUC, errors in the push and
-  the heights, and count against you in the sums of reciprocal ranks.
+- *Pairs* (`auc_score`, `p_norm_push_loss`, `heights`, ...): two rows of one query that differ
+  in relevance. A weight is a multiplicity. A tied pair counts one half in the AUC and is an error
+  in the p-norm push loss and the heights; in the sums of reciprocal ranks tied rows are sorted
+  with the relevant ones last.
 - *Places* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above
   0 are relevant; the value is the exact mean over all orders of tied rows; queries without a
-  relevant row are skipped unless `empty` says what they are worth; queries count once each.
-  A place is a whole number, so there are no weights. `partial_auc_score` averages like these,
-  takes weights, and crosses ties in a straight line as the ROC curve does.
+  relevant row are skipped unless `empty` gives their value; every query counts once.
+  A place is an integer, so there are no weights. `partial_auc_score` averages like these, takes
+  weights, and joins tied rows by a straight line as the ROC curve does.
 """
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc

@@ -1,4 +1,4 @@
-"""Confidence in the AUC, and in the difference of two AUCs, without resampling."""
+"""Confidence intervals of the AUC, and of the difference of two AUCs, without resampling."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from sklearn.utils import check_consistent_length
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above, validated
+from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {"confidence": Number(0, 1, closed="neither")}
 _ROUNDING = 1e-12
-"""Standard errors, AUCs being of order one, that are none."""
+"""Standard errors up to this are taken as zero."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class AUCInterval:
     low, high : float
         Ends of the interval, between 0 and 1.
     n_queries : int
-        How many queries have a pair; 1 for one list.
+        Number of queries with a pair; 1 for one list.
 
     Examples
     --------
@@ -47,17 +48,17 @@ class AUCInterval:
 
 @dataclass(frozen=True)
 class _Units:
-    """An AUC, to first order, as a sum over what was drawn independently.
+    """The AUC linearised: a sum of terms, one for each independent draw (a row or a query).
 
     Attributes
     ----------
     auc : float
         The estimate.
     deviation : ndarray of shape (n_rows,) or (n_queries,)
-        What each row or each query adds to the error of the estimate, scaled so that the
-        sum of their squares is the variance.
+        Contribution of each row or query to the error of the estimate, scaled so that the
+        sum of squares is the estimated variance.
     n_queries : int
-        How many queries have a pair; 1 for one list.
+        Number of queries with a pair; 1 for one list.
     freedom : int or None
         Degrees of freedom of that sum over queries; None for one list.
     """
@@ -72,7 +73,7 @@ class _Units:
         return error if error > _ROUNDING else 0.0
 
     def distribution(self) -> Any:
-        """Return the distribution of the error over its standard error."""
+        """Return the distribution of the error divided by its standard error."""
         return stats.norm() if self.freedom is None else stats.t(self.freedom)
 
 
@@ -84,7 +85,7 @@ def auc_interval(
     fold: Any = None,
     confidence: float = 0.95,
 ) -> AUCInterval:
-    r"""AUC with an interval for rows, or whole queries, that were drawn at random.
+    r"""Return the AUC and a confidence interval, for rows or whole queries drawn at random.
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} d_r^2, \qquad
         d_r = \frac{1}{V P_v} \sum_{(i, k) \ni r} (h_{ik} - \mathrm{AUC}_v), \qquad
@@ -93,13 +94,13 @@ def auc_interval(
     where the sum of d runs over the pairs that row r belongs to, v is its fold, V the number of
     folds that have a pair, :math:`P_v` the pairs in fold v and :math:`n_r` the rows of fold v
     that are of the class of row r. With one fold this is DeLong's estimator. In a fold with more
-    than two values of relevance, where a row may be the better and the worse one of its pairs,
+    than two relevance levels, where one row may be above some rows and below others,
     :math:`n_r` counts all its rows. With queries a whole query is one draw: r runs over queries,
     the sum of d over the pairs of the query, and :math:`n_r` counts the queries of fold v that
     have a pair.
 
-    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. Its
-    quantile is that of the normal distribution in one list, and with queries that of the t
+    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. It uses
+    quantiles of the normal distribution in one list, and with queries those of the t
     distribution with :math:`\sum_v (n_v - 1)` degrees of freedom, :math:`n_v` being the queries of
     fold v that have a pair.
 
@@ -110,14 +111,14 @@ def auc_interval(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     qid : array-like of shape (n_samples,), default=None
-        Query of each row; pairs are compared inside a query. None means one list, of which
-        the rows are the draws.
+        Query of each row; pairs are compared within a query. None means one list, whose
+        rows are the draws.
     fold : array-like of shape (n_samples,), default=None
-        Fold of a cross-validation in which each row was held out. The scores of two folds come
-        from two models and are not compared; the AUC is the mean of the folds'. A query belongs
-        to one fold.
+        Fold of a cross-validation in which each row was held out. Scores of different folds come
+        from different models and are not compared; the AUC is the mean over folds. A query
+        belongs to one fold.
     confidence : float in (0, 1), default=0.95
-        Share of such intervals that should hold the true AUC.
+        Confidence level: nominal coverage of the true AUC.
 
     Returns
     -------
@@ -127,16 +128,15 @@ def auc_interval(
     Raises
     ------
     ValueError
-        When there is no pair of different relevance, when a fold that has one holds a single row
-        of a class or, with `qid`, a single query with a pair, which tell of no variance, when a
-        query lies in several folds, or a parameter is not allowed.
+        When there is no pair of different relevance; when a fold with pairs has a single row of
+        a class or, with `qid`, a single query with a pair, so that its variance can't be
+        estimated; when a query lies in several folds; or when a parameter is not allowed.
 
     Notes
     -----
-    The interval speaks of these models on new rows. How much a model would change with other
-    training rows is not in it. In few rows, and near an AUC of 1, it is too narrow: when no pair is
-    wrong nothing shows an error, and it has no width, nor has it when all rows or queries
-    contribute alike.
+    The interval is for these models on new rows; it does not include how a model varies with its
+    training rows. For few rows, and near an AUC of 1, it is too narrow. Its width is zero when no
+    pair is wrong, and when all rows or queries contribute equally.
 
     References
     ----------
@@ -154,8 +154,8 @@ def auc_interval(
     error = units.standard_error()
     if error == 0 or not 0 < units.auc < 1:
         return AUCInterval(units.auc, units.auc, units.auc, units.n_queries)
-    reach = _reach(units, confidence) / (units.auc * (1 - units.auc))
-    low, high = special.expit(special.logit(units.auc) + np.array([-reach, reach]))
+    half_width = _half_width(units, confidence) / (units.auc * (1 - units.auc))
+    low, high = special.expit(special.logit(units.auc) + np.array([-half_width, half_width]))
     return AUCInterval(units.auc, float(low), float(high), units.n_queries)
 
 
@@ -172,8 +172,8 @@ def compare_auc(
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
-    with the d and n of `auc_interval`: what both rankings get wrong alike cancels. Interval and
-    p-value are those of the normal distribution, and with queries of the t distribution, as there.
+    with d and n as in `auc_interval`: errors that both rankings share cancel. Interval and
+    p-value are those of the normal distribution, with queries of the t distribution, as there.
 
     Parameters
     ----------
@@ -184,14 +184,14 @@ def compare_auc(
     qid, fold : array-like of shape (n_samples,), default=None
         As in `auc_interval`.
     confidence : float in (0, 1), default=0.95
-        Share of such intervals that should hold the true difference.
+        Confidence level: nominal coverage of the true difference.
 
     Returns
     -------
     RankingComparison
         ``difference`` (a minus b), ``low``, ``high``, ``p_value``, and ``n_queries``, 1 for one
-        list. When the AUCs differ but all rows or queries contribute alike, nothing shows how
-        much chance there is in the difference: ``low``, ``high`` and ``p_value`` are NaN.
+        list. When the AUCs differ but all rows or queries contribute equally, the variance can't
+        be estimated: ``low``, ``high`` and ``p_value`` are NaN.
 
     Raises
     ------
@@ -218,26 +218,26 @@ def compare_auc(
     else:
         ratio = abs(both.auc) / error if error > 0 else np.nan
         difference, p_value = both.auc, 2 * float(both.distribution().sf(ratio))
-    reach = np.nan if np.isnan(p_value) else _reach(both, confidence)
+    half_width = np.nan if np.isnan(p_value) else _half_width(both, confidence)
     return RankingComparison(
-        difference, difference - reach, difference + reach, p_value, a.n_queries
+        difference, difference - half_width, difference + half_width, p_value, a.n_queries
     )
 
 
-def _reach(units: _Units, confidence: float) -> float:
-    """Return how far an interval of the estimate itself reaches to either side."""
+def _half_width(units: _Units, confidence: float) -> float:
+    """Return half the width of an interval that is symmetric around the estimate."""
     return units.standard_error() * float(units.distribution().ppf((1 + confidence) / 2))
 
 
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
     """Linearise the AUC over rows, or over queries if there are any."""
-    relevance, scores, query, one = validated(y_true, y_score, qid, None)
-    check_consistent_length(relevance, scores, fold)
-    folds = (
-        np.zeros(len(relevance), dtype=np.intp) if fold is None else check_qid(fold, len(scores))
-    )
-    below = count_above(relevance, scores, _both(folds, query), one)
-    above = count_above(-relevance, -scores, _both(folds, query), one)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid)
+    n_rows, query = len(rows.score), rows.qid
+    check_consistent_length(rows.score, fold)
+    folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows)
+    # Rows of two folds are not compared: a query of the counts is a query of one fold.
+    in_fold = replace(rows, qid=folds * rows.n_queries + rows.query)
+    below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
     pairs = np.bincount(folds, below.total)
     if not pairs.any():
         raise ValueError(NO_PAIR)
@@ -256,10 +256,6 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
     from_above = (share * above.total - wrong_above) * scale
     group = _classes(folds, below.total > 0, above.total > 0)
     return _Units(auc, _of_rows(from_below + from_above, group, is_defined[folds]), 1, None)
-
-
-def _both(folds: Indices, query: Indices | None) -> Indices:
-    return folds if query is None else folds * (query.max() + 1) + query
 
 
 def _fold_of_queries(folds: Indices, query: Indices) -> Indices:
@@ -285,7 +281,7 @@ def _of_queries(deviation: Floats, fold: Indices) -> tuple[Floats, int]:
 
 
 def _classes(folds: Indices, is_lower: Mask, is_upper: Mask) -> Indices:
-    """Return a number for each class of each fold; a fold with rows that are both has one."""
+    """Return the number of each row's class and fold; a graded fold counts as one class."""
     is_graded = np.bincount(folds, is_lower & is_upper)[folds] > 0
     return 2 * folds + (is_upper & ~is_graded)
 

@@ -1,4 +1,4 @@
-"""Confidence in a mean over queries, and in the difference of two rankings."""
+"""Confidence intervals of a mean over queries, and of the difference of two rankings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Number, Seed, check_parameters
 
 _ROUNDING = 1e-12
-"""Differences, relative to the larger value, that say nothing."""
+"""Relative differences up to this are taken as zero."""
 
 BATCH_VALUES = 1 << 22
+"""Resampled values that are held in memory at a time."""
 
 MANY_VALUES = 5_000
-"""There the correction of a skewness of 2 moves an end by a (2 + z^2) = 0.027 standard errors, with
-the acceleration a = 2 / (6 sqrt(n)), as much as the ends of 9,999 draws vary; its time grows with
-the square of the values."""
+"""Up to this number of values the interval is BCa. For a skewness of 2 the correction then moves
+an end by a (2 + z^2) = 0.027 standard errors, with the acceleration a = 2 / (6 sqrt(n)): the Monte
+Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
 _PARAMETERS: dict[str, Constraint] = {
     "confidence": Number(0, 1, closed="neither"),
@@ -40,7 +41,7 @@ class BootstrapInterval:
     low, high : float
         Ends of the interval.
     n_queries : int
-        How many queries have a value.
+        Number of queries that have a value.
 
     Examples
     --------
@@ -66,11 +67,11 @@ class RankingComparison:
     low, high : float
         Ends of its confidence interval.
     p_value : float
-        Two-sided p-value: how often would rankings of the same quality differ as much? From
-        `compare_rankings` by exchanging the two in each query, from `compare_auc` by the normal
-        or, over queries, the t distribution; NaN where there is no estimate of the variance.
+        Two-sided p-value of the hypothesis that the true difference is zero. `compare_rankings`
+        gets it from a permutation test, `compare_auc` from the normal or, over queries, the t
+        distribution; NaN where the variance can't be estimated.
     n_queries : int
-        How many queries have values.
+        Number of queries that have values.
 
     Examples
     --------
@@ -109,19 +110,19 @@ def bootstrap_interval(
 ) -> BootstrapInterval:
     """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
 
-    The interval is bias-corrected and accelerated (BCa) up to 5,000 values. Beyond, where the
-    corrections are as small as the error of resampling and their time grows with the square of
-    the values, it is that of the percentiles.
+    The interval is bias-corrected and accelerated (BCa) up to 5,000 values. For more values the
+    corrections are as small as the Monte Carlo error and take quadratic time: the interval is
+    then the percentile interval.
 
     Parameters
     ----------
     values : array-like of shape (n_queries,)
-        One value for each query, as the metrics return with ``average=None``. NaN are
+        One value for each query, as the metrics return with ``average=None``. NaN marks
         queries that were skipped.
     confidence : float in (0, 1), default=0.95
-        Share of such intervals that should hold the true mean.
+        Confidence level: nominal coverage of the true mean.
     n_resamples : int >= 1, default=9999
-        How many times queries are drawn.
+        Number of bootstrap samples.
     random_state : int, RandomState or None, default=None
         Seed of the draws.
 
@@ -160,7 +161,7 @@ def bootstrap_interval(
 
 
 def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
-    """Return the interval; of values equal but for rounding it is their mean."""
+    """Return the ends of the interval; both are the mean when all values are equal."""
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     found = stats.bootstrap(
@@ -186,9 +187,9 @@ def compare_rankings(
     """Compare two rankings of the same queries by their paired differences.
 
     The interval of the mean difference is that of `bootstrap_interval`. The p-value is that
-    of the permutation test which exchanges the two values of each query: exact when all
-    exchanges are at most `n_resamples`, else over random ones. Values that differ by rounding,
-    by 1e-12 of the larger one, count as equal.
+    of the permutation test that exchanges the two values of a query: exact when there are at
+    most `n_resamples` permutations, else over random ones. Values with a relative difference
+    of at most 1e-12 count as equal.
 
     Parameters
     ----------
@@ -196,9 +197,9 @@ def compare_rankings(
         One value for each query, in the same order, as the metrics return with
         ``average=None``. Queries that were skipped are NaN in both.
     confidence : float in (0, 1), default=0.95
-        Share of such intervals that should hold the true mean difference.
+        Confidence level: nominal coverage of the true mean difference.
     n_resamples : int >= 1, default=9999
-        How many times queries are drawn, and exchanged.
+        Number of bootstrap samples, and of random permutations.
     random_state : int, RandomState or None, default=None
         Seed of the draws.
 
@@ -241,18 +242,18 @@ def compare_rankings(
     _check_enough(difference)
     rng = check_random_state(random_state)
     low, high = _interval(difference, confidence, n_resamples, rng)
-    p_value = _exchange_test(difference, n_resamples, rng)
+    p_value = _permutation_test(difference, n_resamples, rng)
     return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
 
 
 def _difference(a: Floats, b: Floats) -> Floats:
-    """Subtract, with 0 for what is rounding."""
+    """Subtract; differences of the size of rounding errors become 0."""
     difference = a - b
     is_rounding = np.abs(difference) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))
     return np.where(is_rounding, 0.0, difference)
 
 
-def _exchange_test(difference: Floats, n_resamples: int, rng: Any) -> float:
+def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:
     """Return the two-sided p-value of the sign-flip test of the mean difference."""
     if not difference.any():
         return 1.0

@@ -1,4 +1,4 @@
-"""A reader who goes down the list and stops at a row that satisfies."""
+"""Expected reciprocal rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from sklearn_rank.metrics._ranked import (
     check_options,
     rank_queries,
 )
-from sklearn_rank.metrics._segments import positions, segment_scan
 
 
 def err_score(
@@ -28,14 +27,14 @@ def err_score(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Mean over queries of the expected reciprocal rank at which a reader stops.
+    r"""Compute the expected reciprocal rank (ERR), the mean over queries.
 
     .. math:: \mathrm{ERR} = \sum_{t \le k} \frac{1}{t} \, q_{(t)}
         \prod_{s < t} \bigl(1 - q_{(s)}\bigr), \qquad
         q = \frac{2^y - 1}{2^{y_{\max}}}
 
     where :math:`q_{(t)}` is the probability that the row in place t of its query satisfies
-    the reader. Tied rows count as the mean over their orders.
+    the reader, who stops at the first such row. Tied rows count as the mean over their orders.
 
     Parameters
     ----------
@@ -44,17 +43,16 @@ def err_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Places that count. None: all.
+        Cut-off: only the first k places count. None: all.
     max_relevance : float > 0 or None, default=None
-        The highest grade :math:`y_{\max}` there can be. None: the highest of `y_true`, in
-        all queries; give a number to compare parts of a data set.
+        Highest possible grade :math:`y_{\max}`. None: the highest of `y_true` over all
+        queries; give a number to compare parts of a data set.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -69,9 +67,9 @@ def err_score(
 
     Notes
     -----
-    The chance that none of the first t of n tied rows satisfies is an elementary symmetric
-    mean of their :math:`1 - q`. A group takes O(n min(n, k)) time: give a `k` where tens of
-    thousands of rows are tied.
+    The probability that none of the first t of n tied rows satisfies the reader is an elementary
+    symmetric mean of their :math:`1 - q`. A tie group takes O(n min(n, k)) time: set `k` when
+    tens of thousands of rows are tied.
 
     References
     ----------
@@ -93,22 +91,22 @@ def err_score(
     if highest > top:
         raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
-    k = int(ranked.query_size.max()) if k is None else k
-    values = expected_stop(ranked, unsatisfied, k)
+    k = int(ranked.query_rows.length.max()) if k is None else k
+    values = expected_reciprocal_stop(ranked, unsatisfied, k)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
 
-def expected_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
-    """Return the mean of 1 / place of the stop, 0 behind place k, over all tied orders.
+def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
+    """Return the expected reciprocal place of the stop, 0 after place k, over all tied orders.
 
-    Inside a group the stop is in its place t with the chance ``M_(t-1) - M_t``, M_t being
-    the mean over orders of the product of the first t of `unsatisfied`.
+    The stop is in place t of a tie group with probability ``M_(t-1) - M_t``, M_t being the
+    mean over orders of the product of the first t of `unsatisfied`.
     """
-    start, n, before = ranked.group_start, ranked.group_size, ranked.before
+    start, n, before = ranked.ties.start, ranked.ties.length, ranked.before
     inside = 1.0 - unsatisfied[start]
     inside /= before + 1
     inside[before >= k] = 0.0
-    survives = np.multiply.reduceat(unsatisfied, start)
+    none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
     for size in np.unique(n[(n > 1) & (before < k)]):
         groups = np.flatnonzero((n == size) & (before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
@@ -116,17 +114,15 @@ def expected_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
         place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
         stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
         inside[groups] = stops.sum(axis=0)
-    is_first = positions(np.bincount(ranked.group_query)) == 0
-    reached = segment_scan(np.multiply, survives, is_first)
-    reached = np.where(is_first, 1.0, np.concatenate([[1.0], reached[:-1]]))
-    return ranked.per_query(reached * inside)
+    reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
+    return ranked.queries.reduce(np.add, reached * inside)
 
 
 def symmetric_means(values: Floats, degree: int) -> Floats:
-    """Return, for t = 0, ..., degree, the mean product of t of the values of each column.
+    """Return the elementary symmetric means of degree t = 0, ..., degree of each column.
 
-    The next value is one of the t with the chance t / (number of values so far), so that
-    the means of more values are convex combinations: no cancellation.
+    The mean of degree t is that of the products of t of the values. With each further value it
+    becomes a convex combination of two earlier means, without cancellation.
     """
     means = np.zeros((degree + 1, values.shape[1]))
     means[0] = 1.0

@@ -1,4 +1,4 @@
-"""How soon relevant rows come."""
+"""Average precision and reciprocal rank."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_queries
-from sklearn_rank.metrics._segments import positions, segment_scan
 
 
 def average_precision(
@@ -19,18 +19,18 @@ def average_precision(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Mean of the precisions at the relevant rows; over queries its mean is MAP.
+    r"""Compute the average precision; its mean over queries is MAP.
 
     .. math:: \mathrm{AP} = \frac{1}{R} \sum_{t: y_{(t)} > 0}
         \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
     relevant rows. Tied rows count as the mean over their orders: of n tied rows, r of
-    them relevant, behind N rows with :math:`R_N` relevant ones, the one in place N + t adds
+    them relevant, after N rows with :math:`R_N` relevant ones, the one in place N + t adds
 
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
-    Without ties it is scikit-learn's ``average_precision_score``, which takes tied rows as
+    Without ties it equals scikit-learn's ``average_precision_score``, which treats tied rows as
     one step of the curve.
 
     Parameters
@@ -42,10 +42,9 @@ def average_precision(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -72,16 +71,15 @@ def average_precision(
     """
     check_options("average_precision", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    n, r = ranked.group_size, ranked.relevant
-    relevant_rows = np.cumsum(r) - r
-    first = np.searchsorted(ranked.group_start, ranked.query_start)
-    relevant_before = relevant_rows - relevant_rows[first][ranked.group_query]
-    t = positions(n)  # 0, 1, ... in each group
-    others = np.repeat((r - 1) / np.maximum(n - 1, 1), n) * t
-    precision = np.repeat(relevant_before + 1, n) + others
-    precision /= np.repeat(ranked.before + 1, n) + t
-    precision *= np.repeat(r / n, n)
-    total = np.add.reduceat(precision, ranked.query_start)
+    ties, r = ranked.ties, ranked.relevant
+    running = np.cumsum(r) - r
+    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])
+    t = ties.positions  # 0, 1, ... in each tie group
+    precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
+    precision += ties.spread(relevant_before + 1)
+    precision /= ties.spread(ranked.before + 1) + t
+    precision *= ties.spread(r / ties.length)
+    total = ranked.query_rows.reduce(np.add, precision)
     values = np.minimum(divide(total, ranked.n_relevant), 1.0)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -95,7 +93,7 @@ def reciprocal_rank(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Reciprocal rank of the first relevant row; over queries its mean is MRR.
+    r"""Compute the reciprocal rank of the first relevant row; its mean over queries is MRR.
 
     .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
 
@@ -113,12 +111,11 @@ def reciprocal_rank(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1 or None, default=None
-        Places that count: behind them a relevant row is worth 0. None: all.
+        Cut-off: 0 when the first relevant row comes after place k. None: no cut-off.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -145,31 +142,30 @@ def reciprocal_rank(
     """
     check_options("reciprocal_rank", average, empty, k=k)
     ranked = rank_queries(y_true, y_score, qid)
-    has = np.flatnonzero(ranked.relevant)
-    values = np.zeros(len(ranked.query_start))
-    if len(has):
-        query, where = np.unique(ranked.group_query[has], return_index=True)
-        group = has[where]  # the first group of each query with a relevant row
-        values[query] = _expected_reciprocal(
-            ranked.before[group], ranked.group_size[group], ranked.relevant[group], k
+    has_relevant = ranked.n_relevant > 0
+    relevant_ties = np.flatnonzero(ranked.relevant)
+    first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
+    values = np.zeros(len(has_relevant))
+    if len(first):
+        values[has_relevant] = _expected_reciprocal(
+            ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
         )
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    return average_queries(values, has_relevant, average, empty)
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
-    """Return the mean of 1 / place of the first of r relevant among n tied rows.
+    """Return the expected reciprocal place of the first of r relevant among n tied rows.
 
     The probability that it comes in place t is a product of ratios of neighbouring
     probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
     """
     length = n - r + 1
-    first = np.cumsum(length) - length
-    t = positions(length)
-    ratio = 1.0 - np.repeat(r - 1, length) / (np.repeat(n, length) - t)
-    ratio[first] = r / n
-    is_first = t == 0
-    place = np.repeat(before + 1, length) + t
-    terms = segment_scan(np.multiply, ratio, is_first) / place
+    lists = Groups(np.cumsum(length) - length, int(length.sum()))
+    t = lists.positions
+    ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)
+    ratio[lists.start] = r / n
+    place = lists.spread(before + 1) + t
+    terms = lists.scan(np.multiply, ratio, 1.0) * ratio / place
     if k is not None:
         terms[place > k] = 0.0
-    return np.asarray(np.add.reduceat(terms, first))
+    return lists.reduce(np.add, terms)

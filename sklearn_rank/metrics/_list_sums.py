@@ -7,32 +7,30 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.grouping import starts_run
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, validated
-from sklearn_rank.metrics._segments import positions
+from sklearn_rank.grouping import Groups
+from sklearn_rank.metrics._pair_counts import NO_PAIR
+from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
-    """Return the ranks of the relevant rows in their queries, ties against them."""
-    relevance, scores, codes, _ = validated(y_true, y_score, qid, None)
-    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
-    relevant = relevance > 0
+    """Return the ranks of the relevant rows in their queries, last among tied rows."""
+    rows = ScoredRows.with_relevance(y_true, y_score, qid)
+    relevant = rows.y > 0
     if not relevant.any():
         raise ValueError("y_true has no relevant row: none is above 0.")
-    order = np.lexsort((relevant, -scores, query))
-    first = np.flatnonzero(starts_run(query[order]))
-    rank = 1.0 + positions(np.diff(first, append=len(order)))
+    order = np.lexsort((relevant, -rows.score, rows.query))
+    rank = 1.0 + Groups.of_runs(rows.query[order]).positions
     return np.asarray(rank[relevant[order]])
 
 
 def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
-    r"""Sum of the reciprocal ranks of the relevant rows.
+    r"""Compute the sum of the reciprocal ranks of the relevant rows.
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\mathrm{rank}_i}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
-    count against you: rows that are not relevant come first among equal scores.
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
+    Among tied rows those that are not relevant come first.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
     Returns
     -------
     float
-        Greater is better. Ranks are whole numbers, so rows have no weights.
+        Greater is better. Ranks are integers, so rows have no weights.
 
     Raises
     ------
@@ -67,12 +65,12 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
 
 def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
-    r"""Sum of the reciprocal log ranks of the relevant rows.
+    r"""Compute the sum of the reciprocal log ranks of the relevant rows.
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\ln(1 + \mathrm{rank}_i)}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1. Ties
-    count against you: rows that are not relevant come first among equal scores.
+    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
+    Among tied rows those that are not relevant come first.
 
     Parameters
     ----------
@@ -86,7 +84,7 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
     Returns
     -------
     float
-        Greater is better. Ranks are whole numbers, so rows have no weights.
+        Greater is better. Ranks are integers, so rows have no weights.
 
     Raises
     ------
@@ -111,13 +109,13 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 def ranking_margin(
     y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
 ) -> float:
-    r"""Smallest margin of a pair.
+    r"""Return the smallest margin over all pairs.
 
     .. math:: \min_{i \text{ above } k} (f_i - f_k)
 
     where i is above k when :math:`y_i > y_k` in one query. It is positive exactly when
-    every pair is in order. For the margin of a combination of weak rankers divide it by
-    the sum of their absolute coefficients.
+    every pair is in the right order. For the normalised margin of a combination of weak rankers
+    divide it by the sum of their absolute coefficients.
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def ranking_margin(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative: a minimum only asks whether a row is there.
+        Multiplicities, non-negative; only whether a weight is zero matters.
 
     Returns
     -------
@@ -150,12 +148,12 @@ def ranking_margin(
     >>> ranking_margin([0, 1, 1, 2], [1, 3, 4, 4.5])
     0.5
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    if not np.isfinite(scores).all():
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    if not np.isfinite(rows.score).all():
         raise ValueError("y_score contains infinity: ranking_margin needs finite scores.")
-    preferences = Preferences.from_labels(relevance, codes, weight)
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     if not len(preferences.blocks):
         raise ValueError(NO_PAIR)
-    scores = scores[preferences.order]
+    scores = rows.score[preferences.order]
     with np.errstate(over="ignore"):
         return preferences.smallest_difference(scores, scores)

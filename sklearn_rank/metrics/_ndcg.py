@@ -1,4 +1,4 @@
-"""Gains of graded relevance, discounted by place."""
+"""Normalised discounted cumulative gain."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._ranked import (
     RankedQueries,
     average_queries,
@@ -16,14 +17,13 @@ from sklearn_rank.metrics._ranked import (
     divide,
     rank_queries,
 )
-from sklearn_rank.metrics._segments import positions
 
 FEW_GRADES = 64
-MOST_SHORT = (1 << 31) // FEW_GRADES - 1
+MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1
 
 
 def _gains(relevance: Floats, gain: str) -> Floats:
-    """Return gains in units of the largest: sums of large ones can't overflow."""
+    """Return gains divided by the largest, so that sums can't overflow."""
     highest = float(relevance.max())
     if highest == 0:
         return relevance
@@ -49,14 +49,14 @@ def ndcg_score(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Discounted cumulative gain as a share of the best possible, the mean over queries.
+    r"""Compute the normalised discounted cumulative gain (NDCG), the mean over queries.
 
     .. math:: \mathrm{NDCG}_k = \frac{\mathrm{DCG}_k}{\max \mathrm{DCG}_k}, \qquad
         \mathrm{DCG}_k = \sum_{t \le k} \frac{g(y_{(t)})}{\log_2(1 + t)}
 
     where :math:`y_{(t)}` is the relevance of the row in place t of its query, g the gain,
-    and the maximum is that over all orders. Tied rows count as the mean over their orders.
-    With the linear gain it is scikit-learn's ``ndcg_score`` of each query.
+    and the maximum is over all orders. Tied rows count as the mean over their orders.
+    With the linear gain it equals scikit-learn's ``ndcg_score`` of each query.
 
     Parameters
     ----------
@@ -65,16 +65,15 @@ def ndcg_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Places that count, in the best order too. None: all.
+        Cut-off: only the first k places count, in the best order too. None: all.
     gain : {"exponential", "linear"}, default="exponential"
         :math:`g(y) = 2^y - 1` or :math:`g(y) = y`.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -104,7 +103,7 @@ def ndcg_score(
     check_parameters("ndcg_score", {"gain": gain}, allowed)
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("ndcg_score", ranked.relevance)
-    longest = int(ranked.query_size.max())
+    longest = int(ranked.query_rows.length.max())
     k = longest if k is None else min(k, longest)
     discount = 1.0 / np.log2(2.0 + np.arange(k))
     best = _best_dcg(ranked, gain, discount)
@@ -114,38 +113,38 @@ def ndcg_score(
 
 def _expected_dcg(ranked: RankedQueries, gain: str, discount: Floats) -> Floats:
     """Sum the mean gain of each tie group times the discounts of the places it takes."""
-    k = len(discount)
-    counts = ranked.before < k
-    start, n, before = ranked.group_start[counts], ranked.group_size[counts], ranked.before[counts]
+    k, ties = len(discount), ranked.ties
+    shown = ranked.before < k
+    n, before = ties.length[shown], ranked.before[shown]
     gains = _gains(ranked.relevance, gain)
-    mean, discounts = gains[start], discount[before]
+    mean, discounts = gains[ties.start[shown]], discount[before]
     tied = n > 1
     if tied.any():
         upto = np.concatenate([[0.0], np.cumsum(discount)])
         last = np.minimum(before + n, k)[tied]
         discounts[tied] = upto[last] - upto[before[tied]]
-        mean[tied] = (np.add.reduceat(gains, ranked.group_start) / ranked.group_size)[counts][tied]
-    first = np.searchsorted(start, ranked.query_start)
-    return np.asarray(np.add.reduceat(mean * discounts, first))
+        mean[tied] = (ties.reduce(np.add, gains) / ties.length)[shown][tied]
+    first = np.searchsorted(np.flatnonzero(shown), ranked.queries.start)
+    return Groups(first, len(n)).reduce(np.add, mean * discounts)
 
 
 def _best_dcg(ranked: RankedQueries, gain: str, discount: Floats) -> Floats:
-    gains = _gains(_falling_relevance(ranked), gain)
-    place = positions(ranked.query_size)
-    counts = np.flatnonzero(place < len(discount))
-    first = np.searchsorted(counts, ranked.query_start)
-    return np.asarray(np.add.reduceat(gains[counts] * discount[place[counts]], first))
+    """Return the maximum of the DCG of each query over all orders."""
+    gains = _gains(_descending_relevance(ranked), gain)
+    place = ranked.query_rows.positions
+    shown = np.flatnonzero(place < len(discount))
+    first = np.searchsorted(shown, ranked.query_rows.start)
+    return Groups(first, len(shown)).reduce(np.add, gains[shown] * discount[place[shown]])
 
 
-def _falling_relevance(ranked: RankedQueries) -> Floats:
-    """Return the relevances of each query in falling order."""
-    query = np.repeat(np.arange(len(ranked.query_size)), ranked.query_size)
+def _descending_relevance(ranked: RankedQueries) -> Floats:
+    """Return the relevances of each query in descending order."""
+    n_queries = ranked.query_rows.n_groups
+    query = ranked.query_rows.spread(np.arange(n_queries))
     highest = ranked.relevance.max()
     if highest < FEW_GRADES and np.array_equal(ranked.relevance, np.floor(ranked.relevance)):
-        # Few whole grades: one sort of integers that hold query and grade.
-        kind: type[np.signedinteger[Any]] = (
-            np.int32 if len(ranked.query_size) < MOST_SHORT else np.int64
-        )
+        # A few integer grades: one sort of integers that encode query and grade.
+        kind: type[np.signedinteger[Any]] = np.int32 if n_queries < MAX_INT32_QUERIES else np.int64
         grade = ranked.relevance.astype(kind)
         key: Indices = (query.astype(kind) + 1) * FEW_GRADES - 1 - grade
         key.sort()

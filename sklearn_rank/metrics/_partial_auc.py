@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank._validation import Number, check_parameters, check_qid
-from sklearn_rank.grouping import starts_run
-from sklearn_rank.metrics._pair_metrics import validated
-from sklearn_rank.metrics._ranked import average_queries, check_options
-from sklearn_rank.metrics._segments import segment_cumsum
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank.grouping import Groups
+from sklearn_rank.metrics._ranked import average_queries, check_options, rank_rows
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 
 def partial_auc_score(
@@ -24,15 +23,15 @@ def partial_auc_score(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Mean height of the ROC curve up to a false positive rate, the mean over queries.
+    r"""Compute the mean height of the ROC curve up to a false positive rate.
 
     .. math:: \mathrm{pAUC} = \frac{1}{a} \int_0^a \mathrm{TPR}(x) \, dx
 
-    where a is `max_fpr` and :math:`\mathrm{TPR}(x)` the share of the relevant rows of a query
-    found at a false positive rate of x. The curve crosses tied rows in a straight line. At
-    a = 1 it is the AUC of relevant rows against the others. scikit-learn's
-    ``roc_auc_score(max_fpr=a)`` is :math:`\tfrac12 \bigl(1 + (a\,\mathrm{pAUC} - a^2/2) /
-    (a - a^2/2)\bigr)`: one half for random order.
+    where a is `max_fpr` and :math:`\mathrm{TPR}(x)` the true positive rate of a query at a false
+    positive rate of x. The curve joins tied rows by a straight line. At a = 1 it is the AUC of
+    relevant rows against the others. scikit-learn's ``roc_auc_score(max_fpr=a)`` is
+    :math:`\tfrac12 \bigl(1 + (a\,\mathrm{pAUC} - a^2/2) / (a - a^2/2)\bigr)`: one half for
+    random order.
 
     Parameters
     ----------
@@ -41,21 +40,21 @@ def partial_auc_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     max_fpr : float in (0, 1], default=0.1
-        Share of the rows that are not relevant up to which the list is looked at.
+        Right end of the part of the ROC curve that counts.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without relevant rows, or with nothing else, are worth: left out (NaN
-        where each query is reported), 0 or 1.
+        Value of queries with relevant rows only, or without any: left out (NaN with
+        ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better; ``max_fpr / 2`` is expected of random order.
+        Between 0 and 1, greater is better; random order has ``max_fpr / 2`` on average.
         With ``average=None`` one value for each query in the order of the sorted ids.
 
     Raises
@@ -78,37 +77,31 @@ def partial_auc_score(
     check_options("partial_auc_score", average, empty)
     allowed = {"max_fpr": Number(0, 1, closed="right")}
     check_parameters("partial_auc_score", {"max_fpr": max_fpr}, allowed)
-    n_queries = 1 if qid is None else int(check_qid(qid, len(y_true)).max()) + 1
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
-    order = np.lexsort((-scores, query))
-    new_query = starts_run(query[order])
-    group_start = np.flatnonzero(new_query | starts_run(scores[order]))
-    relevant = relevance[order] > 0
-    found = np.add.reduceat(np.where(relevant, weight[order], 0.0), group_start)
-    other = np.add.reduceat(np.where(relevant, 0.0, weight[order]), group_start)
-    is_first = new_query[group_start]
-    share = _mean_height(found, other, is_first, float(max_fpr))
-    values = np.full(n_queries, np.nan)
-    # A query whose rows all weigh nothing is gone: it is not even empty.
-    values[query[order][new_query]] = average_queries(share, ~np.isnan(share), None, empty)
+    ranked = rank_rows(ScoredRows.with_relevance(y_true, y_score, qid, sample_weight))
+    relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
+    found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
+    other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
+    share = _mean_height(ranked.queries, found, other, float(max_fpr))
+    values = np.full(ranked.rows.n_queries, np.nan)
+    # A query whose rows all weigh nothing is absent: it is not even empty.
+    kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
+    values[kept] = average_queries(share, ~np.isnan(share), None, empty)
     return average_queries(values, ~np.isnan(values), average, "skip")
 
 
-def _mean_height(found: Floats, other: Floats, is_first: Mask, max_fpr: float) -> Floats:
-    """Integrate from tie group to tie group; NaN in queries of one class only."""
-    first = np.flatnonzero(is_first)
-    last = np.append(first[1:], len(found)) - 1
-    upto_found, upto_other = segment_cumsum(found, is_first), segment_cumsum(other, is_first)
-    n_found, n_other = upto_found[last], upto_other[last]
+def _mean_height(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:
+    """Integrate the curve of each query over its tie groups; NaN in queries of one class.
+
+    `found` and `other` are the weights of the relevant rows and of the others in each group.
+    """
+    upto_found, upto_other = queries.cumsum(found), queries.cumsum(other)
+    n_found, n_other = upto_found[queries.end - 1], upto_other[queries.end - 1]
     limit = max_fpr * n_other
-    lengths = np.diff(first, append=len(found))
-    before = np.where(is_first, 0.0, np.roll(upto_other, 1))
-    passed = np.clip(np.repeat(limit, lengths) - before, 0.0, other)
-    height = np.where(is_first, 0.0, np.roll(upto_found, 1))
+    passed = np.clip(queries.spread(limit) - queries.shift(upto_other, 0.0), 0.0, other)
+    height = queries.shift(upto_found, 0.0)
     height += found * passed / np.maximum(2 * other, np.finfo(float).tiny)
-    area = np.add.reduceat(passed * height, first)
+    area = queries.reduce(np.add, passed * height)
     has_both = (n_found > 0) & (n_other > 0)
-    share = np.full(len(first), np.nan)
+    share = np.full(queries.n_groups, np.nan)
     share[has_both] = area[has_both] / (limit * n_found)[has_both]
     return np.asarray(np.minimum(share, 1.0))

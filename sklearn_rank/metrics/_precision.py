@@ -1,4 +1,4 @@
-"""How many of the first rows are relevant."""
+"""Precision and recall among the first rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from sklearn_rank.metrics._ranked import (
 
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     """Return the expected number of relevant rows among the first k of each query."""
-    share = ranked.relevant / ranked.group_size
-    return ranked.per_query(share * ranked.places_up_to(k))
+    share = ranked.relevant / ranked.ties.length
+    places = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
+    return ranked.queries.reduce(np.add, share * places)
 
 
 def _check_k(owner: str, k: Any) -> None:
@@ -36,7 +37,7 @@ def precision_at_k(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Share of relevant rows among the first k, the mean over queries.
+    r"""Compute the share of relevant rows among the first k, the mean over queries.
 
     .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
 
@@ -52,12 +53,11 @@ def precision_at_k(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1, default=10
-        Places that count. With fewer than k rows the share is that of all rows.
+        Cut-off. With fewer than k rows it is the share among all rows.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def precision_at_k(
     _check_k("precision_at_k", k)
     check_options("precision_at_k", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    places = np.minimum(k, ranked.query_size)
+    places = np.minimum(k, ranked.query_rows.length)
     values = _hits(ranked, places) / places
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -99,7 +99,7 @@ def recall_at_k(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Share of the relevant rows that are among the first k, the mean over queries.
+    r"""Compute the share of the relevant rows that are among the first k, the mean over queries.
 
     .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
 
@@ -115,12 +115,11 @@ def recall_at_k(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1, default=10
-        Places that count.
+        Cut-off.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -146,7 +145,7 @@ def recall_at_k(
     _check_k("recall_at_k", k)
     check_options("recall_at_k", average, empty)
     ranked = rank_queries(y_true, y_score, qid)
-    places = np.minimum(k, ranked.query_size)
+    places = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, places), ranked.n_relevant)
     return average_queries(values, ranked.n_relevant > 0, average, empty)
 
@@ -159,12 +158,12 @@ def r_precision(
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
-    r"""Precision among the first R rows of a query with R relevant ones, the mean over queries.
+    r"""Compute the precision at R in queries with R relevant rows, the mean over queries.
 
     .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row in place t. There precision and recall
-    are equal. Tied rows count as the mean over their orders.
+    where :math:`y_{(t)}` is the relevance of the row in place t. At this cut-off
+    precision and recall are equal. Tied rows count as the mean over their orders.
 
     Parameters
     ----------
@@ -175,10 +174,9 @@ def r_precision(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     average : {"mean"} or None, default="mean"
-        The mean over queries, each counting once, or None: one value for each query.
+        "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        What queries without a relevant row are worth: left out (NaN where each query is
-        reported), 0 or 1.
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------

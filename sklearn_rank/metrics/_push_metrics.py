@@ -1,4 +1,4 @@
-"""Losses of Rudin2009 that look at the rows which stand too high."""
+"""Losses of Rudin2009 that emphasise errors at the top of the list."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import (
-    Choice,
-    Constraint,
-    Flag,
-    Number,
-    check_parameters,
-    check_weight,
-)
-from sklearn_rank.metrics._pair_metrics import count_above, pairs_of, validated
+from sklearn_rank._validation import Choice, Constraint, Flag, Number, check_parameters
+from sklearn_rank.metrics._pair_counts import count_pairs
 from sklearn_rank.metrics._push_sums import PUSH_SUMS
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),
@@ -37,16 +31,16 @@ def p_norm_push_loss(
     qid: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    r"""p-norm push loss :math:`R_{p,\ell}`, by default normalised and with the zero-one loss.
+    r"""Compute the p-norm push loss, by default normalised and with the zero-one loss.
 
     .. math:: R_{p,\ell} = \Bigl(\frac{\sum_k w_k s_k^p}{\sum_k w_k}\Bigr)^{1/p},
         \qquad s_k = \frac{\sum_{i \text{ above } k} w_i \, \ell(f_i - f_k - \theta)}
         {\sum_{i \text{ above } k} w_i}
 
     where k runs over the rows that have a row above them in their query, :math:`\ell` is the
-    `loss` of a margin and :math:`\theta` the `margin` wanted. With the zero-one loss
-    :math:`s_k` is the share of the rows above k that k is not below. The larger p, the more
-    the loss is that of the worst rows, those at the top of the list.
+    `loss` of a margin and :math:`\theta` the required `margin`. With the zero-one loss
+    :math:`s_k` is the share of the rows above k that are not scored above it. The larger p, the
+    more weight the largest :math:`s_k` have: those of rows near the top of the list.
 
     Parameters
     ----------
@@ -55,13 +49,13 @@ def p_norm_push_loss(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite ones only with the zero-one loss.
     p : float in [1, inf]
-        The power. At p = inf the loss is the largest share.
+        The power. At p = inf the loss is the maximum of :math:`s_k`.
     loss : {"zero_one", "exponential", "logistic", "hinge"}, default="zero_one"
         :math:`1[m \le 0]`, :math:`e^{-m}`, :math:`\ln(1 + e^{-m})`, :math:`\max(0, 1 - m)`.
         The logistic loss has the natural logarithm, as in the paper's Tables 1 and 2 and in
         the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2.
     margin : float, default=0.0
-        The margin :math:`\theta` that a pair needs. With the zero-one loss a pair is wrong
+        The required margin :math:`\theta`. With the zero-one loss a pair is an error
         when :math:`f_i \le f_k + \theta`.
     normalize : bool, default=True
         False: the raw sum of the paper,
@@ -75,7 +69,7 @@ def p_norm_push_loss(
     -------
     float
         Smaller is better; infinite where it overflows. With the zero-one loss and
-        ``normalize=True`` it is between 0 and 1. Ties are errors; without ties it is
+        ``normalize=True`` it is between 0 and 1. Ties are errors; without ties it equals
         ``1 - auc_score`` at p = 1 in one bipartite list.
 
     Raises
@@ -85,10 +79,10 @@ def p_norm_push_loss(
 
     Notes
     -----
-    No pair is built: a long list of n rows costs O(n) (exponential and logistic loss) or
-    O(n log n), times the logarithm of the number of levels. For the logistic loss
-    :math:`s_k` is then exact to 1e-12 of the weight of its pairs, so that a mean loss far
-    below that is not known; short lists, and the other losses, are exact to rounding.
+    Pairs are not enumerated: a long list of n rows costs O(n) (exponential and logistic loss) or
+    O(n log n), times the logarithm of the number of levels. For the logistic loss the absolute
+    error of :math:`s_k` is then at most 1e-12, so that far smaller values have no correct digits;
+    short lists, and the other losses, are exact up to rounding.
 
     References
     ----------
@@ -111,10 +105,10 @@ def p_norm_push_loss(
             "p_norm_push_loss: the raw sum (normalize=False) has no limit at p=inf. "
             "max_height_loss is the largest of its terms."
         )
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     if loss != "zero_one":
-        _check_finite(loss, scores)
-    sums = PUSH_SUMS[loss](relevance, scores, codes, weight, float(margin))
+        _check_finite(loss, rows.score)
+    sums = PUSH_SUMS[loss](rows, float(margin))
     return sums.norm(p) if normalize else sums.power_sum(p)
 
 
@@ -129,12 +123,12 @@ def _check_finite(loss: str, scores: Floats) -> None:
 
 
 def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None) -> Floats:
-    r"""Height of each row: how many rows that must rank above it do not.
+    r"""Count, for each row, the rows of higher relevance that are not scored above it.
 
     .. math:: h_k = \sum_{i \text{ above } k} w_i 1[f_i \le f_k]
 
-    where i is above k when :math:`y_i > y_k` in one query. In one bipartite list it is the
-    number of positives at or below a negative. Ties are errors.
+    where i is above k when :math:`y_i > y_k` in one query. In one bipartite list the height of a
+    negative is the number of positives at or below it. Ties are errors.
 
     Parameters
     ----------
@@ -150,7 +144,7 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
     Returns
     -------
     ndarray of shape (n_samples,)
-        The heights; NaN for rows that no row must rank above, and for rows of weight zero.
+        The heights; NaN for rows without a row above them, and for rows of weight zero.
 
     Raises
     ------
@@ -167,23 +161,18 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
     >>> heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     array([ 0.,  1., nan, nan])
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(relevance, scores, codes, weight)
-    present = check_weight(sample_weight, len(y_true)) > 0
-    result = np.full(len(present), np.nan)
-    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
-    return result
+    return _heights(ScoredRows.with_relevance(y_true, y_score, qid, sample_weight))
 
 
 def reverse_heights(
     y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
 ) -> Floats:
-    r"""Reverse height of each row: how many rows that must rank below it do not.
+    r"""Count, for each row, the rows of lower relevance that are not scored below it.
 
     .. math:: r_i = \sum_{k \text{ below } i} w_k 1[f_k \ge f_i]
 
-    where k is below i when :math:`y_k < y_i` in one query. In one bipartite list it is the
-    number of negatives at or above a positive. Ties are errors.
+    where k is below i when :math:`y_k < y_i` in one query. In one bipartite list the reverse
+    height of a positive is the number of negatives at or above it. Ties are errors.
 
     Parameters
     ----------
@@ -199,8 +188,7 @@ def reverse_heights(
     Returns
     -------
     ndarray of shape (n_samples,)
-        The reverse heights; NaN for rows that must rank above no row, and for rows of
-        weight zero.
+        The reverse heights; NaN for rows without a row below them, and for rows of weight zero.
 
     Raises
     ------
@@ -209,7 +197,7 @@ def reverse_heights(
 
     References
     ----------
-    Rudin2009, sec. 2 (the height of a negative, of which this is the mirror image).
+    Rudin2009, sec. 2 (the height of a negative; here for positives).
 
     Examples
     --------
@@ -217,23 +205,27 @@ def reverse_heights(
     >>> reverse_heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     array([nan, nan,  1.,  0.])
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(-relevance, -scores, codes, weight)
-    present = check_weight(sample_weight, len(y_true)) > 0
-    result = np.full(len(present), np.nan)
-    result[present] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    return _heights(rows.reversed())
+
+
+def _heights(rows: ScoredRows) -> Floats:
+    """Return the height of each of the caller's rows; NaN without a pair."""
+    counts = count_pairs(rows)
+    result = np.full(len(rows.is_kept), np.nan)
+    result[rows.is_kept] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
     return result
 
 
 def max_height_loss(
     y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
 ) -> float:
-    r"""Largest height of a row, :math:`R_{\max}`.
+    r"""Return the maximum of the heights, :math:`R_{\max}`.
 
     .. math:: R_{\max} = \max_k \sum_{i \text{ above } k} w_i 1[f_i \le f_k]
 
-    where k runs over the rows that have a row above them in their query. As a share of
-    the rows above k it is ``p_norm_push_loss(p=inf)``.
+    where k runs over the rows that have a row above them in their query. The maximum of the
+    heights divided by the weight of the rows above k is ``p_norm_push_loss(p=inf)``.
 
     Parameters
     ----------
@@ -258,7 +250,7 @@ def max_height_loss(
 
     References
     ----------
-    Rudin2009, sec. 2 (the largest height).
+    Rudin2009, sec. 2 (the maximum of the heights).
 
     Examples
     --------
@@ -266,7 +258,7 @@ def max_height_loss(
     >>> max_height_loss([0, 0, 1, 1], [0.1, 0.9, 0.35, 0.8])
     2.0
     """
-    relevance, scores, codes, weight = validated(y_true, y_score, qid, sample_weight)
-    counts = count_above(relevance, scores, codes, weight)
-    pairs_of(counts, weight)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    counts = count_pairs(rows)
+    counts.pair_weight(rows.weight)  # an error without pairs
     return float((counts.lower + counts.tied).max())

@@ -1,4 +1,4 @@
-"""For each row k, the sum of a margin loss over the rows that must rank above it."""
+"""For each row k, the sum of a margin loss over the rows above it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._pair_metrics import NO_PAIR, count_above
-from sklearn_rank.metrics._segments import sort_values
+from sklearn_rank._protocols import Floats
+from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.pair_sums import ExponentialSums, PairLoss
 from sklearn_rank.preferences import Preferences
 
@@ -26,9 +27,9 @@ class PushSums:
     wrong : ndarray
         Weighted sum of the losses of these pairs, divided by ``exp(log_scale)``.
     weight : ndarray
-        Weight of k, or the weight of several rows of equal sums.
+        Weight of k, or of several rows with equal sums.
     log_scale : float
-        Common factor, so that large exponentials don't overflow.
+        Logarithm of a common factor, so that large exponentials don't overflow.
     """
 
     total: Floats
@@ -37,7 +38,7 @@ class PushSums:
     log_scale: float = 0.0
 
     def norm(self, p: float) -> float:
-        """``(sum_k w_k share_k^p / sum_k w_k)^(1/p)``; the largest share at p = inf."""
+        """Return ``(sum_k w_k share_k^p / sum_k w_k)^(1/p)``; the maximum share at p = inf."""
         share = self.wrong / self.total
         worst = float(share.max())
         if worst == 0 or np.isinf(p):
@@ -47,19 +48,15 @@ class PushSums:
         return worst * float(mean) ** (1 / p) * self._scale(1.0)
 
     def power_sum(self, p: float) -> float:
-        """``sum_k w_k sum_k^p`` as the paper has it; infinite where it overflows."""
-        there = self.weight > 0  # 0 times infinity is no number
+        """Return ``sum_k w_k sum_k^p``; infinite where it overflows."""
+        positive = self.weight > 0  # 0 times infinity is NaN
         with np.errstate(over="ignore"):
-            total = float(self.weight[there] @ self.wrong[there] ** p)
+            total = float(self.weight[positive] @ self.wrong[positive] ** p)
         return total * self._scale(p) if total else 0.0
 
     def _scale(self, p: float) -> float:
         with np.errstate(over="ignore"):
             return float(np.exp(p * self.log_scale))
-
-
-SumsOf = Callable[[Floats, Floats, "Indices | None", Floats, float], PushSums]
-"""A function of relevance, scores, query, weight and margin."""
 
 
 def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0) -> PushSums:
@@ -70,26 +67,26 @@ def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0
     return PushSums(total[has_pair], wrong[has_pair], weight[has_pair], log_scale)
 
 
-def zero_one_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
-) -> PushSums:
+def zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``1[f_i <= f_k + margin]``."""
-    low, high = relevance.min(), relevance.max()
-    is_high = relevance == high
-    is_plain = qid is None and low < high and bool(np.all(weight == 1))
-    if is_plain and np.count_nonzero(relevance == low) + np.count_nonzero(is_high) == len(scores):
-        # Indices select faster than masks that jump to and fro.
+    y, scores = rows.y, rows.score
+    low, high = y.min(), y.max()
+    is_high = y == high
+    is_plain = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
+    if is_plain and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
+        # Selecting by index is faster than by a mask with short runs.
         above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
         return _bipartite_counts(above, below + margin if margin else below)
-    counts = count_above(relevance, scores, qid, weight, margin)
-    return _of_pairs(counts.total, np.minimum(counts.lower + counts.tied, counts.total), weight)
+    counts = count_pairs(rows, margin)
+    wrong = np.minimum(counts.lower + counts.tied, counts.total)
+    return _of_pairs(counts.total, wrong, rows.weight)
 
 
 def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
-    """Count from the smaller class: how many of one lie between neighbours of the other.
+    """Return the sums of one bipartite list without weights, by merging the sorted classes.
 
-    The sums are 0, 1, ... up to the largest there is; the weight of each is the number of
-    rows below that have it. Sorted look-ups into a sorted array are cheap.
+    With fewer rows above, the sums are 0, 1, ... up to the maximum, and the weight of each is
+    the number of rows below that have it. Otherwise there is one sum for each row below.
     """
     above, below = sort_values(above), sort_values(below)
     if len(above) <= len(below):
@@ -105,12 +102,11 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
     return PushSums(np.full(len(wrong), float(len(above))), wrong, weight)
 
 
-def exponential_sums(
-    relevance: Floats, scores: Floats, qid: Indices | None, weight: Floats, margin: float
-) -> PushSums:
+def exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``exp(margin - (f_i - f_k))`` in the log domain."""
-    preferences = Preferences.from_labels(relevance, qid, weight)
-    log_sums = ExponentialSums(preferences, 1.0).log_heights(scores[preferences.order]) + margin
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
+    scores = rows.score[preferences.order]
+    log_sums = ExponentialSums(preferences, 1.0).log_heights(scores) + margin
     log_scale = float(log_sums.max())
     if np.isneginf(log_scale):
         raise ValueError(NO_PAIR)
@@ -118,22 +114,15 @@ def exponential_sums(
     return _of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
-def margin_loss_sums(
-    loss: str,
-    relevance: Floats,
-    scores: Floats,
-    qid: Indices | None,
-    weight: Floats,
-    margin: float,
-) -> PushSums:
+def margin_loss_sums(loss: str, rows: ScoredRows, margin: float) -> PushSums:
     """Sum one of ``MARGIN_LOSSES`` of ``f_i - f_k - margin``."""
-    preferences = Preferences.from_labels(relevance, qid, weight)
+    preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     pair_loss = PairLoss(preferences, loss)
-    f, w = scores[preferences.order], preferences.weight
+    f, w = rows.score[preferences.order], preferences.weight
     return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
 
 
-PUSH_SUMS: dict[str, SumsOf] = {
+PUSH_SUMS: dict[str, Callable[[ScoredRows, float], PushSums]] = {
     "zero_one": zero_one_sums,
     "exponential": exponential_sums,
     "logistic": partial(margin_loss_sums, "logistic"),

@@ -1,4 +1,4 @@
-"""Metrics as scikit-learn scorers that know about queries."""
+"""scikit-learn scorers that pass queries to the metrics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _push_score(
 
 @dataclass(frozen=True)
 class _Metric:
-    """A function, and what may stand behind the @ in its name."""
+    """A metric and the parameter that may follow the @ in its name."""
 
     function: Callable[..., Any]
     parameter: str | None = None
@@ -42,7 +42,7 @@ class _Metric:
     required: bool = False
 
     def parse(self, text: str | None) -> dict[str, Any]:
-        """Return the keyword that the text behind the @ means; ValueError if it means none."""
+        """Return the text after the @ as a keyword argument; ValueError when it is not valid."""
         if text is None and not self.required:
             return {}
         value = self.kind(text or "")
@@ -71,7 +71,7 @@ _METRICS = {
 
 
 def _parse(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function and the keywords that a name means."""
+    """Return the function and the keyword arguments for a name."""
     found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
     try:
         if found is None:
@@ -91,11 +91,11 @@ def _names() -> str:
 
 
 class RankingScorer(BaseEstimator):
-    """What `ranking_scorer` returns: called with an estimator, rows and relevance.
+    """A scorer, called with an estimator, rows and relevance.
 
-    scikit-learn's ``make_scorer`` is not enough, because it can hand qid to the metric
-    only. A pipeline with a step that scales inside queries needs it to predict, and a
-    ranker that was fitted with qid must be noticed when it is scored without.
+    scikit-learn's ``make_scorer`` is not enough: it passes qid to the metric only. A pipeline
+    with a step that scales within queries needs qid to predict, and scoring a ranker without
+    qid that was fitted with it must be an error.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class RankingScorer(BaseEstimator):
     def score(
         self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
     ) -> float:
-        """Return the metric of an estimator's order of the rows.
+        """Return the metric of the scores that an estimator gives to rows.
 
         Parameters
         ----------
@@ -131,12 +131,11 @@ class RankingScorer(BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y_true : array-like of shape (n_samples,)
-            Relevance; for a binary classifier its classes, of which the greater is
-            relevant.
+            Relevance; for a binary classifier its classes, the greater being relevant.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; None means one list.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplicities, for metrics that have any.
+            Multiplicities, for metrics that support them.
 
         Returns
         -------
@@ -147,11 +146,11 @@ class RankingScorer(BaseEstimator):
         ------
         ValueError
             When a ranker was fitted with qid and is scored without, when there is not
-            one score for each row, or when the metric refuses its input.
+            one score for each row, or when the metric rejects its input.
         """
         if qid is None:
             self._refuse_fitted_with_qid(estimator)
-        y_score = self._responses(estimator, X, qid)
+        y_score = self._scores(estimator, X, qid)
         return self.measure(
             _relevance(estimator, y_true), y_score, qid=qid, sample_weight=sample_weight
         )
@@ -159,10 +158,10 @@ class RankingScorer(BaseEstimator):
     def measure(
         self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
     ) -> float:
-        """Return the metric of scores that are known already.
+        """Return the metric of given scores.
 
-        `relevance` holds numbers or booleans, `y_score` greater numbers for rows that rank
-        higher; the rest is as in `score`.
+        `relevance` holds numbers or booleans and `y_score` scores, greater is better; the other
+        parameters are as in `score`.
         """
         function, options = _parse(self.name)
         if sample_weight is not None:
@@ -182,15 +181,15 @@ class RankingScorer(BaseEstimator):
                 "error_score='raise' shows this message instead of NaN."
             )
 
-    def _responses(self, estimator: Any, X: Any, qid: Any) -> Floats:
-        """Return one score for each row, with qid for the steps that ask for it."""
+    def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
+        """Return one score for each row; steps that request qid get it."""
         methods = ("decision_function", "predict_proba", "predict")
         method = next((one for one in methods if hasattr(estimator, one)), "predict")
         metadata = {}
         if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
             alias = get_routing_for_object(self).score.requests["qid"]
-            known_as = alias if isinstance(alias, str) else "qid"
-            consumed = get_routing_for_object(estimator).consumes(method, [known_as])
+            requested = alias if isinstance(alias, str) else "qid"
+            consumed = get_routing_for_object(estimator).consumes(method, [requested])
             metadata = dict.fromkeys(consumed, qid)
         scores = np.asarray(getattr(estimator, method)(X, **metadata))
         if method == "predict_proba" and scores.ndim == 2 and scores.shape[1] == 2:
@@ -208,7 +207,7 @@ class RankingScorer(BaseEstimator):
 
 
 def _last_step(estimator: Any) -> Any:
-    """Return what a pipeline, a search or a wrapper has at its end."""
+    """Return the final estimator of a pipeline, a search or a wrapper."""
     if hasattr(estimator, "best_estimator_"):
         return _last_step(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
@@ -233,7 +232,7 @@ def _relevance(estimator: Any, y_true: Any) -> Values:
 
 
 def ranking_scorer(name: str) -> RankingScorer:
-    """Return a scorer for ``GridSearchCV``, ``cross_validate`` and the like.
+    """Return a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
@@ -244,8 +243,8 @@ def ranking_scorer(name: str) -> RankingScorer:
         - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
           `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
           queries, with the default gain and queries without a relevant row left out;
-        - "ndcg@k", "mrr@k", "err@k", "precision@k", "recall@k": of the first k rows of
-          each query, with an int k in [1, inf), such as "ndcg@10";
+        - "ndcg@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off k, an int in
+          [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf].
 
     Returns
@@ -253,20 +252,20 @@ def ranking_scorer(name: str) -> RankingScorer:
     callable
         Called as ``scorer(estimator, X, y, *, qid=None, sample_weight=None)``. It orders
         the rows by the estimator's ``decision_function``, else by the probability of the
-        greater class, else by ``predict``. With metadata routing it asks for ``qid`` on
-        its own; for ``sample_weight`` call its ``set_score_request(sample_weight=True)``.
+        greater class, else by ``predict``. With metadata routing it requests ``qid`` by
+        default; for ``sample_weight`` call its ``set_score_request(sample_weight=True)``.
 
     Raises
     ------
     ValueError
-        When the name is none of these. The scorer raises it when a ranker was fitted with
+        When the name is none of these. The scorer raises it for a ranker that was fitted with
         qid and is scored without.
 
     Notes
     -----
-    "err" takes the highest relevance of the rows that it scores as the highest there is.
-    Candidates of one search are compared on the same rows; means over folds in which the
-    highest relevance differs are no ERR of the whole.
+    "err" takes the highest relevance of the scored rows as the highest possible grade. The
+    candidates of a search are scored on the same rows and remain comparable, but a mean over
+    folds with different highest grades is not the ERR of all rows.
 
     Examples
     --------
@@ -297,7 +296,7 @@ def ranking_scorer(name: str) -> RankingScorer:
 
 @dataclass(frozen=True)
 class Scoring:
-    """A parameter: None, a name that `ranking_scorer` takes, or what it returned."""
+    """Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -313,7 +312,7 @@ class Scoring:
 
 
 def as_scorer(scoring: Any) -> RankingScorer:
-    """Return the scorer of a name; a scorer as it is, if its name is one."""
+    """Return the scorer of a name; a `RankingScorer` is returned unchanged."""
     if not isinstance(scoring, RankingScorer):
         return ranking_scorer(scoring)
     _parse(scoring.name)

@@ -1,4 +1,4 @@
-"""Splits that keep every query on one side, and a check for splits that don't."""
+"""Splitters of whole queries, and a check whether a splitter divides queries."""
 
 from sklearn_rank.model_selection._leakage import QueryLeakage, check_query_leakage
 from sklearn_rank.model_selection._splitters import QueryKFold, QueryShuffleSplit

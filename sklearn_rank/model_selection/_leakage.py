@@ -1,4 +1,4 @@
-"""Check that the two sides of a split share no query."""
+"""Check that training and test rows share no query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["QueryLeakage", "check_query_leakage"]
 
 @dataclass(frozen=True)
 class QueryLeakage:
-    """What `check_query_leakage` found.
+    """The result of `check_query_leakage`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class QueryLeakage:
         return bool(self.query_ids)
 
     def raise_if_leaking(self) -> None:
-        """Raise an error for a leak.
+        """Raise an error if a query has rows on both sides of a split.
 
         Raises
         ------
@@ -77,15 +77,15 @@ class QueryLeakage:
 def check_query_leakage(
     cv: Any, X: Any, y: Any = None, *, qid: Any, groups: Any = None
 ) -> QueryLeakage:
-    """Count the queries that a splitter puts on both sides.
+    """Count the queries with rows on both sides of a split.
 
-    Rows of one query share what is special about it. A model that has seen some of them
-    is tested on the others too kindly.
+    Rows of one query are dependent. When some of them are in the training set, the test score
+    of the others is too optimistic.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        What scikit-learn takes as `cv`; an int means ``KFold``.
+        As `cv` in scikit-learn; an int means ``KFold``.
     X : array-like of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,), default=None
@@ -93,7 +93,7 @@ def check_query_leakage(
     qid : array-like of shape (n_samples,)
         Query of each row: ints, strings or anything that sorts, in any order.
     groups : array-like of shape (n_samples,), default=None
-        Passed to the splitter, when it does not take `qid`.
+        Passed to the splitter when it has no parameter `qid`.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def check_query_leakage(
     Raises
     ------
     ValueError
-        When qid is not as described; and whatever the splitter raises.
+        When qid is not as described, or raised by the splitter.
 
     Examples
     --------

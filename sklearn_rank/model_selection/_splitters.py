@@ -18,18 +18,18 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
 
 def _counts_and_size(codes: Indices, relevant: Mask) -> tuple[Floats, Floats]:
-    """Return rows and relevant rows of each query, and the sum of its shares of both."""
+    """Return the numbers of rows and of relevant rows of each query, and the sum of its shares."""
     counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=relevant)]).T
     return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
 
 
 def _jittered(size: Floats, random: Any) -> Floats:
-    """Return sizes whose order is random, except where one is more than twice the other."""
+    """Return randomised sizes: one more than twice another stays the greater of the two."""
     return np.asarray(size * (1 - random.random_sample(len(size)) / 2))
 
 
 def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
-    """Mark `n_test` queries at even distances along their order by jittered size."""
+    """Mark `n_test` queries by systematic sampling along their order by jittered size."""
     place = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
     drawn = np.empty(len(size), dtype=bool)
     drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(place + 1e-9)) > 0
@@ -37,7 +37,7 @@ def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
 
 
 class _QuerySplitter(BaseCrossValidator):
-    """Base class: rows in, queries to the subclass, rows out."""
+    """Base class: converts between rows and queries; a subclass splits the queries."""
 
     # Requested by default, so that with metadata routing `qid` is passed only once.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
@@ -52,7 +52,7 @@ class _QuerySplitter(BaseCrossValidator):
     def split(
         self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
     ) -> Iterator[tuple[Indices, Indices]]:
-        """Return the splits, each a pair of row numbers.
+        """Return the splits, each a pair of arrays of row indices.
 
         Parameters
         ----------
@@ -62,14 +62,14 @@ class _QuerySplitter(BaseCrossValidator):
             Relevance or class of each row.
         groups : array-like of shape (n_samples,), default=None
             Query of each row, for scikit-learn's tools while metadata routing is off:
-            they hand on `groups` only.
+            they pass on `groups` only.
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order.
 
         Returns
         -------
         iterator of (train, test)
-            Sorted row numbers of both sides. No query has rows on both.
+            Sorted row indices of both sides. No query has rows on both.
 
         Raises
         ------
@@ -79,8 +79,8 @@ class _QuerySplitter(BaseCrossValidator):
         """
         codes = self._query_codes(X, groups, qid)
         relevant = _is_relevant(y, len(codes))
-        # Not a generator itself, so that wrong input is refused here and not at the first split.
-        return _rows_of(self._test_queries(codes, relevant), codes)
+        # Not a generator itself, so that invalid input is an error here, not at the first split.
+        return _row_splits(self._test_queries(codes, relevant), codes)
 
     def get_n_splits(
         self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None
@@ -90,7 +90,7 @@ class _QuerySplitter(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups, qid : object, default=None
-            Not used; there because scikit-learn's tools pass them.
+            Not used; scikit-learn's tools pass them.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class _QuerySplitter(BaseCrossValidator):
 
     @abstractmethod
     def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
-        """Check the number of queries; return for each split which of them are tested."""
+        """Check the number of queries; return a mask of the test queries for each split."""
 
     def _query_codes(self, X: Any, groups: Any, qid: Any) -> Indices:
         name = type(self).__name__
@@ -120,11 +120,11 @@ class _QuerySplitter(BaseCrossValidator):
 
 
 class QueryKFold(_QuerySplitter):
-    r"""K folds of whole queries, even in rows and in relevant rows.
+    r"""Split whole queries into K folds, balanced in rows and in relevant rows.
 
-    Every query is tested once. The queries are dealt out one by one, the largest first,
+    Every query is tested once. The queries are assigned one by one in descending order of size,
     where a query's size is its share of all rows plus its share of all relevant rows.
-    Each goes to the fold f with the smallest
+    Each is assigned to the fold f with the smallest
 
     .. math:: \frac{n_f}{n} \cdot \frac{n_q}{n} + \frac{r_f}{r} \cdot \frac{r_q}{r}
         \qquad\text{among those with}\qquad n_f + n_q \le \min_g n_g + \max_q n_q
@@ -135,20 +135,19 @@ class QueryKFold(_QuerySplitter):
     - :math:`n_q` and :math:`r_q` are those of the query, n and r those of all queries;
     - a row is relevant when its y is above the lowest y. Without y only rows count.
 
-    This is half of what the query adds to the sum of the squared shares of the folds,
-    without the part that is the same for every f. The sum is least when all folds are
-    equal.
+    Up to a factor of 2 and a constant this is the increase of the sum of the squared shares of
+    the folds, which is minimal when all folds are equal.
 
     Parameters
     ----------
     n_splits : int in [2, inf), default=5
         Number of folds.
     shuffle : bool, default=False
-        Whether to deal the queries out in a random order: still the larger of two first
-        when it is more than twice as large. Without it, or with an int as random_state,
-        the folds depend on the queries alone, not on the order of the rows.
+        Whether to assign the queries in a random order, in which a query still precedes
+        those less than half as large. Without it, or with an int as random_state, the
+        folds do not depend on the order of the rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of `shuffle`; refused without.
+        Seed of `shuffle`; an error without it.
 
     Raises
     ------
@@ -158,18 +157,18 @@ class QueryKFold(_QuerySplitter):
     See Also
     --------
     QueryShuffleSplit : Random test sets that may overlap.
-    check_query_leakage : Shows what other splitters do to queries.
+    check_query_leakage : Counts the queries that other splitters divide.
 
     Notes
     -----
-    *The row counts of two folds never differ by more than the largest query.* At the
-    start all are zero. Let the claim hold before a query goes to fold f, and let m be the
-    smallest count. The condition leaves f with at most m + max n_q rows, as all other
-    folds have by assumption; and no fold shrinks, so that the smallest count stays at
-    least m. The fold with m rows always satisfies the condition. This holds in any order,
-    also with `shuffle`.
+    *The row counts of two folds never differ by more than the largest query.* Proof by
+    induction: at the start all counts are zero. Let the claim hold before a query is assigned
+    to fold f, and let m be the smallest count. By the condition f then has at most
+    m + max n_q rows, as all other folds have by assumption; and counts do not decrease, so that
+    the smallest stays at least m. The fold with m rows always satisfies the condition. This
+    holds in any order, also with `shuffle`.
 
-    *No fold is empty*: an empty fold costs nothing and any other something.
+    *No fold is empty*: only an empty fold has cost 0.
 
     References
     ----------
@@ -230,23 +229,23 @@ class QueryKFold(_QuerySplitter):
         counts, size = _counts_and_size(codes, relevant)
         if self.shuffle:
             size = _jittered(size, check_random_state(self.random_state))
-        fold = _deal_out(counts, np.argsort(-size, kind="stable"), self.n_splits)
+        fold = _assign_folds(counts, np.argsort(-size, kind="stable"), self.n_splits)
         return (fold == number for number in range(self.n_splits))
 
 
 class QueryShuffleSplit(_QuerySplitter):
-    """Random splits of whole queries; the test sets of different splits may overlap.
+    """Split whole queries at random; the test sets of different splits may overlap.
 
-    Every query is tested with the same probability. The queries are drawn at even distances
-    along their order by size, rows and rows above the lowest relevance counting alike, so that
-    the test sets differ less in both than those of plain draws.
+    Every query is tested with the same probability. Systematic sampling along the order by size
+    (as in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
+    simple random sampling.
 
     Parameters
     ----------
     n_splits : int in [1, inf), default=10
         Number of splits.
     test_size : float in (0, 1), default=0.2
-        Share of the queries to test, rounded up; at least one query is left to train.
+        Share of the test queries, rounded up; at least one query is left for training.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws. An int gives the same splits in every call of `split`.
 
@@ -257,7 +256,7 @@ class QueryShuffleSplit(_QuerySplitter):
 
     See Also
     --------
-    QueryKFold : Every query is tested once, and the folds are even.
+    QueryKFold : Every query is tested once, and the folds are balanced.
 
     Examples
     --------
@@ -292,7 +291,7 @@ class QueryShuffleSplit(_QuerySplitter):
                 "QueryShuffleSplit needs at least 2 queries, one to train and one to test. "
                 f"Got {n_queries}."
             )
-        # A product such as 0.07 * 100 lies a little above the integer that is meant.
+        # Rounding errors: 0.07 * 100 is a little more than 7.
         n_test = max(min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1), 1)
         random = check_random_state(self.random_state)
         size = _counts_and_size(codes, relevant)[1]
@@ -300,7 +299,7 @@ class QueryShuffleSplit(_QuerySplitter):
 
 
 def _is_relevant(y: Any, n_samples: int) -> Mask:
-    """Mark the rows whose y is above the lowest; none without y."""
+    """Return a mask of the rows whose y is above the minimum; no row without y."""
     if y is None:
         return np.zeros(n_samples, dtype=bool)
     labels = column_or_1d(y)
@@ -311,12 +310,12 @@ def _is_relevant(y: Any, n_samples: int) -> Mask:
         raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
 
 
-def _deal_out(counts: Floats, order: Indices, n_folds: int) -> Indices:
-    """Return the fold of each query, given its rows and relevant rows, in this order."""
+def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
+    """Return the fold of each query; they are assigned in this order."""
     fold = np.empty(len(counts), dtype=np.intp)
     held = np.zeros((n_folds, 2))
     largest = counts[:, 0].max()
-    # Counts are added, not shares: sums of integers are exact, so that equal folds tie.
+    # Sums of counts are exact, unlike sums of shares, so that equal folds tie.
     scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
     for query in order:
         cost = held @ scaled[query]
@@ -328,7 +327,7 @@ def _deal_out(counts: Floats, order: Indices, n_folds: int) -> Indices:
     return fold
 
 
-def _rows_of(test_queries: Iterator[Mask], codes: Indices) -> Iterator[tuple[Indices, Indices]]:
+def _row_splits(test_queries: Iterator[Mask], codes: Indices) -> Iterator[tuple[Indices, Indices]]:
     for is_tested in test_queries:
         in_test = is_tested[codes]
         yield np.flatnonzero(~in_test), np.flatnonzero(in_test)

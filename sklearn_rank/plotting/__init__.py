@@ -1,7 +1,7 @@
-"""Displays in scikit-learn's manner: what a ranker does at the top of the list.
+"""scikit-learn displays of rankings, above all of the top of the list.
 
-Each has ``from_estimator``, most have ``from_predictions``; ``plot`` draws once more, on
-axes of your choice, and returns the display. matplotlib is imported when something is drawn.
+Each has ``from_estimator``, most have ``from_predictions``; ``plot`` draws again, on given
+axes, and returns the display. matplotlib is imported when something is drawn.
 """
 
 from sklearn_rank.plotting._margin import MarginDisplay

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.plotting._checked_rows import Rows
+from sklearn_rank.grouping import GroupedRows, Groups
+from sklearn_rank.metrics._scored_rows import ScoredRows
 
 _SAME = 1e-9
-"""Cut-offs that differ by less, as a share of the list, differ by rounding alone."""
+"""Relative difference up to which two cut-offs count as equal."""
 
 
-def mean_roc_curve(owner: str, rows: Rows, positive: Mask) -> tuple[Floats, Floats]:
-    """Return the ROC curve, with queries the mean of theirs weighted by their pairs."""
+def mean_roc_curve(owner: str, rows: ScoredRows, positive: Mask) -> tuple[Floats, Floats]:
+    """Return the ROC curve: the mean over queries, weighted by their pairs."""
     # Ranks instead of scores: infinite scores are allowed.
     rank = np.unique(rows.score, return_inverse=True)[1].ravel()
     curves, pairs = [], []
@@ -37,14 +38,14 @@ def mean_roc_curve(owner: str, rows: Rows, positive: Mask) -> tuple[Floats, Floa
 
 
 def _limits(fpr: Floats, tpr: Floats, x: Floats) -> Floats:
-    """Return the limits of a curve from the left and from the right: it may jump."""
+    """Return the left and right limits of a curve, which may jump."""
     between = np.interp(x, fpr, tpr)
     places = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
     return np.column_stack([np.where(fpr[at] == x, tpr[at], between) for at in places])
 
 
-def mean_over_queries(rows: Rows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
-    """Return cut-offs, precision, recall and grade: means over queries with a relevant row."""
+def mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
+    """Return cut-offs with precision, recall and grade, the means over queries."""
     lists = [
         _running_sums(rows, one, grade, relevant) for one in _queries(rows) if relevant[one].any()
     ]
@@ -66,26 +67,28 @@ def mean_over_queries(rows: Rows, grade: Floats, relevant: Mask) -> dict[str, Fl
 
 
 def average_cells(edges: Floats, values: Floats, n_cells: int) -> tuple[Floats, Floats]:
-    """Return edges and values of cells of equal width with the means of what lies in them."""
+    """Return edges and means of the values in cells of equal width."""
     total = np.append(0.0, np.cumsum(values * np.diff(edges)))
     wide = np.linspace(0.0, edges[-1], n_cells + 1)
     return wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
 
 
-def _running_sums(rows: Rows, of_query: Indices, grade: Floats, relevant: Mask) -> list[Floats]:
-    """Return the cut-offs of a list and, at the ends of its ties, running sums with a leading 0.
+def _running_sums(
+    rows: ScoredRows, of_query: Indices, grade: Floats, relevant: Mask
+) -> list[Floats]:
+    """Return the cut-offs of a list and running sums, from 0 on, at the ends of its tie groups.
 
-    Between two ends a sum grows in proportion to the weight: that is its expected value.
+    Within a tie group the expected sum is linear in the cumulative weight.
     """
     order = of_query[np.argsort(-rows.score[of_query], kind="stable")]
     score, weight = rows.score[order], rows.weight[order]
-    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    last = Groups.of_runs(score).end - 1
     cuts = np.cumsum(weight)
     sums = (cuts, np.cumsum(weight * relevant[order]), np.cumsum(weight * grade[order]))
-    return [cuts, *(np.append(0.0, one[ends]) for one in sums)]
+    return [cuts, *(np.append(0.0, one[last]) for one in sums)]
 
 
-def _queries(rows: Rows) -> Iterator[Indices]:
+def _queries(rows: ScoredRows) -> Iterator[Indices]:
     """Yield the rows of each query."""
-    order = np.argsort(rows.query, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(rows.query[order])) + 1)
+    grouped = GroupedRows.from_codes(rows.qid, len(rows.score))
+    yield from np.split(grouped.sort(np.arange(len(rows.score))), grouped.queries.start[1:])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-# Okabe and Ito's colours in an order of falling contrast with white. They can be told apart with
-# any colour vision; the dashes and hatches tell them apart in grey.
+# Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
+# white. Dashes and hatches distinguish lines and bars in grey.
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", (0, (6, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
@@ -17,7 +17,7 @@ REFERENCE = "reference"
 
 
 def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
-    """Import a module of matplotlib, or say what needs it and how to install it."""
+    """Import a module of matplotlib; the error says how to install it."""
     try:
         return importlib.import_module(f"matplotlib.{module}")
     except ModuleNotFoundError as error:
@@ -35,7 +35,7 @@ def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> 
 
 
 def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[float, float]) -> Any:
-    """Return an array of axes: new ones, the ones given, or ones in the place of a single one."""
+    """Return an array of axes: new ones, those given, or a single one divided into several."""
     pyplot = import_matplotlib(owner)
     if ax is not None and not hasattr(ax, "get_subplotspec"):
         given = np.asarray(ax, dtype=object).ravel()
@@ -69,35 +69,32 @@ def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[fl
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return colour and dashes of the line with some number."""
+    """Return colour and dashes of the line with this number."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
 def n_named_lines(ax: Any) -> int:
-    """Return how many lines of axes are in the legend: later ones take other styles.
-
-    Lines for reference (`REFERENCE` as gid) do not count.
-    """
+    """Return the number of lines in the legend, without reference lines (gid `REFERENCE`)."""
     return sum(
         not str(line.get_label()).startswith("_") and line.get_gid() != REFERENCE
         for line in ax.lines
     )
 
 
-def tidy(ax: Any) -> None:
-    """Leave only what helps to read values."""
+def use_light_frame(ax: Any) -> None:
+    """Draw a light grid, and no frame at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
 def legend_above(ax: Any, n_columns: int = 1, **options: Any) -> None:
-    """Put the legend above the axes, where it covers no curve."""
+    """Put the legend above the axes."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
     ax.legend(**{**place, "frameon": False, "handlelength": 3.5, **options})
 
 
-def in_percent(axis: Any, owner: str) -> None:
+def show_percent(axis: Any, owner: str) -> None:
     """Label the ticks of an axis as percentages."""
     ticker = import_matplotlib(owner, "ticker")
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:.6g} %"))

@@ -1,4 +1,4 @@
-"""From a fitted estimator to a display of its predictions."""
+"""Base class of the displays of labels and scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn_rank.plotting._drawing import import_matplotlib
 
 
 class PredictionsDisplay(ABC):
-    """A display of labels and scores, which an estimator may give."""
+    """A display of labels and scores, given directly or computed by an estimator."""
 
     @classmethod
     @abstractmethod
@@ -36,12 +36,12 @@ class PredictionsDisplay(ABC):
         ----------
         estimator : object
             A fitted ranker or any other scikit-learn estimator, pipelines and searches included.
-            Its score is ``decision_function`` where it has one, else the probability of
-            ``classes_[1]``, else what ``predict`` returns.
+            The score is its ``decision_function``, else the probability of ``classes_[1]``, else
+            ``predict``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Classes, of which ``classes_[1]`` belongs at the top, or relevance.
+            Relevance, or classes of which ``classes_[1]`` should rank first.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; None means one list.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._checked_rows import ranker_within
+from sklearn_rank.plotting._checked_rows import final_ranker
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     DASHES,
@@ -15,18 +15,19 @@ from sklearn_rank.plotting._drawing import (
     legend_above,
     n_named_lines,
     one_axes,
-    tidy,
+    use_light_frame,
 )
 
 
 class MarginDisplay:
-    r"""Margin and smooth margin after each round of `RankBoost` or `SmoothMarginRanker`.
+    r"""Plot margin and smooth margin after each round of `RankBoost` or `SmoothMarginRanker`.
 
     .. math:: \mu = \min_{i \text{ above } k} \frac{f_i - f_k}{\|\lambda\|_1}, \qquad
         G = \frac{-\ln \sum_{i \text{ above } k} w_i w_k e^{-(f_i - f_k)}}{\|\lambda\|_1}
 
     where f are the scores of the training rows, :math:`\lambda` the net coefficients and w the
-    weights. A margin above zero: every training pair is in order. G is always below it.
+    weights. A positive margin means that every training pair is in the right order. G is at most
+    the margin.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class MarginDisplay:
 
     References
     ----------
-    RudinSchapire2009, no number at hand (both margins), Theorem 7 (G never falls).
+    RudinSchapire2009, no number at hand (both margins), Theorem 7 (G does not decrease).
 
     Examples
     --------
@@ -89,7 +90,7 @@ class MarginDisplay:
             When the ranker has no margins.
         """
         import_matplotlib(cls.__name__)
-        ranker = ranker_within(estimator)
+        ranker = final_ranker(estimator)
         if not hasattr(ranker, "margin_curve_"):
             raise ValueError(
                 f"{cls.__name__} needs margin_curve_ and smooth_margin_curve_, which RankBoost and "
@@ -117,7 +118,7 @@ class MarginDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; several displays may share axes. None: a new figure.
+            Axes, which several displays may share. None: a new figure.
         name : str, default=None
             Name in the legend, instead of the display's own.
         xscale : {"linear", "log"}, default="linear"
@@ -154,17 +155,17 @@ class MarginDisplay:
             lines += ax.plot(rounds, curve, **{**style, **line_options})
         self.margin_line_, self.smooth_margin_line_ = lines
         ax.set_xscale(xscale)
-        _show_where_margins_are(ax)
+        _set_limits(ax)
         ax.set_xlabel("round")
         ax.set_ylabel("margin (score over $\\|\\lambda\\|_1$)")
-        tidy(ax)
+        use_light_frame(ax)
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _show_where_margins_are(ax: Any) -> None:
-    """Cut off the first rounds' smooth margins: few and far below, they would flatten the rest."""
+def _set_limits(ax: Any) -> None:
+    """Set the vertical limits without the lowest tenth of a curve, often far below the rest."""
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
     high = max(0.0, *(float(np.max(line.get_ydata())) for line in lines))
     low = min(0.0, *(float(np.quantile(line.get_ydata(), 0.1)) for line in lines))

@@ -8,37 +8,38 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank.plotting._checked_rows import Rows, predictions
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.plotting._checked_rows import is_upper_class, predictions
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     HATCHES,
     import_matplotlib,
-    in_percent,
     panels,
-    tidy,
+    show_percent,
+    use_light_frame,
 )
 from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 
 
 class PairContributionDisplay:
-    r"""Shares of the rows in the p-norm push risk: what each p and loss looks at.
+    r"""Plot the share of each row in the p-norm push risk, for several p and losses.
 
     .. math:: R_{p,\ell} = \sum_k w_k \Bigl( \sum_i w_i \, \ell(f_i - f_k) \Bigr)^p
 
     where f are the scores, i runs over the positives, k over the negatives and w are the
-    weights. The share of row k is its term over the sum. With p = inf the rows with the largest
-    inner sum have it all.
+    weights. The share of row k is its term divided by the sum. With p = inf only the rows with
+    the maximum inner sum have a share.
 
     Parameters
     ----------
     score : ndarray of shape (n_rows,)
-        Scores from the top of the list.
+        Scores in descending order.
     is_positive : ndarray of shape (n_rows,)
         The class of each row.
     share : ndarray of shape (n_losses, n_powers, n_rows)
         Share of each row, summing to one over the rows; zero for positives.
     risk : ndarray of shape (n_losses, n_powers)
-        R, inf where it overflows; at p = inf the largest inner sum.
+        R, inf where it overflows; at p = inf the maximum inner sum.
     losses : sequence of str
         Names of the losses.
     powers : sequence of float
@@ -55,8 +56,8 @@ class PairContributionDisplay:
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), Figure 1 and Figure 4 (such pictures), Tables 1 and 2 (which hold
-    with the scores halved).
+    Rudin2009, sec. 2 (the sum), Figure 1 and Figure 4 (similar figures), Tables 1 and 2 (valid
+    for half the scores).
 
     Examples
     --------
@@ -97,7 +98,7 @@ class PairContributionDisplay:
         estimator : object
             A fitted ranker or any other scikit-learn estimator.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features of the rows of one list: of one query, where there are several.
+            Features of the rows of one list, such as one query.
         y : array-like of shape (n_samples,)
             Two classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -126,7 +127,7 @@ class PairContributionDisplay:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw labels, two classes, and scores of one list.
+        """Draw labels of two classes and scores, of one list.
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class PairContributionDisplay:
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplicities.
         ax : matplotlib Axes or array of them, default=None
-            One for each loss, or one that is divided. None: a new figure.
+            One for each loss, or one to divide. None: a new figure.
         **options : Any
             For `plot`.
 
@@ -157,11 +158,11 @@ class PairContributionDisplay:
             raise ValueError(f"{owner}: p must be floats in [1, inf]. Got {p!r}.")
         if not names or not set(names) <= set(LOSSES):
             raise ValueError(f"{owner}: losses must be among {LOSSES}. Got {losses!r}.")
-        rows = Rows.check(y_true, y_score, None, sample_weight)
+        rows = ScoredRows.check(y_true, y_score, None, sample_weight)
         if not np.isfinite(rows.score).all():
             raise ValueError(f"{owner}: y_score must be finite, for losses of differences.")
         order = np.argsort(-rows.score, kind="stable")
-        positive = rows.two_classes(owner)[order]
+        positive = is_upper_class(owner, rows.y)[order]
         score, weight = rows.score[order], rows.weight[order]
         terms = [shares_and_risks(score, weight, positive, name, powers) for name in names]
         display = cls(
@@ -180,9 +181,9 @@ class PairContributionDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or array of them, default=None
-            One for each loss, or one that is divided. None: a new figure.
+            One for each loss, or one to divide. None: a new figure.
         max_rows : int, default=25
-            Rows shown, from the top of the list. Shares are always those in the whole list.
+            Number of rows shown, from the top. Shares are those in the whole list.
         **bar_options : Any
             For matplotlib's ``barh``.
 
@@ -231,7 +232,7 @@ class PairContributionDisplay:
         panel.set_xlim(0.0, 1.05 * max(float(self.share[..., :n_rows].max()), 0.01))
         panel.set_xlabel("share of the risk")
         panel.set_title(f"{self.losses[number].replace('_', '-')} loss", fontsize="medium")
-        in_percent(panel.xaxis, type(self).__name__)
-        tidy(panel)
+        show_percent(panel.xaxis, type(self).__name__)
+        use_light_frame(panel)
         panel.grid(visible=False, axis="y")
         return bars

@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
-from sklearn_rank.plotting._checked_rows import Rows
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.plotting._checked_rows import is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
 from sklearn_rank.plotting._drawing import (
     COLOURS,
@@ -16,27 +17,26 @@ from sklearn_rank.plotting._drawing import (
     DASHES,
     LIGHT,
     import_matplotlib,
-    in_percent,
     legend_above,
     one_axes,
-    tidy,
+    show_percent,
+    use_light_frame,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
 
 _CELLS = 800
-"""Most cells that the strip is drawn with; a longer list is averaged."""
+"""Maximum number of cells of the strip; a longer list is averaged."""
 
 
 class RankedListDisplay(PredictionsDisplay):
-    r"""Labels down the list, and precision and recall at each cut-off.
+    r"""Plot the labels of a ranked list, and precision and recall at each cut-off.
 
     .. math:: \mathrm{precision}(k) = \frac{R(k)}{k}, \qquad
         \mathrm{recall}(k) = \frac{R(k)}{R(\infty)}
 
     where R(k) is the weight of the relevant rows among the first k, weights being multiplicities.
-    Rows of equal score are drawn as their mean and count by their share, which is what a random
-    order among them gives on average. With queries everything is a mean over the queries that
-    have a relevant row; one shorter than k has no more relevant rows after its end.
+    Tied rows count as the mean over their orders. With queries all curves are means over the
+    queries that have a relevant row; R is constant after the end of a query.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class RankedListDisplay(PredictionsDisplay):
     precision, recall : ndarray of shape (n_cuts,)
         At each cut-off.
     grade : ndarray of shape (n_cuts,)
-        Mean relevance of what lies between a cut-off and the one before.
+        Mean relevance of the rows between a cut-off and the one before.
     levels : tuple of two floats, default=(0.0, 1.0)
-        Smallest and largest relevance: the lightest and the darkest shade.
+        Minimum and maximum relevance: the lightest and the darkest shade.
     name : str or None, default=None
         Title of the legend.
 
@@ -121,8 +121,8 @@ class RankedListDisplay(PredictionsDisplay):
         y_score : array-like of shape (n_samples,)
             Scores, greater is better.
         relevant_above : float, default=None
-            Rows with a greater label are relevant. None: those of the greater of two classes; 0
-            where there are more.
+            Rows with a greater label are relevant. None: with two classes the rows of the
+            greater one, else 0.
         qid : array-like of shape (n_samples,), default=None
             Query of each row.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -135,12 +135,12 @@ class RankedListDisplay(PredictionsDisplay):
         self : RankedListDisplay
             Drawn.
         """
-        rows = Rows.check(y_true, y_score, qid, sample_weight)
-        if relevant_above is None and len(np.unique(rows.label)) <= 2:
-            relevant = rows.two_classes(cls.__name__)
+        rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
+        if relevant_above is None and len(np.unique(rows.y)) <= 2:
+            relevant = is_upper_class(cls.__name__, rows.y)
             grade = check_relevance(relevant)
         else:
-            grade = check_relevance(rows.label, name="y_true")
+            grade = check_relevance(rows.y, name="y_true")
             relevant = grade > (relevant_above or 0.0)
         if not relevant.any():
             raise ValueError(
@@ -187,10 +187,10 @@ class RankedListDisplay(PredictionsDisplay):
         ax.set_xlim(0, last)
         ax.set_ylim(-0.17, 1.03)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
-        in_percent(ax.yaxis, type(self).__name__)
+        show_percent(ax.yaxis, type(self).__name__)
         ax.set_xlabel("cut-off k: rows from the top of the list")
         ax.set_ylabel("precision and recall at k")
-        tidy(ax)
+        use_light_frame(ax)
         self._draw_legend(ax, self.name if name is None else name)
         self.ax_, self.figure_ = ax, ax.figure
         return self

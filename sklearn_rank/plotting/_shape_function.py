@@ -1,4 +1,4 @@
-"""What a stump ranker adds to the score, feature by feature."""
+"""The contribution of each feature to the score of a stump ranker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.plotting._drawing import COLOURS, import_matplotlib, legend_above, panels, tidy
+from sklearn_rank.plotting._drawing import (
+    COLOURS,
+    import_matplotlib,
+    legend_above,
+    panels,
+    use_light_frame,
+)
 from sklearn_rank.plotting._step_functions import (
     check_rows,
     choose_features,
@@ -19,14 +25,14 @@ from sklearn_rank.plotting._step_functions import (
 
 
 class ShapeFunctionDisplay:
-    r"""The additive score of a stump ranker, one step function for each feature.
+    r"""Plot the additive score of a stump ranker, one step function for each feature.
 
     .. math:: f(x) = b + \sum_j s_j(x_j), \qquad
         s_j(v) = \sum_{t:\, j_t = j} \alpha_t 1[v > \theta_t]
 
     where :math:`j_t`, :math:`\theta_t` and :math:`\alpha_t` are feature, threshold and
     coefficient of round t and b is `offset_` in binary mode, else 0. A missing value adds the
-    coefficients of the rules that it fulfils. This is the whole model: nothing is left out.
+    coefficients of the stumps that send it to the right. This is the complete model.
 
     Parameters
     ----------
@@ -37,15 +43,15 @@ class ShapeFunctionDisplay:
     importances : ndarray of shape (n_shown,)
         Their shares of the decrease of the objective.
     thresholds : list of ndarray of shape (n_thresholds,)
-        Where the function of each feature jumps, increasing.
+        Jumps of each function, increasing.
     values : list of ndarray of shape (n_thresholds + 1,)
-        The function of each up to the first threshold, between two, and above the last.
+        Values of each function up to the first threshold, between two, and above the last.
     missing : ndarray of shape (n_shown,)
-        What a missing value of each adds.
+        Contribution of a missing value of each.
     has_missing : ndarray of shape (n_shown,)
         Whether missing values were seen in training or in X.
     ranges : ndarray of shape (n_shown, 2)
-        Smallest and largest value to draw.
+        Minimum and maximum value to draw.
     intercept : float, default=0.0
         b.
 
@@ -54,7 +60,7 @@ class ShapeFunctionDisplay:
     steps_ : list of matplotlib StepPatch
         The functions.
     missing_marks_ : list of matplotlib Line2D or None
-        The marks of the missing values.
+        Markers of the missing values.
     axes_ : ndarray of matplotlib Axes
         One for each feature.
     ax_, figure_ : matplotlib Axes and Figure
@@ -62,8 +68,7 @@ class ShapeFunctionDisplay:
 
     References
     ----------
-    Freund2003, Figure 1 (the sum over the rounds); that it is one function for each feature
-    is derived here.
+    Freund2003, Figure 1 (the sum over the rounds); the sum over features is derived here.
 
     Examples
     --------
@@ -116,15 +121,15 @@ class ShapeFunctionDisplay:
         Parameters
         ----------
         estimator : object
-            The ranker itself: a pipeline's columns would not be those that its ranker sees.
+            The ranker itself, not a pipeline, whose columns may differ from those of its ranker.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows that give the range of each feature. None: a little more than the thresholds.
+            Rows that set the range of each feature. None: the thresholds with a margin.
         features : sequence of int or str, default=None
             Columns or their names. None: those that the model uses.
         max_features : int or None, default=6
-            How many of them, at most; the most important. None: all.
+            Maximum number of features, the most important first. None: all.
         ax : matplotlib Axes or array of them, default=None
-            One for each feature, or one that is divided. None: a new figure.
+            One for each feature, or one to divide. None: a new figure.
         **options : Any
             For `plot`.
 
@@ -136,7 +141,7 @@ class ShapeFunctionDisplay:
         Raises
         ------
         ValueError
-            When the model is no sum of stumps, or a feature is not known.
+            When the model is not a sum of stumps, or a feature is unknown.
         """
         import_matplotlib(cls.__name__)
         check_is_fitted(estimator)
@@ -170,7 +175,7 @@ class ShapeFunctionDisplay:
         return display.plot(ax, **options)
 
     def contributions(self, X: Any) -> Floats:
-        """Return what each of the features adds to the score of each row.
+        """Return the contribution of each feature to the score of each row.
 
         Parameters
         ----------
@@ -180,7 +185,7 @@ class ShapeFunctionDisplay:
         Returns
         -------
         ndarray of shape (n_samples, n_shown)
-            With all features of the model the rows' sums plus `intercept` are its scores.
+            With all features of the model the row sums plus `intercept` are its scores.
         """
         columns = np.asarray(X, dtype=np.float64)[:, self.features].T
         added = [
@@ -197,7 +202,7 @@ class ShapeFunctionDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or array of them, default=None
-            One for each feature, or one that is divided. None: a new figure.
+            One for each feature, or one to divide. None: a new figure.
         n_columns : int, default=3
             Panels side by side.
         **step_options : Any
@@ -244,4 +249,4 @@ class ShapeFunctionDisplay:
         panel.set_title(
             f"importance {100 * self.importances[number]:.0f} %", fontsize="small", loc="left"
         )
-        tidy(panel)
+        use_light_frame(panel)

@@ -9,16 +9,16 @@ from sklearn_rank.objectives import MARGIN_LOSSES
 
 LOSSES = ("zero_one", *MARGIN_LOSSES)
 _PAIRS = 1 << 20
-"""Pairs visited at a time."""
+"""Number of pairs computed at a time."""
 
 
 def shares_and_risks(
     score: Floats, weight: Floats, positive: Mask, loss: str, powers: list[float]
 ) -> tuple[Floats, list[float]]:
-    """Return each row's share of the risk, and the risk, for each p."""
+    """Return the shares of the rows in the risk, and the risk, for each p."""
     f_pos, w_pos = score[positive], weight[positive]
     f_neg, w_neg = score[~positive], weight[~positive]
-    # The exponential loss of a difference is a ratio: with the worst pair at one, none overflows.
+    # Shifted, the exponential loss is at most 1 and does not overflow.
     shift = float(f_neg.max() - f_pos.min()) if loss == "exponential" else 0.0
     block = max(1, _PAIRS // len(f_pos))
     inner = np.concatenate(

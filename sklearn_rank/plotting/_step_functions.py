@@ -42,7 +42,7 @@ def choose_features(
 
 
 def step_function(rules: Any, weights: Floats, feature: int) -> tuple[Floats, Floats, float]:
-    """Return thresholds, values between them and the value of a missing one."""
+    """Return thresholds, values between them, and the contribution of a missing value."""
     here = rules.feature == feature
     thresholds, place = np.unique(rules.threshold[here], return_inverse=True)
     jumps = np.bincount(place.ravel(), weights[here], minlength=len(thresholds))
@@ -51,7 +51,7 @@ def step_function(rules: Any, weights: Floats, feature: int) -> tuple[Floats, Fl
 
 
 def drawn_ranges(thresholds: list[Floats], columns: Floats | None) -> Floats:
-    """Return the values to draw: those of the rows, or a little beyond the thresholds."""
+    """Return the range to draw: that of the rows, or of the thresholds with a margin."""
     ranges = []
     for number, jumps in enumerate(thresholds):
         seen = jumps if columns is None else columns[number][np.isfinite(columns[number])]

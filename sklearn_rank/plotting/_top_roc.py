@@ -8,38 +8,39 @@ import numpy as np
 from sklearn.metrics import auc
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._checked_rows import Rows
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.plotting._checked_rows import is_upper_class
 from sklearn_rank.plotting._curves import mean_roc_curve
 from sklearn_rank.plotting._drawing import (
     REFERENCE,
-    in_percent,
     legend_above,
     n_named_lines,
     one_axes,
+    show_percent,
     style_of,
-    tidy,
+    use_light_frame,
 )
 from sklearn_rank.plotting._from_estimator import PredictionsDisplay
 
 
 class TopROCDisplay(PredictionsDisplay):
-    r"""ROC curve, with a zoom on its left end: the top of the list.
+    r"""Plot the left end of the ROC curve: the top of the list.
 
-    A point of the curve is a cut through the list: the share of the negatives above it, and the
-    share of the positives. With queries it is the mean of the queries' curves,
+    Each cut-off of the list is a point of the curve: the shares of the negatives and of the
+    positives above it. With queries it is the mean of the queries' curves,
 
     .. math:: \mathrm{TPR}(x) = \frac{\sum_q m_q \mathrm{TPR}_q(x)}{\sum_q m_q}
 
     where x is the share of the negatives and :math:`m_q` the weight of the pairs of query q, so
-    that the area below it is `sklearn_rank.metrics.auc_score`. Queries of one class have no
-    curve and do not count.
+    that the area under it is `sklearn_rank.metrics.auc_score`. Queries of one class have no
+    curve and are left out.
 
     Parameters
     ----------
     fpr, tpr : ndarray of shape (n_points,)
-        Share of the negatives and of the positives above each cut, not decreasing.
+        Share of the negatives and of the positives above each cut-off, not decreasing.
     roc_auc : float or None, default=None
-        Area below the whole curve, for the legend.
+        Area under the whole curve, for the legend.
     name : str or None, default=None
         Name in the legend.
 
@@ -99,7 +100,7 @@ class TopROCDisplay(PredictionsDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            Two classes, of which the greater belongs at the top.
+            Two classes, of which the greater should rank first.
         y_score : array-like of shape (n_samples,)
             Scores, greater is better. Infinite scores are allowed, NaN is not.
         qid : array-like of shape (n_samples,), default=None
@@ -118,8 +119,8 @@ class TopROCDisplay(PredictionsDisplay):
         self : TopROCDisplay
             Drawn.
         """
-        rows = Rows.check(y_true, y_score, qid, sample_weight)
-        positive = rows.two_classes(cls.__name__)
+        rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
+        positive = is_upper_class(cls.__name__, rows.y)
         fpr, tpr = mean_roc_curve(cls.__name__, rows, positive)
         display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)
         return display.plot(ax, **options)
@@ -139,15 +140,15 @@ class TopROCDisplay(PredictionsDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; several displays may share axes. None: a new figure.
+            Axes, which several displays may share. None: a new figure.
         name : str, default=None
             Name in the legend, instead of the display's own.
         max_fpr : float in (0, 1], default=0.1
             Right end of the axis, as a share of the negatives.
         xscale : {"linear", "log"}, default="linear"
-            "log" begins at the first negative: there every decade of the list gets the same room.
+            "log" starts at the first negative and gives each decade the same width.
         plot_chance_level : bool, default=False
-            Whether to draw what a random order would give.
+            Whether to draw the curve of a random order.
         **line_options : Any
             For matplotlib's ``plot``.
 
@@ -179,11 +180,11 @@ class TopROCDisplay(PredictionsDisplay):
             chance = _visible(np.array([0.0, 1.0]), np.array([0.0, 1.0]), low, max_fpr)
             grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": REFERENCE}
             (self.chance_level_,) = ax.plot(*chance, label="random order", **grey)
-        self._dress(ax, low, max_fpr, xscale)
+        self._format_axes(ax, low, max_fpr, xscale)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _dress(self, ax: Any, low: float, max_fpr: float, xscale: str) -> None:
+    def _format_axes(self, ax: Any, low: float, max_fpr: float, xscale: str) -> None:
         ax.set_xscale(xscale)
         ax.set_xlim(low, max_fpr)
         ax.autoscale(axis="y")
@@ -191,14 +192,14 @@ class TopROCDisplay(PredictionsDisplay):
         ax.set_xlabel("share of negatives above the cut")
         ax.set_ylabel("share of positives above the cut")
         for axis in (ax.xaxis, ax.yaxis):
-            in_percent(axis, type(self).__name__)
-        tidy(ax)
+            show_percent(axis, type(self).__name__)
+        use_light_frame(ax)
         if any(not str(line.get_label()).startswith("_") for line in ax.lines):
             legend_above(ax)
 
 
 def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """Return the part of a curve between two shares, bent as a log axis bends straight lines."""
+    """Return the points of a curve between two shares, dense enough for a log axis."""
     extra = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
     extra = extra[~np.isin(extra, fpr)]
     x, y = np.append(fpr, extra), np.append(tpr, np.interp(extra, fpr, tpr))

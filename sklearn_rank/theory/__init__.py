@@ -1,4 +1,4 @@
-"""What the papers prove, as numbers: constants, bounds and steps that come with a guarantee."""
+"""Constants, bounds and step sizes from the theorems of the papers."""
 
 from sklearn_rank.theory._chen import (
     chen_schedule,

@@ -5,17 +5,17 @@ The descent is :math:`f_1 = 0` and, over the pairs of m positive and n negative 
 .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{mn} \sum_{ik}
     \phi'_-(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}), \qquad \eta_t = \eta_0 t^{-\theta}
 
-where the paper writes lambda for alpha. Its least-squares loss is the ranking loss
-:math:`(1 - t)^2` here: the paper writes :math:`t^2`, whose slope at 0 is 0, so that the
-descent would never leave :math:`f_1 = 0`.
+where the paper writes lambda for alpha. The least-squares loss is the ranking loss
+:math:`(1 - t)^2` here: the paper writes :math:`t^2`, whose slope at 0 is 0, so that all
+iterates would equal :math:`f_1 = 0`.
 
-Why Lemma 3.4 holds: :math:`\phi'(t) = \phi'(0) + c(t) t` with :math:`0 \le c \le M`, and
+Proof of Lemma 3.4: :math:`\phi'(t) = \phi'(0) + c(t) t` with :math:`0 \le c \le M`, and
 :math:`\|K_{x_i} - K_{x_k}\|_K \le 2 \kappa`. A step is thus
 :math:`f \mapsto (I - \eta (\alpha I + L)) f + \eta g` with L positive semidefinite,
 :math:`\|L\| \le 4 \kappa^2 M` and :math:`\|g\|_K \le 2 \kappa |\phi'(0)|`. While
 :math:`\eta (4 \kappa^2 M + \alpha) \le 1`, the norm is at most
 :math:`(1 - \eta \alpha) \|f\|_K + 2 \eta \kappa |\phi'(0)|`, and the bound
-:math:`2 \kappa |\phi'(0)| / \alpha` reproduces itself.
+:math:`2 \kappa |\phi'(0)| / \alpha` follows by induction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sklearn_rank._protocols import require
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 
-# Losses that grow like a power. The exponential loss outgrows all of them.
+# Losses of polynomial growth; that of the exponential loss is not polynomial.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
 
 _POSITIVE = Number(0, closed="neither")
@@ -36,12 +36,12 @@ _THETA = Number(0, 1, closed="left")
 
 
 def growth_exponent(loss: str) -> int:
-    r"""Exponent q of the polynomial growth of a margin loss.
+    r"""Return the exponent q of the polynomial growth of a margin loss.
 
     .. math:: |\phi'_-(t)| \le C (1 + |t|^{q-1}) \quad \text{for all } t
 
-    where :math:`\phi'_-` is the left derivative of the loss of a margin t, C is some constant
-    and q is the smallest number, at least 1, with which there is one.
+    where :math:`\phi'_-` is the left derivative of the loss with respect to the margin t, and q
+    is the smallest number, at least 1, for which a constant C exists.
 
     Parameters
     ----------
@@ -73,18 +73,18 @@ def growth_exponent(loss: str) -> int:
 
 
 def gamma_limit(loss: str, theta: float) -> float:
-    r"""Supremum of the exponents gamma that the schedule of Theorem 2.1 allows.
+    r"""Return the supremum of the exponents gamma that Theorem 2.1 allows.
 
     .. math:: \gamma < \frac{1 - \theta}{\max(q - 1, 1)}
 
     where theta is the exponent of the decaying step and q the growth exponent of the loss.
-    It is the condition under which the start is forgotten: with the step and the alpha of
-    `chen_schedule`,
+    Under this condition the influence of the initial value vanishes: with the step and the alpha
+    of `chen_schedule`,
 
     .. math:: \prod_{t=1}^T (1 - \eta_t \alpha) \approx \exp\Bigl(-\frac{
         T^{1 - \theta - \gamma \max(q - 1, 1)}}{(1 - \theta) \Delta_*}\Bigr)
 
-    goes to 0 as T grows only if the exponent of T is positive.
+    tends to 0 as T grows only if the exponent of T is positive.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def gamma_limit(loss: str, theta: float) -> float:
     Returns
     -------
     float
-        The limit, in (0, 1]. It is not allowed itself.
+        The supremum, in (0, 1]; gamma must be smaller.
 
     Raises
     ------
@@ -105,8 +105,8 @@ def gamma_limit(loss: str, theta: float) -> float:
 
     Notes
     -----
-    The theorem is printed with ``min`` for ``max``, which is 0 at q = 1 and would leave gamma
-    free. The last line of its proof has ``max``.
+    The theorem is printed with ``min`` instead of ``max``, which is 0 at q = 1 and would not
+    restrict gamma. The last line of its proof has ``max``.
 
     References
     ----------
@@ -124,26 +124,26 @@ def gamma_limit(loss: str, theta: float) -> float:
 
 
 def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
-    r"""Local Lipschitz constant of the derivative of a loss, on the margins descent can reach.
+    r"""Return the local Lipschitz constant of the derivative of a loss.
 
     .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
         R = \frac{4 \kappa^2 |\phi'(0)|}{\alpha}
 
-    where R is the largest margin of a function within `norm_bound`: :math:`2 \kappa` times it.
+    where R is the maximum margin of a function within `norm_bound`: :math:`2 \kappa` times it.
 
     Parameters
     ----------
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
-        Largest :math:`\sqrt{K(x, x)}` over the rows.
+        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
         Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
     Returns
     -------
     float
-        2 for least squares and squared hinge, 1/4 for logistic and 1 for hinge, whatever R. (For
+        2 for least squares and squared hinge, 1/4 for logistic and 1 for hinge, for every R. (For
         the hinge it is the supremum over all t: up to R = 1 it would be 0.) The exponential
         loss has :math:`(e^R - 1) / R`, or inf when that is too large for a float.
 
@@ -168,7 +168,7 @@ def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float)
 
 
 def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
-    r"""Bound on the norm of every iterate of the descent, and of the minimiser.
+    r"""Return a bound on the norm of every iterate of the descent, and of the minimiser.
 
     .. math:: \|f_t\|_K \le \frac{2 \kappa |\phi'(0)|}{\alpha} \quad \text{for all } t
 
@@ -179,7 +179,7 @@ def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
-        Largest :math:`\sqrt{K(x, x)}` over the rows.
+        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
         Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
@@ -208,11 +208,11 @@ def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
 
 
 def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
-    r"""Largest first step with which the descent is sure to stay within `norm_bound`.
+    r"""Return the maximum first step for which the descent stays within `norm_bound`.
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
 
-    where M is the `slope_lipschitz_constant`: the largest number with
+    where M is the `slope_lipschitz_constant`: the maximum with
     :math:`\eta_0 (4 \kappa^2 M + \alpha) \le 1`. Later steps :math:`\eta_0 t^{-\theta}` are
     smaller.
 
@@ -221,7 +221,7 @@ def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
     kappa : float in (0, inf)
-        Largest :math:`\sqrt{K(x, x)}` over the rows.
+        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
     alpha : float in (0, inf)
         Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
@@ -258,7 +258,7 @@ def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
 
 
 def step_divisor(loss: str, kappa: float) -> float:
-    r"""Divisor of the first step of Theorem 2.1, safe for every alpha up to 1.
+    r"""Return the divisor of the first step of Theorem 2.1, valid for every alpha up to 1.
 
     .. math:: \Delta_* = 4 \kappa^2 \sup_{0 < \alpha \le 1} M_\alpha + 1, \qquad
         \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
@@ -271,7 +271,7 @@ def step_divisor(loss: str, kappa: float) -> float:
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
         Margin loss.
     kappa : float in (0, inf)
-        Largest :math:`\sqrt{K(x, x)}` over the rows.
+        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
 
     Returns
     -------
@@ -286,13 +286,13 @@ def step_divisor(loss: str, kappa: float) -> float:
 
     Notes
     -----
-    Table 1 of the paper does not agree with its eq. (2.2) for least squares and logistic. The
-    divisor is the smallest one with which Lemma 3.4 holds for every alpha up to 1 instead: at
-    alpha = 1 the first step is `safe_step`. A larger divisor only shortens the steps.
+    Table 1 of the paper contradicts its eq. (2.2) for least squares and logistic. Here the
+    divisor is the smallest one for which Lemma 3.4 holds for every alpha up to 1: at alpha = 1
+    the first step is `safe_step`. A larger divisor only shortens the steps.
 
     References
     ----------
-    Chen2012, Theorem 2.1 (the divisor), Lemma 3.4 (what it must be for the bound to hold).
+    Chen2012, Theorem 2.1 (the divisor), Lemma 3.4 (the condition).
 
     Examples
     --------
@@ -304,7 +304,7 @@ def step_divisor(loss: str, kappa: float) -> float:
     """
     allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
     check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
-    # As alpha goes to 0 the margins within reach become all of them.
+    # As alpha tends to 0 the bound on the margins tends to infinity.
     return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
 
 
@@ -322,7 +322,7 @@ def chen_schedule(
     gamma: float,
     theta: float = 0.5,
 ) -> dict[str, Any]:
-    r"""Parameters of `KernelPairwiseSGDRanker` with which Theorem 2.1 bounds its error.
+    r"""Return parameters of `KernelPairwiseSGDRanker` for which Theorem 2.1 bounds its error.
 
     .. math:: T = \Bigl\lceil \Bigl(\frac{mn}{(m + n)^{3/2}}\Bigr)^s \Bigr\rceil, \qquad
         \alpha = T^{-\gamma}, \qquad \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
@@ -341,12 +341,12 @@ def chen_schedule(
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
         Margin loss. The theorem does not cover the exponential loss, which has no q.
     kappa : float in (0, inf)
-        Largest :math:`\sqrt{K(x, x)}` over the rows: 1 for the rbf kernel.
+        Maximum of :math:`\sqrt{K(x, x)}` over the rows: 1 for the rbf kernel.
     s : float in (0, inf)
-        Exponent of the number of steps. Of two equal classes of n/2 rows,
+        Exponent of the number of steps. For two classes of n/2 rows each,
         :math:`mn / (m + n)^{3/2} = \sqrt{n} / 4`: s = 2 takes n/16 steps.
     gamma : float in (0, (1 - theta) / max(q - 1, 1))
-        Exponent of alpha; `gamma_limit` returns the end of the interval.
+        Exponent of alpha; `gamma_limit` returns the upper end of the interval.
     theta : float in [0, 1), default=0.5
         Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
 
@@ -404,7 +404,7 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
             f"The 's' parameter of chen_schedule must be smaller with n_pos={n_pos!r} and "
             f"n_neg={n_neg!r}: the number of steps is too large for a float. Got {s!r} instead."
         ) from error
-    # Rounding alone must not lift a whole number to the next: 125.00000000000001 is 125 steps.
+    # Rounding errors: 125.00000000000001 is 125 steps.
     return max(math.ceil(steps * (1 - 1e-12)), 1)
 
 

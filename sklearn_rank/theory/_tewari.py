@@ -1,9 +1,9 @@
-"""Why long lists are no harder: constants and bounds of Tewari2015.
+"""Constants, step sizes and generalisation bounds of Tewari2015.
 
-Where a docstring says *derived here*, the constant follows from the lines it gives, and may
-be larger or smaller than the printed one.
+Where a docstring says *derived here*, it gives the derivation, and the constant may be larger
+or smaller than the printed one.
 
-Throughout, a query has m rows, n queries are drawn independently, scores are linear with
+In all functions a query has m rows, n queries are drawn independently, scores are linear with
 coefficients of norm at most W, and rows have norm at most R.
 """
 
@@ -38,10 +38,18 @@ def _check(owner: str, **values: object) -> None:
     check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
 
 
+def _scale(
+    owner: str, lipschitz: float, max_norm: float, row_norm: float, **values: object
+) -> float:
+    """Check the parameters and return G W R."""
+    _check(owner, **values, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz)
+    return lipschitz * max_norm * row_norm
+
+
 def lipschitz_constant(
     loss: str, *, sigma: float = 1.0, max_relevance: float = 1, n_rows: int = 2
 ) -> float:
-    r"""Lipschitz constant of a loss with respect to the largest change of a score.
+    r"""Return the Lipschitz constant of a loss with respect to the maximum norm of the scores.
 
     .. math:: |\phi(s, y) - \phi(s', y)| \le G \, \|s - s'\|_\infty, \qquad
         G = \sup_s \|\nabla_s \phi(s, y)\|_1
@@ -62,16 +70,16 @@ def lipschitz_constant(
     loss : {"cross_entropy", "smoothed_dcg", "rank_svm"}
         The loss of one query. "rank_svm" is the sum of the hinge loss over pairs.
     sigma : float in (0, inf), default=1.0
-        Unit of the scores in "smoothed_dcg".
+        Scale of the scores in "smoothed_dcg".
     max_relevance : float in [0, 1023], default=1
-        Largest relevance, for "smoothed_dcg".
+        Maximum relevance, for "smoothed_dcg".
     n_rows : int in [1, inf), default=2
         Length m of the list, for "rank_svm".
 
     Returns
     -------
     float
-        G, in units of loss by units of score.
+        G, in units of loss per unit of score.
 
     Raises
     ------
@@ -99,7 +107,7 @@ def lipschitz_constant(
 
 
 def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float = 1) -> float:
-    r"""Lipschitz constant of the gradient of a loss.
+    r"""Return the Lipschitz constant of the gradient of a loss.
 
     .. math:: \|\nabla_s \phi(s, y) - \nabla_s \phi(s', y)\|_1 \le H \, \|s - s'\|_\infty
 
@@ -122,14 +130,14 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
     loss : {"cross_entropy", "smoothed_dcg", "rank_svm"}
         The loss of one query.
     sigma : float in (0, inf), default=1.0
-        Unit of the scores in "smoothed_dcg".
+        Scale of the scores in "smoothed_dcg".
     max_relevance : float in [0, 1023], default=1
-        Largest relevance, for "smoothed_dcg".
+        Maximum relevance, for "smoothed_dcg".
 
     Returns
     -------
     float
-        H, in units of loss by squared units of score.
+        H, in units of loss per squared unit of score.
 
     Raises
     ------
@@ -157,7 +165,7 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
 
 
 def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
-    r"""Step size of online gradient descent for which `ogd_bound` holds.
+    r"""Return the step size of online gradient descent for which `ogd_bound` holds.
 
     .. math:: \eta = \frac{W}{G R \sqrt{2 n}}
 
@@ -168,9 +176,9 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
     n_queries : int in [1, inf)
         Number n of queries, one step each.
     max_norm : float in (0, inf)
-        Largest norm W of the coefficients.
+        Maximum norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     lipschitz : float in (0, inf), default=2.0
         G, see `lipschitz_constant`; the default is that of the cross-entropy.
 
@@ -205,26 +213,26 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
 
 
 def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
-    r"""Bound of the expected excess loss of online gradient descent for convex losses.
+    r"""Bound the expected excess loss of online gradient descent for convex losses.
 
     .. math:: E \, L(\bar w) - \min_{\|w\|_2 \le W} L(w) \le G W R \sqrt{\frac2n}
 
-    where L is the expected loss of a query and :math:`\bar w` the average of the
-    coefficients at which each of n independent queries was met, in one pass with the
-    step size of `ogd_step`. The length of the lists is not in it.
+    where L is the expected loss of a query and :math:`\bar w` the averaged iterate
+    :math:`\tfrac1n \sum_t w_t` of one pass over n independent queries from :math:`w_1 = 0`,
+    with the step size of `ogd_step`. The bound does not depend on the length of the lists.
 
-    Derived here from the step of Theorem 5: the regret of descent from zero with a constant
-    step, :math:`\frac{W^2}{2 \eta n} + \frac{\eta}{2} G^2 R^2`, is :math:`\frac34 \sqrt2
-    \, G W R / \sqrt n` there, and the bound leaves room.
+    Derived here from the step of Theorem 5, with which the regret of descent from zero,
+    :math:`\frac{W^2}{2 \eta n} + \frac{\eta}{2} G^2 R^2`, is :math:`\frac34 \sqrt2
+    \, G W R / \sqrt n`, less than the bound.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
     max_norm : float in (0, inf)
-        Largest norm W of the coefficients.
+        Maximum norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     lipschitz : float in (0, inf), default=2.0
         G, see `lipschitz_constant`; the default is that of the cross-entropy.
 
@@ -240,7 +248,7 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
 
     References
     ----------
-    Tewari2015, Theorem 5 (the step, and a bound that does not know the length of the lists).
+    Tewari2015, Theorem 5 (the step, and a bound free of the length of the lists).
 
     Examples
     --------
@@ -248,14 +256,8 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     >>> ogd_bound(200, max_norm=1, row_norm=1)
     0.2
     """
-    _check(
-        "ogd_bound",
-        n_queries=n_queries,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        lipschitz=lipschitz,
-    )
-    return lipschitz * max_norm * row_norm * math.sqrt(2 / n_queries)
+    scale = _scale("ogd_bound", lipschitz, max_norm, row_norm, n_queries=n_queries)
+    return scale * math.sqrt(2 / n_queries)
 
 
 def smooth_ogd_step(
@@ -266,25 +268,25 @@ def smooth_ogd_step(
     best_loss: float,
     smoothness: float = 2.0,
 ) -> float:
-    r"""Best step size of online gradient descent for smooth losses.
+    r"""Return the step size of online gradient descent that minimises the bound for smooth losses.
 
     .. math:: \eta = \frac{1}{b + \sqrt{b^2 + 2 n b L^* / W^2}}, \qquad b = H R^2
 
-    where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` has to be known, or guessed.
+    where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` must be known or estimated.
 
     Derived here: a smooth loss that is not negative bounds its own gradient,
-    :math:`\|\nabla_s \phi\|_1^2 \le 2 H \phi`, so that the regret of descent gives
-    :math:`E L(\bar w) \le (L^* + W^2 / (2 \eta n)) / (1 - \eta b)`, of which this is the
-    minimiser. It plays the part of the step (7) of the paper.
+    :math:`\|\nabla_s \phi\|_1^2 \le 2 H \phi`, so that the regret bound gives
+    :math:`E L(\bar w) \le (L^* + W^2 / (2 \eta n)) / (1 - \eta b)`, which this
+    step minimises. It corresponds to the step (7) of the paper.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries, one step each.
     max_norm : float in (0, inf)
-        Largest norm W of the coefficients.
+        Maximum norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     best_loss : float in [0, inf)
         :math:`L^*`.
     smoothness : float in (0, inf), default=2.0
@@ -322,25 +324,25 @@ def smooth_ogd_bound(
     best_loss: float,
     smoothness: float = 2.0,
 ) -> float:
-    r"""Bound of the expected excess loss of online gradient descent for smooth losses.
+    r"""Bound the expected excess loss of online gradient descent for smooth losses.
 
     .. math:: E \, L(\bar w) - L^* \le 2 a + 2 \sqrt{a^2 + a L^*}, \qquad
         a = \frac{H W^2 R^2}{2 n}
 
-    with the step size of `smooth_ogd_step` and its derivation. The smaller the best loss
-    :math:`L^*`, the nearer to 1/n instead of :math:`1 / \sqrt n`. For losses that are
-    convex and not negative.
+    with the step size of `smooth_ogd_step` and its derivation, for losses that are convex and
+    not negative. The rate is :math:`1 / \sqrt n`, and 1/n when the minimum expected loss
+    :math:`L^*` is zero.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
     max_norm : float in (0, inf)
-        Largest norm W of the coefficients.
+        Maximum norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     best_loss : float in [0, inf)
-        Smallest expected loss :math:`L^*` in the ball.
+        Minimum expected loss :math:`L^*` over :math:`\|w\|_2 \le W`.
     smoothness : float in (0, inf), default=2.0
         H, see `smoothness_constant`; the default is that of the cross-entropy.
 
@@ -398,29 +400,29 @@ def covering_number(
     row_norm: float,
     lipschitz: float = 2.0,
 ) -> float:
-    r"""Bound of the logarithm of the number of losses that stand for all, to `epsilon`.
+    r"""Bound the binary logarithm of the covering number of the losses of linear rankers.
 
     .. math:: \log_2 N_\infty(\epsilon, \phi \circ F_2, n) \le 36 \, c^2
         \log_2\bigl(2 \lceil 4 c + 2 \rceil \, m n + 1\bigr), \qquad
         c = \frac{G W R}{\epsilon}
 
-    and 0 for c at most 1, where the zero ranker stands for all. The length m of the lists
-    is only in the logarithm: a change of every score by :math:`\epsilon / G` changes no
-    loss by more than :math:`\epsilon`, so that linear functions have to be covered on m n
-    rows. The constants are those of Zhang2002 for that.
+    and 0 for c at most 1, where the zero ranker is a cover. The length m of the lists enters
+    only through the logarithm: a change of every score by :math:`\epsilon / G` changes no
+    loss by more than :math:`\epsilon`, so that it suffices to cover linear functions on m n
+    rows, for which Zhang2002 gives the constants.
 
     Parameters
     ----------
     epsilon : float in (0, inf)
-        Largest distance, in units of loss, on any of the queries.
+        Radius of the cover, in units of loss, in the maximum norm over the queries.
     n_queries : int in [1, inf)
         Number n of queries.
     n_rows : int in [1, inf)
         Length m of the lists.
     max_norm : float in (0, inf)
-        Largest l2 norm W of the coefficients.
+        Maximum l2 norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     lipschitz : float in (0, inf), default=2.0
         G, see `lipschitz_constant`; the default is that of the cross-entropy.
 
@@ -445,16 +447,8 @@ def covering_number(
     >>> long < 1.4 * short
     True
     """
-    _check(
-        "covering_number",
-        epsilon=epsilon,
-        n_queries=n_queries,
-        n_rows=n_rows,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        lipschitz=lipschitz,
-    )
-    c = lipschitz * max_norm * row_norm / epsilon
+    sizes = {"epsilon": epsilon, "n_queries": n_queries, "n_rows": n_rows}
+    c = _scale("covering_number", lipschitz, max_norm, row_norm, **sizes) / epsilon
     if c <= 1:
         return 0.0
     return 36 * c**2 * math.log2(2 * math.ceil(4 * c + 2) * n_rows * n_queries + 1)
@@ -463,14 +457,14 @@ def covering_number(
 def rademacher_bound(
     n_queries: int, n_rows: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0
 ) -> float:
-    r"""Bound of the Rademacher complexity of the losses of linear rankers.
+    r"""Bound the Rademacher complexity of the losses of linear rankers.
 
     .. math:: \hat R_n(\phi \circ F_2) \le \frac{C}{\sqrt n} \Bigl(4 + 36 \ln n
         \sqrt{\ln(2 \lceil 4 \sqrt n + 2 \rceil \, m n + 1)} \Bigr), \qquad C = G W R
 
     It holds for every loss with Lipschitz constant G, convex or not. With probability
-    :math:`1 - \delta`, no ranker's expected loss exceeds its mean loss on the n queries
-    by more than twice this and :math:`3 B \sqrt{\ln(2 / \delta) / (2 n)}`, for losses
+    :math:`1 - \delta`, every ranker's expected loss is at most its mean loss on the n queries
+    plus twice this bound plus :math:`3 B \sqrt{\ln(2 / \delta) / (2 n)}`, for losses
     between 0 and B.
 
     Derived here: Dudley's integral :math:`4 \alpha + \frac{12}{\sqrt n} \int_\alpha^C
@@ -484,9 +478,9 @@ def rademacher_bound(
     n_rows : int in [1, inf)
         Length m of the lists.
     max_norm : float in (0, inf)
-        Largest l2 norm W of the coefficients.
+        Maximum l2 norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     lipschitz : float in (0, inf), default=2.0
         G, see `lipschitz_constant`; the default is that of the cross-entropy.
 
@@ -511,15 +505,9 @@ def rademacher_bound(
     >>> many < few / 5
     True
     """
-    _check(
-        "rademacher_bound",
-        n_queries=n_queries,
-        n_rows=n_rows,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        lipschitz=lipschitz,
-    )
-    return _dudley(lipschitz * max_norm * row_norm, n_queries, n_rows)
+    sizes = {"n_queries": n_queries, "n_rows": n_rows}
+    scale = _scale("rademacher_bound", lipschitz, max_norm, row_norm, **sizes)
+    return _dudley(scale, n_queries, n_rows)
 
 
 def smooth_rademacher_bound(
@@ -531,18 +519,18 @@ def smooth_rademacher_bound(
     largest_loss: float,
     smoothness: float = 2.0,
 ) -> float:
-    r"""Bound of the Rademacher complexity of the small losses of linear rankers.
+    r"""Bound the Rademacher complexity of the losses of linear rankers with small mean loss.
 
     .. math:: \hat R_n(\{\phi \circ f : \hat L(f) \le r\}) \le \frac{C}{\sqrt n} \Bigl(4 +
         36 \ln n \sqrt{\ln(2 \lceil 4 \sqrt n + 2 \rceil \, m n + 1)} \Bigr), \qquad
         C = 2 \sqrt{12 H r} \, W R
 
-    where :math:`\hat L(f)` is the mean loss on the n queries: the smaller it has to be,
-    the fewer rankers are left, for smooth losses that are not negative.
+    where :math:`\hat L(f)` is the mean loss on the n queries, for smooth losses that are not
+    negative.
 
     Derived here: such a loss has :math:`(\phi - \phi')^2 \le 6 H (\phi + \phi') \|s -
     s'\|_\infty^2`, so that the root mean square distance of two losses of mean at most r
-    is at most :math:`\sqrt{12 H r}` times the largest distance of scores. Then as in
+    is at most :math:`\sqrt{12 H r}` times the maximum distance of scores. The rest is as in
     `rademacher_bound`; the factor 2 moves the centres of a cover into the class.
 
     Parameters
@@ -552,11 +540,11 @@ def smooth_rademacher_bound(
     n_rows : int in [1, inf)
         Length m of the lists.
     max_norm : float in (0, inf)
-        Largest l2 norm W of the coefficients.
+        Maximum l2 norm W of the coefficients.
     row_norm : float in (0, inf)
-        Largest l2 norm R of a row.
+        Maximum l2 norm R of a row.
     largest_loss : float in (0, inf)
-        r.
+        Maximum mean loss r.
     smoothness : float in (0, inf), default=2.0
         H, see `smoothness_constant`; the default is that of the cross-entropy.
 
@@ -598,6 +586,7 @@ def smooth_rademacher_bound(
 
 
 def _dudley(scale: float, n_queries: int, n_rows: int) -> float:
+    """Return the bound of Dudley's integral for C = `scale`."""
     root = math.sqrt(n_queries)
-    bits = math.log(2 * math.ceil(4 * root + 2) * n_rows * n_queries + 1)
-    return scale / root * (4 + 36 * math.log(n_queries) * math.sqrt(bits))
+    log_cover = math.log(2 * math.ceil(4 * root + 2) * n_rows * n_queries + 1)
+    return scale / root * (4 + 36 * math.log(n_queries) * math.sqrt(log_cover))

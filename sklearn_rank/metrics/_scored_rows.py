@@ -1,0 +1,73 @@
+"""Checked rows with scores: what metrics and displays are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._validation import check_qid, check_relevance, check_weight
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """The rows of positive weight.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_rows,)
+        Relevance or class.
+    score : ndarray of shape (n_rows,)
+        Scores, greater is better; infinite ones are allowed.
+    qid : ndarray of shape (n_rows,) or None
+        Query codes; None for one list.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    is_kept : ndarray of shape (n_samples,)
+        Mask of these rows among the caller's rows.
+    n_queries : int
+        Number of the caller's queries.
+    """
+
+    y: Values
+    score: Floats
+    qid: Indices | None
+    weight: Floats
+    is_kept: Mask
+    n_queries: int
+
+    @classmethod
+    def check(cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any) -> ScoredRows:
+        """Check the arrays and drop the rows of weight zero."""
+        y = column_or_1d(y_true)
+        score = column_or_1d(y_score).astype(np.float64, copy=False)
+        check_consistent_length(y, score)
+        if np.isnan(score).any():
+            raise ValueError("y_score contains NaN: an order needs comparable scores.")
+        weight = check_weight(sample_weight, len(y))
+        codes = None if qid is None else check_qid(qid, len(y))
+        n_queries = 1 if codes is None else int(codes.max()) + 1
+        kept = weight > 0
+        if not kept.all():
+            y, score, weight = y[kept], score[kept], weight[kept]
+            codes = None if codes is None else codes[kept]
+        return cls(y, score, codes, weight, kept, n_queries)
+
+    @classmethod
+    def with_relevance(
+        cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any = None
+    ) -> ScoredRows:
+        """Do the same for relevance, which must be finite numbers or booleans."""
+        return cls.check(check_relevance(y_true, name="y_true"), y_score, qid, sample_weight)
+
+    @property
+    def query(self) -> Indices:
+        """Query codes; zeros for one list."""
+        return np.zeros(len(self.score), dtype=np.intp) if self.qid is None else self.qid
+
+    def reversed(self) -> ScoredRows:
+        """Return the rows with both orders reversed, by relevance and by score."""
+        return replace(self, y=-self.y, score=-self.score)

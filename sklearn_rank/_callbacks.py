@@ -85,7 +85,7 @@ class FitTask:
     unit : str
         Name of the subtasks.
     total : int or None
-        Largest number of iterations; None when it is not known.
+        Maximum number of iterations; None when it is not known.
     reconstruct : callable or None
         Returns the fitted attributes so far; called only when a callback wants a fitted
         estimator.
@@ -158,7 +158,7 @@ def make_observer(
     unit : str
         What an iteration is called, in callbacks and printed lines.
     total : int or None
-        Largest number of iterations of this fit, those before a warm start left out; None
+        Maximum number of iterations of this fit, those before a warm start left out; None
         when it is not known.
     reconstruct : callable, default=None
         Returns a dict of the fitted attributes so far, enough to predict: called only when

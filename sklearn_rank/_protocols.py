@@ -167,7 +167,7 @@ class FitRows:
     threads : ThreadPool
         Threads that share the work.
     max_bins : int
-        Largest number of bins of a feature, for models with thresholds.
+        Maximum number of bins of a feature, for models with thresholds.
     seed : int
         Seeds everything random.
     earlier : Rules or None

@@ -208,7 +208,7 @@ class BoostingRanker(BaseRanker):
             "validation_fraction (None: no early stopping)": (
                 self.validation_fraction if stops else None
             ),
-            "scoring": as_scorer(self.scoring).name if measures else None,
+            "scoring": as_scorer(self.scoring).label if measures else None,
         }
 
     def _check_training(self, data: TrainingData) -> None:

@@ -97,7 +97,7 @@ def metric_of_rows(owner: str, scoring: Any, rows: TrainingData) -> Callable[[Fl
             return scorer.measure(rows.y, scores, qid=rows.qid, sample_weight=weight)
         except ValueError as error:
             raise ValueError(
-                f"scoring={scorer.name!r} of {owner} can't measure these rows for early "
+                f"scoring={scorer.label!r} of {owner} can't measure these rows for early "
                 f"stopping. {error}"
             ) from error
 

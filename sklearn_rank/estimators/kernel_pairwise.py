@@ -99,18 +99,20 @@ class KernelPairwiseSGDRanker(BaseRanker):
     kernel_params : dict or None, default=None
         Keyword arguments for a callable kernel.
     alpha : float in (0, inf), default=1e-3
-        Ridge. A larger one makes the function flatter and the problem easier.
+        Strength of the ridge. A larger one makes the function smoother, and fits faster.
     eta0 : "auto" or float in (0, inf), default="auto"
-        Length of the first step. "auto": the largest that is sure to keep
+        Size of the first step. "auto": the largest that is proved to keep
         :math:`\|f_t\|_K` within :math:`2 \kappa |\phi'(0)| / \alpha`, which is
         :math:`1 / (4 \kappa^2 M + \alpha)` with :math:`\kappa^2` the largest K(x, x) of the
-        training rows and M the Lipschitz constant of :math:`\phi'`. The exponential loss
-        has none of use and needs a number. Only for ``solver="gd"``.
+        training rows and M the local Lipschitz constant of :math:`\phi'`
+        (``loss.local_lipschitz``). That of the exponential loss is too large to be of use:
+        it needs a number. Only for ``solver="gd"``.
     theta : float in [0, 1], default=0.5
-        How fast steps become shorter; 0: not at all, which for a smooth loss is fastest.
+        Exponent of the decay of the step size; 0 is a constant step, the fastest for a
+        smooth loss.
         Only for ``solver="gd"``.
     max_iter : int in [1, inf), default=1000
-        Largest number of steps, or of iterations.
+        Maximum number of steps, or of iterations.
     tol : float in [0, inf), default=1e-4
         Stop when the norm of the gradient is at most `tol` times what it is at f = 0; with
         lbfgs and the hinge loss when the objective is within that share of its minimum;
@@ -118,14 +120,13 @@ class KernelPairwiseSGDRanker(BaseRanker):
         that share than that of the hundred before. 0 means never.
     solver : {"gd", "lbfgs"}, default="gd"
         "gd": gradient descent as above. "lbfgs": the minimum itself, in far fewer
-        products with the kernel matrix. The hinge loss has kinks: lbfgs minimises
-        rounded ones, ever sharper.
+        products with the kernel matrix. A loss with kinks, such as the hinge loss, is
+        rounded over a width that shrinks; one of your own needs ``rounded(width)``.
     batch_size : int in [1, inf) or None, default=None
         None: all pairs a step. A number: so many pairs a step, drawn with probability
-        proportional to their weight; the step is right in the mean. Only with "gd".
+        proportional to their weight: the gradient is unbiased. Only with "gd".
     average : bool, default=False
-        Whether the result is the mean of the functions after each step instead of the
-        last. Only with "gd"; advisable with `batch_size`.
+        Whether the result is the averaged iterate instead of the last. Only with "gd"; advisable with `batch_size`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
         steps.

@@ -64,17 +64,17 @@ def has_partial_fit(ranker: Any) -> bool:
 def _offset(data: TrainingData, coefficients: Floats) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
-    # Scores are log-odds: those as small as this are zero, and a cut between them chance.
+    # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
     return -error_cut(scores, data.y, data.weight)
 
 
 class ListNetLinear(BaseRanker):
-    r"""Linear ListNet: a convex loss of whole lists that does not mind long ones.
+    r"""Linear ListNet: a convex loss of whole lists, of any length.
 
-    For queries with graded relevance, such as search results: every query counts the
-    same, however many rows it has, and the number of queries that learning takes does
-    not grow with their length.
+    For queries with graded relevance, such as search results. Every query has the same
+    weight, however many rows it has, and the generalisation error does not grow with the
+    length of the queries (Tewari2015).
 
     To use it: ``fit(X, y, qid=qid)``; then sort the rows of a query by falling
     ``predict(X)``. Without ``qid`` all rows are one list. Features should have similar
@@ -105,8 +105,8 @@ class ListNetLinear(BaseRanker):
         "cross_entropy": as above, convex. "smoothed_dcg": minus the DCG of a list drawn
         at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
         :math:`s / \sigma`; closer to what is measured, but not convex, so that the
-        result depends on where it starts, and without penalty or ball it runs away. Or a
-        `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
+        result depends on the start, and without penalty or `max_norm` the coefficients
+        grow without bound. Or a `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
         coefficients exactly zero. None: no penalty; `alpha` has no meaning then.
@@ -127,19 +127,19 @@ class ListNetLinear(BaseRanker):
         passes; it needs `max_norm`, "cross_entropy", and to know T, which `partial_fit`
         does not. With ``max_iter=1`` it is that of Tewari2015, Theorem 5.
     max_iter : int in [1, inf), default=500
-        Largest number of iterations; with "ogd", of passes over the queries.
+        Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
-        "lbfgs" ends when the gradient (the shortest subgradient, and in the ball its
-        part that does not press on the boundary) is at most `tol` times as long as that
-        at zero coefficients; "ogd" when a pass changes the objective by at most
-        `tol`, relatively.
+        "lbfgs" ends when the norm of the gradient (with "l1" the subgradient of least
+        norm; with an active `max_norm`, of the Lagrangian) is at most `tol` times that at
+        zero coefficients; "ogd" when the relative change of the objective in a pass is at
+        most `tol`.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit.
     relevance : {"graded", "binary"}, default="graded"
         "graded": numbers. "binary": two classes, a scikit-learn classifier.
     n_jobs : int or None, default=None
-        Threads that share the queries of "lbfgs", with joblib's meaning. NumPy's own
-        threads rest during a fit.
+        Threads that share the queries of "lbfgs", with joblib's meaning. NumPy uses one
+        thread during a fit.
     random_state : int, RandomState or None, default=None
         Draws the order of the queries in the second and later passes of "ogd". The
         first pass takes them in the order in which they appear.
@@ -149,12 +149,11 @@ class ListNetLinear(BaseRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        The coefficients w; with "ogd" the average of those at which each query was met,
-        the first of which are zero.
+        The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0.
     objective_curve_ : ndarray
-        The objective after each iteration (pass, call of `partial_fit`: there, of the
-        rows of the call). With "lbfgs" and a `max_norm` that is felt: after each
-        trial of the multiplier that stands for it.
+        The objective after each iteration; with "ogd" after each pass, or of the rows of
+        each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each trial
+        value of its Lagrange multiplier.
     n_iter_ : int
         Number of iterations, at least 1.
     t_ : int
@@ -162,8 +161,8 @@ class ListNetLinear(BaseRanker):
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     offset_ : float
-        Binary mode: what `decision_function` adds to the scores. It cuts them where
-        the fewest training rows, by weight, are on the wrong side.
+        Binary mode: what `decision_function` adds to the scores, so that the weighted
+        training error of `predict` is the smallest.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -180,15 +179,15 @@ class ListNetLinear(BaseRanker):
 
     Notes
     -----
-    Rows of queries that come in pieces are brought together in a copy of X: sorting X
-    by query beforehand saves that memory. "lbfgs" works on features scaled by their
-    spread inside the queries, which changes its speed and not its result. With at most
-    200 features a few steps of Newton's method follow it, which `n_iter_` does not
+    When the rows of a query are not consecutive, X is sorted in a copy: sorting X by query
+    beforehand saves that memory. "lbfgs" works on features scaled by their standard
+    deviation inside the queries, which changes its speed and not its result. With at most
+    200 features it is followed by a few steps of Newton's method, which `n_iter_` does not
     count: they make the coefficients as exact as the gradient.
 
-    A relevance far above the others takes the whole of P, which is fine. Adding a
-    number to all relevances of a query changes nothing; multiplying them makes P
-    sharper.
+    A row whose relevance is far above the others has P near 1. Adding a number to all
+    relevances of a query changes nothing; multiplying them concentrates P on the first
+    rows.
 
     References
     ----------
@@ -396,7 +395,7 @@ class ListNetLinear(BaseRanker):
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
-        # Blocks are too short for the threads of a BLAS, which wait for each other after each.
+        # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with threadpool_limits(limits=1, user_api="blas"), threads.running():
             X, function, n_queries = self._make_function(data, threads)
             if self.solver == "lbfgs":
@@ -477,7 +476,7 @@ class ListNetLinear(BaseRanker):
             if is_ended or abs(curve[-2] - value) <= self.tol * abs(value):
                 break
         else:
-            # One pass is learning from a stream: there is nothing to converge.
+            # One pass is learning from a stream, which has no convergence to reach.
             if self.max_iter > 1:
                 change = abs(curve[-2] - curve[-1])
                 self._warn(f"the last pass changed the objective by {change:.3g}")

@@ -93,22 +93,23 @@ class PNormPushRanker(BoostingRanker):
     alpha : float in [0, inf), default=0.0
         Ridge: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="lbfgs"``. Data that can be ranked without error need it there: without
-        it the coefficients grow for ever, and a ConvergenceWarning says so.
+        it the coefficients grow without bound, and a ConvergenceWarning says so.
     score_p : float in [1, inf] or None, default=None
         None: `score` is the AUC. A number: it is ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power, so that a search over p compares its
         candidates by one metric.
     n_estimators : int in [1, inf), default=100
-        Largest number of rounds; with lbfgs, of iterations (with ``p=inf``, for each of
+        Maximum number of rounds; with lbfgs, of iterations (with ``p=inf``, for each of
         the growing powers).
-    weak_ranker : {"stump", "feature"} or estimator, default="stump"
-        As in `RankBoost`; an estimator only with ``solver="coordinate"``.
+    weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
+        As in `RankBoost`; an estimator only with ``solver="coordinate"``. With "lbfgs" a
+        model of your own needs `n_coordinates`, `scores` and `pull_back`.
     selection : {"steepest", "optimal"}, default="steepest"
         As in `RankBoost`; "optimal" for ``push="top"`` and ``solver="coordinate"``.
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step; 1 with lbfgs. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
-        Largest number of bins of a feature.
+        Maximum number of bins of a feature.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -117,7 +118,7 @@ class PNormPushRanker(BoostingRanker):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for so
+        Stop when the score of the held-out rows has not grown by more than `tol` for that
         many rounds, and keep the rounds up to the best. None: no early stopping.
     scoring : str, scorer or None, default=None
         As in `RankBoost`: what early stopping measures. None: `score`, with its `score_p`.

@@ -41,13 +41,13 @@ class RankBoost(BoostingRanker):
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
-        Largest number of rounds. More fit the training data better, and may overfit.
-    weak_ranker : {"stump", "feature"} or estimator, default="stump"
+        Maximum number of rounds. More fit the training data better, and may overfit.
+    weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
         the better side. "feature": h is a raw feature, never rescaled; X may be sparse.
-        An estimator is cloned each round and fitted to which rows should rise (+1) or
-        fall (-1), weighted by how much J gains; its prediction, mapped to [0, 1] on the
-        training rows, is h.
+        An estimator is cloned each round and fitted to minus the sign of the gradient of
+        J by the scores, weighted by its absolute value; its prediction, mapped to [0, 1] on
+        the training rows, is h. A model of your own has ``on_rows``: see "Extending".
     selection : {"steepest", "optimal"}, default="steepest"
         Which weak ranker a round takes: the one along which the objective falls most
         steeply, or the one whose step lowers it most (one bipartite list and stumps
@@ -55,9 +55,9 @@ class RankBoost(BoostingRanker):
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step. Smaller needs more rounds and often generalises better.
     max_bins : int in [2, 65535], default=64
-        Largest number of bins of a feature. Thresholds are observed values: all of them
+        Maximum number of bins of a feature. Thresholds are observed values: all of them
         where a feature has few, else weighted quantiles. Fewer are coarser, not faster;
-        memory grows with the number of features times the largest number of bins used.
+        memory grows with the number of features times the maximum number of bins used.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -66,7 +66,7 @@ class RankBoost(BoostingRanker):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for so
+        Stop when the score of the held-out rows has not grown by more than `tol` for that
         many rounds, and keep the rounds up to the best. None: no early stopping.
     scoring : str, scorer or None, default=None
         What early stopping measures on the held-out rows; without `n_iter_no_change` it is

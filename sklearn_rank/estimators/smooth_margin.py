@@ -16,8 +16,8 @@ from sklearn_rank.solvers import Coefficients, SmoothMarginStep
 class SmoothMarginRanker(BoostingRanker):
     r"""Coordinate ascent on the smooth margin: boosting that reaches the largest margin.
 
-    For data that can be ranked without error, when the closest call counts: it widens the
-    gap of the pair that is nearest to a mistake. On other data it is `RankBoost`.
+    For data that can be ranked without error, when the pair with the smallest margin
+    matters: it maximises that margin. On other data it is `RankBoost`.
 
     To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
     or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
@@ -35,8 +35,8 @@ class SmoothMarginRanker(BoostingRanker):
       :math:`y_i > y_k` in one query, and w the sample weights;
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their net coefficients.
 
-    G is below the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and tends to the
-    largest one, which RankBoost can miss. RankBoost's step is taken until 0 < G < edge;
+    G is a lower bound of the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and tends
+    to the largest margin, which RankBoost can miss. RankBoost's step is taken until 0 < G < edge;
     then the step goes to where the slope of -ln F along the weak ranker has fallen to G, for
     stumps
 
@@ -50,13 +50,13 @@ class SmoothMarginRanker(BoostingRanker):
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
-        Largest number of rounds. The margin grows slowly: thousands are usual.
-    weak_ranker : {"stump", "feature"} or estimator, default="stump"
+        Maximum number of rounds. The margin grows slowly: thousands are usual.
+    weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         As in `RankBoost`.
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step.
     max_bins : int in [2, 65535], default=64
-        Largest number of bins of a feature.
+        Maximum number of bins of a feature.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.
@@ -65,7 +65,7 @@ class SmoothMarginRanker(BoostingRanker):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for so
+        Stop when the score of the held-out rows has not grown by more than `tol` for that
         many rounds, and keep the rounds up to the best. None: no early stopping.
     scoring : str, scorer or None, default=None
         As in `RankBoost`: what early stopping measures. None: `score`.

@@ -70,8 +70,10 @@ _METRICS = {
 }
 
 
-def _parse(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function and the keyword arguments for a name."""
+def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the function and the keyword arguments for a name; a function as it is."""
+    if inspect.isroutine(name):
+        return name, {}
     found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
     try:
         if found is None:
@@ -110,8 +112,13 @@ class RankingScorer(BaseEstimator):
         "qid": True,
     }
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str | Callable[..., Any]) -> None:
         self.name = name
+
+    @property
+    def label(self) -> str:
+        """What messages call the metric."""
+        return self.name if isinstance(self.name, str) else str(self.name.__name__)
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
@@ -166,7 +173,7 @@ class RankingScorer(BaseEstimator):
         function, options = _parse(self.name)
         if sample_weight is not None:
             if not self._accept_sample_weight():
-                raise ValueError(f"{self.name} has no sample weights: sample_weight must be None.")
+                raise ValueError(f"{self.label} has no sample weights: sample_weight must be None.")
             options["sample_weight"] = sample_weight
         return float(function(relevance, y_score, qid=qid, **options))
 
@@ -175,7 +182,7 @@ class RankingScorer(BaseEstimator):
         if getattr(ranker, "_has_qid_", False):
             raise ValueError(
                 f"This {type(ranker).__name__} was fitted with qid and ranking_scorer("
-                f"{self.name!r}) got none: all rows would count as one list. Switch routing on "
+                f"{self.label!r}) got none: all rows would count as one list. Switch routing on "
                 "with sklearn.set_config(enable_metadata_routing=True) and pass qid once, to "
                 "GridSearchCV.fit, cross_validate(params=...) or the scorer itself; "
                 "error_score='raise' shows this message instead of NaN."
@@ -196,7 +203,7 @@ class RankingScorer(BaseEstimator):
             scores = scores[:, 1]
         if scores.ndim != 1:
             raise ValueError(
-                f"ranking_scorer({self.name!r}) needs one score for each row. {method} of "
+                f"ranking_scorer({self.label!r}) needs one score for each row. {method} of "
                 f"{type(estimator).__name__} returned an array of shape {scores.shape}."
             )
         return scores
@@ -231,12 +238,12 @@ def _relevance(estimator: Any, y_true: Any) -> Values:
     return np.asarray(labels == classes[1])
 
 
-def ranking_scorer(name: str) -> RankingScorer:
+def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     """Return a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
-    name : str
+    name : str or function
         The metric, greater is better in all of them:
 
         - "auc": `auc_score`, over pairs;
@@ -245,7 +252,9 @@ def ranking_scorer(name: str) -> RankingScorer:
           queries, with the default gain and queries without a relevant row left out;
         - "ndcg@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off k, an int in
           [1, inf), such as "ndcg@10";
-        - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf].
+        - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
+        - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
+          has such a parameter, with ``sample_weight``.
 
     Returns
     -------

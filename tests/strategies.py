@@ -5,6 +5,7 @@ anchor rows of one query, with the lowest and the highest relevance, join the dr
 and the rows are shuffled.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,43 +32,59 @@ class Problem(NamedTuple):
     f: np.ndarray
 
 
-def _arrays(elements, size):
-    return st.lists(elements, min_size=size, max_size=size).map(np.array)
+# Strategies are made once: to make and check one takes longer than to draw from it.
+_integers, _one_of = cache(st.integers), cache(st.sampled_from)
 
 
-def _features():
-    """Feature values: few distinct integers, or few distinct reals."""
-    return st.sampled_from([st.integers(0, 3), st.sampled_from([-2.5, 0.1, 0.2, 40.0])])
+@cache
+def _arrays(values, size):
+    """Arrays of up to 256 different values, the simplest first.
+
+    A byte stands for each element, as one draw of bytes is much faster than a draw of each.
+    """
+    return st.binary(min_size=size, max_size=size).map(
+        lambda drawn: np.array([values[byte % len(values)] for byte in drawn])
+    )
 
 
+# Few distinct integers, or few distinct reals.
+_FEATURES = _one_of(((0.0, 1.0, 2.0, 3.0), (0.1, 0.2, -2.5, 40.0)))
+
+
+@cache
 def _scores(spread):
-    """Scores: a few integers with many ties, or quarters up to +-spread."""
-    grid = st.integers(-int(4 * spread), int(4 * spread)).map(lambda s: s / 4)
-    return st.one_of(st.just(st.integers(-2, 2)), st.just(grid))
+    """Values of scores: a few integers with many ties, or quarters up to +-spread."""
+    quarters = sorted(range(-int(4 * spread), int(4 * spread) + 1), key=lambda q: (abs(q), q < 0))
+    return _one_of(((0.0, 1.0, -1.0, 2.0, -2.0), tuple(q / 4 for q in quarters)))
 
 
+@cache
+def _orders(n):
+    return _arrays(tuple(range(256)), n).map(lambda keys: np.argsort(keys, kind="stable"))
+
+
+@cache
 @st.composite
 def _weights(draw, n, kinds):
     """Row weights of the drawn kind; the anchors (last two rows) weigh something."""
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(_one_of(kinds))
     if kind == "none":
         return None
-    positive = st.integers(1, 3)
-    if kind == "reals":
-        positive = st.sampled_from([0.25, 0.5, 1.0, 1.7, 4.0])
-    elements = st.integers(0, 2) if kind == "zeros" else positive
+    positive = (1.0, 0.25, 0.5, 1.7, 4.0) if kind == "reals" else (1.0, 2.0, 3.0)
+    elements = (0.0, 1.0, 2.0) if kind == "zeros" else positive
     w = np.concatenate([draw(_arrays(elements, n - 2)), draw(_arrays(positive, 2))])
-    return w.astype(float)
+    return w
 
 
+@cache
 @st.composite
 def _query_ids(draw, n, kinds):
     """Query ids, unsorted and non-contiguous; the anchors share one."""
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(_one_of(kinds))
     if kind == "none":
         return None
-    ids = st.sampled_from(_QUERY_IDS[kind])
-    return np.array(draw(st.lists(ids, min_size=n - 2, max_size=n - 2)) + [draw(ids)] * 2)
+    ids = draw(_arrays(_QUERY_IDS[kind], n - 1))
+    return np.append(ids, ids[-1])
 
 
 @st.composite
@@ -86,22 +103,19 @@ def problems(
     ``weights`` and ``queries`` name the kinds allowed ("zeros": integers with zeros);
     ``spread`` bounds the scores; with ``missing`` at least one feature value is NaN.
     """
-    n = draw(st.integers(2, max_rows))
-    levels = draw(st.sampled_from(relevances or _LABELS + _GRADES))
-    columns = [
-        draw(_arrays(draw(_features()), n)).astype(float)
-        for _ in range(draw(st.integers(1, max_features)))
-    ]
+    n = draw(_integers(2, max_rows))
+    levels = draw(_one_of(tuple(relevances or _LABELS + _GRADES)))
+    columns = [draw(_arrays(draw(_FEATURES), n)) for _ in range(draw(_integers(1, max_features)))]
     X = np.column_stack(columns)
     if missing:
-        X[draw(_arrays(st.booleans(), X.size)).reshape(X.shape)] = np.nan
-        X.flat[draw(st.integers(0, X.size - 1))] = np.nan
-    others = draw(st.lists(st.sampled_from(levels), min_size=n - 2, max_size=n - 2))
+        X[draw(_arrays((False, True), X.size)).reshape(X.shape)] = np.nan
+        X.flat[draw(_integers(0, X.size - 1))] = np.nan
+    others = draw(_arrays(levels, n - 2))
     y = np.array([*others, levels[0], levels[-1]])
     w = draw(_weights(n, weights))
     qid = draw(_query_ids(n, queries))
-    f = draw(_arrays(draw(_scores(spread)), n)).astype(float)
-    order = np.array(draw(st.permutations(range(n))))
+    f = draw(_arrays(draw(_scores(spread)), n))
+    order = draw(_orders(n))
     return Problem(
         X[order],
         y[order],

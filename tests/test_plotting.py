@@ -74,7 +74,7 @@ def test_top_roc_is_the_roc_curve(weighted):
     assert_allclose(display.line_.get_xydata(), np.column_stack([fpr, tpr]))
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(st.integers(0, 10_000))
 def test_top_roc_of_queries_has_the_pooled_auc(seed):
     y, score, qid, weight = random_rows(seed)
@@ -530,6 +530,7 @@ def test_bad_arrays(kind):
         kind.from_predictions([0, 1], [0, 1], sample_weight=[1, -1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
 def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
     X, y = cancer
@@ -578,6 +579,7 @@ def displays(cancer, ranker):
     ]
 
 
+@pytest.mark.slow
 def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):
     for display in displays(cancer, ranker):
         before = copy.deepcopy(data_of(display))
@@ -607,11 +609,13 @@ def run_python(script):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_importing_plotting_loads_no_matplotlib():
     script = "import sys, sklearn_rank.plotting; print('matplotlib' in sys.modules)"
     assert run_python(script) == "False"
 
 
+@pytest.mark.slow
 def test_a_missing_matplotlib_names_the_extra():
     script = """
 import sys

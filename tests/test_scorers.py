@@ -139,6 +139,7 @@ PIPE = make_pipeline(QueryMinMaxScaler(), make())
 GRID = {"listnetlinear__alpha": [1e-6, 1e-2, 1.0, 100.0]}
 
 
+@pytest.mark.slow
 @every_name
 def test_a_search_is_a_loop(name):
     """Exactly: qid goes to the splitter, to fit of both steps, to transform and to the metric."""
@@ -167,6 +168,7 @@ def test_the_search_compares_something():
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
+@pytest.mark.slow
 @every_relevance
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")

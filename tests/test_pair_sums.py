@@ -16,12 +16,12 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss, pair_loss_and_gradient
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums
-from sklearn_rank.pair_sums._pairwise import METHODS
 from sklearn_rank.preferences import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
 # Numeric differences need a second derivative too, which the squared hinge lacks at its kink.
 SMOOTH = [name for name in LOSSES if MARGIN_LOSSES[name].is_smooth and name != "squared_hinge"]
+METHODS = ["dense", "fast", "auto"]
 PUSH_LOSSES = [name for name in LOSSES if name != "exponential"]
 POWERS = [1, 2, 4, 16, 64]
 

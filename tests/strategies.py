@@ -33,57 +33,53 @@ class Problem(NamedTuple):
 
 
 # Strategies are made once: to make and check one takes longer than to draw from it.
-_integers, _one_of = cache(st.integers), cache(st.sampled_from)
+_integers = cache(st.integers)
 
 
 @cache
-def _arrays(values, size):
-    """Arrays of up to 256 different values, the simplest first.
-
-    A byte stands for each element, as one draw of bytes is much faster than a draw of each.
-    """
+def _numbers_below(n, size):
+    """Arrays of numbers below n <= 256, made of bytes: one draw instead of one for each element."""
     return st.binary(min_size=size, max_size=size).map(
-        lambda drawn: np.array([values[byte % len(values)] for byte in drawn])
+        lambda drawn: np.array(list(drawn), dtype=int) % n
     )
 
 
+def _one_of(draw, values):
+    return values[draw(_integers(0, len(values) - 1))]
+
+
+def _array(draw, values, size):
+    """Draw an array of some values, of which the first is the simplest."""
+    return np.array(values)[draw(_numbers_below(len(values), size))]
+
+
 # Few distinct integers, or few distinct reals.
-_FEATURES = _one_of(((0.0, 1.0, 2.0, 3.0), (0.1, 0.2, -2.5, 40.0)))
+_FEATURES = [(0.0, 1.0, 2.0, 3.0), (0.1, 0.2, -2.5, 40.0)]
 
 
 @cache
 def _scores(spread):
     """Values of scores: a few integers with many ties, or quarters up to +-spread."""
     quarters = sorted(range(-int(4 * spread), int(4 * spread) + 1), key=lambda q: (abs(q), q < 0))
-    return _one_of(((0.0, 1.0, -1.0, 2.0, -2.0), tuple(q / 4 for q in quarters)))
+    return (0.0, 1.0, -1.0, 2.0, -2.0), tuple(q / 4 for q in quarters)
 
 
-@cache
-def _orders(n):
-    return _arrays(tuple(range(256)), n).map(lambda keys: np.argsort(keys, kind="stable"))
-
-
-@cache
-@st.composite
 def _weights(draw, n, kinds):
     """Row weights of the drawn kind; the anchors (last two rows) weigh something."""
-    kind = draw(_one_of(kinds))
+    kind = _one_of(draw, kinds)
     if kind == "none":
         return None
     positive = (1.0, 0.25, 0.5, 1.7, 4.0) if kind == "reals" else (1.0, 2.0, 3.0)
     elements = (0.0, 1.0, 2.0) if kind == "zeros" else positive
-    w = np.concatenate([draw(_arrays(elements, n - 2)), draw(_arrays(positive, 2))])
-    return w
+    return np.concatenate([_array(draw, elements, n - 2), _array(draw, positive, 2)])
 
 
-@cache
-@st.composite
 def _query_ids(draw, n, kinds):
     """Query ids, unsorted and non-contiguous; the anchors share one."""
-    kind = draw(_one_of(kinds))
+    kind = _one_of(draw, kinds)
     if kind == "none":
         return None
-    ids = draw(_arrays(_QUERY_IDS[kind], n - 1))
+    ids = _array(draw, _QUERY_IDS[kind], n - 1)
     return np.append(ids, ids[-1])
 
 
@@ -104,18 +100,19 @@ def problems(
     ``spread`` bounds the scores; with ``missing`` at least one feature value is NaN.
     """
     n = draw(_integers(2, max_rows))
-    levels = draw(_one_of(tuple(relevances or _LABELS + _GRADES)))
-    columns = [draw(_arrays(draw(_FEATURES), n)) for _ in range(draw(_integers(1, max_features)))]
+    levels = _one_of(draw, relevances or _LABELS + _GRADES)
+    n_features = draw(_integers(1, max_features))
+    columns = [_array(draw, _one_of(draw, _FEATURES), n) for _ in range(n_features)]
     X = np.column_stack(columns)
     if missing:
-        X[draw(_arrays((False, True), X.size)).reshape(X.shape)] = np.nan
+        X[_array(draw, (False, True), X.size).reshape(X.shape)] = np.nan
         X.flat[draw(_integers(0, X.size - 1))] = np.nan
-    others = draw(_arrays(levels, n - 2))
+    others = _array(draw, levels, n - 2)
     y = np.array([*others, levels[0], levels[-1]])
-    w = draw(_weights(n, weights))
-    qid = draw(_query_ids(n, queries))
-    f = draw(_arrays(draw(_scores(spread)), n))
-    order = draw(_orders(n))
+    w = _weights(draw, n, weights)
+    qid = _query_ids(draw, n, queries)
+    f = _array(draw, _one_of(draw, _scores(spread)), n)
+    order = np.argsort(draw(_numbers_below(256, n)), kind="stable")
     return Problem(
         X[order],
         y[order],

@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import sklearn_rank
@@ -33,16 +34,18 @@ def part_of(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
 def imported_names(path):
-    """Yield the full dotted name of everything that a file imports, however deep inside."""
-    package = ["sklearn_rank", *path.relative_to(ROOT).parent.parts]
+    """Return the full dotted name of everything that a file imports, however deep inside."""
+    package, names = ["sklearn_rank", *path.relative_to(ROOT).parent.parts], []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            names += [f"{module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def imported_parts(path):
@@ -112,6 +115,7 @@ for module in ("sklearn_rank", "sklearn_rank.datasets", "sklearn_rank.cli"):
     ]
 
 
+@pytest.mark.slow
 def test_rankers_work_without_any_optional_dependency():
     script = f"""
 import sys, warnings

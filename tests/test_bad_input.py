@@ -521,6 +521,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @every_relevance
 @pytest.mark.parametrize(("ranker", "parameters", "arrays"), FAULTS)
 def test_failures_in_validation_keep_the_last_fit(ranker, relevance, parameters, arrays):

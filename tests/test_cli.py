@@ -28,6 +28,8 @@ from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 
+pytestmark = pytest.mark.slow
+
 KEYS = [figure.key for figure in FIGURES]
 FAST = ["--param", "n_estimators=5"]
 
@@ -103,7 +105,6 @@ def write_letor(name, queries, n_features=None):
 # ---------------------------------------------------------------------------- the figures
 
 
-@pytest.mark.slow
 def test_tied_rows_count_as_the_mean_over_their_orders():
     y = np.array([0.0, 1, 0, 2, 1, 0, 0, 1, 0, 2, 0, 1])
     groups = [[0, 1, 2], [3], [4], [5], [6], [7], [8, 9, 10, 11]]
@@ -179,7 +180,6 @@ def test_figures_that_are_not_defined_are_nan():
 # ---------------------------------------------------------------------------- compare
 
 
-@pytest.mark.slow
 def test_compare_needs_no_file(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     run(["compare", "--cv", "2"])
@@ -194,7 +194,6 @@ def test_compare_needs_no_file(capsys, monkeypatch):
     assert max(len(line) for line in captured.out.splitlines()) <= 80
 
 
-@pytest.mark.slow
 def test_default_rankers_are_those_of_the_package(folder, capsys):
     run(["compare", "loans.csv", "--target", "default", "--cv", "2", "--json", "r.json"])
     results = json.loads(Path("r.json").read_text())["results"]
@@ -202,7 +201,6 @@ def test_default_rankers_are_those_of_the_package(folder, capsys):
     assert list(results) == [*estimators, "logistic regression"]
 
 
-@pytest.mark.slow
 def test_compare_graded_without_a_file_skips_nothing(folder, capsys):
     argv = ["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2"]
     run([*argv, "--json", "r.json", "--seed", "3"])
@@ -213,7 +211,6 @@ def test_compare_graded_without_a_file_skips_nothing(folder, capsys):
     assert (content["qid"], content["n_queries"], content["seed"]) == ("query", 60, 3)
 
 
-@pytest.mark.slow
 def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     argv = ["compare", "loans.csv", "--target", "default", "--qid", "branch", "--cv", "3"]
     argv += ["--rankers", "RankBoost", "--json", "r.json"]
@@ -244,7 +241,6 @@ def square_rows(folder, monkeypatch):
     monkeypatch.setattr(_rankers, "MAX_SQUARE_ROWS", 79)
 
 
-@pytest.mark.slow
 def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     run(BIG)
     captured = capsys.readouterr()
@@ -261,7 +257,6 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     assert "square of the rows" not in captured.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [["--rankers", "KernelPairwiseSGDRanker"], ["--param", "kernel=linear"]]
 )
@@ -278,7 +273,6 @@ def test_help_knows_how_many_rows_a_kernel_takes(folder, capsys):
     assert f"KernelPairwiseSGDRanker only up to {_rankers.MAX_SQUARE_ROWS} training rows" in words
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "solver"),
     [
@@ -312,7 +306,6 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
     assert error.count("KernelPairwiseSGDRanker") == error.count("\n")  # not named twice
 
 
-@pytest.mark.slow
 def test_the_footnote_names_what_is_scaled(folder, capsys):
     argv = ["compare", "loans.csv", "--target", "grade", "--relevance", "graded", "--cv", "2"]
     run([*argv, "--qid", "branch", "--drop", "id", "default"])
@@ -324,7 +317,6 @@ def test_the_footnote_names_what_is_scaled(folder, capsys):
     assert "On filled and scaled columns: logistic regression. " in words
 
 
-@pytest.mark.slow
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
     assert "ListNetLinear must be one of 'lbfgs', 'ogd'" in message
@@ -333,7 +325,6 @@ def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     assert "--rankers" not in fails(argv, capsys)
 
 
-@pytest.mark.slow
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     table = loans()
     table["many"] = [f"v{i % 100}" for i in range(len(table))]
@@ -346,7 +337,6 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     ]
 
 
-@pytest.mark.slow
 def test_a_column_named_qid_is_noted(folder, capsys):
     loans().rename(columns={"branch": "qid"}).to_csv("t.csv", index=False)
     argv = ["compare", "t.csv", "--target", "default", "--drop", "id", "--rankers", "RankBoost"]
@@ -356,7 +346,6 @@ def test_a_column_named_qid_is_noted(folder, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
 def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatch):
     seen = []
     original = PNormPushRanker.fit
@@ -411,7 +400,6 @@ def test_without_irrelevant_rows_there_is_no_baseline(folder, capsys):
     assert "RankBoost" in captured.out
 
 
-@pytest.mark.slow
 def test_terminal_without_unicode(folder):
     loans()[["age", "default"]].rename(columns={"default": "été"}).to_csv("t.csv", index=False)
     argv = [sys.executable, "-m", "sklearn_rank.cli", "compare", "t.csv", "--cv", "2"]
@@ -433,7 +421,6 @@ def test_terminal_without_unicode(folder):
 # ---------------------------------------------------------------------------- train, rank, evaluate
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("qid", [None, "branch"])
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
 @pytest.mark.parametrize(
@@ -512,7 +499,6 @@ def test_params_reach_the_ranker(folder, capsys):
     assert (ranker.relevance, ranker.random_state) == ("binary", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["ndcg@10", "map", "push@4"])
 def test_the_metric_of_early_stopping_is_a_parameter(folder, capsys, scoring):
     params = ["--param", "n_iter_no_change=3", f"scoring={scoring}"]
@@ -578,7 +564,6 @@ def test_rank_to_stdout_is_pure_csv(model, capsys):
     assert capsys.readouterr().out == Path("ranked.csv").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.gz", "t.parquet"])
 @pytest.mark.parametrize("out", ["o.csv", "o.tsv", "o.csv.gz", "o.parquet"])
 def test_formats_give_the_same_scores(model, capsys, source, out):
@@ -645,7 +630,6 @@ def test_the_greater_class_is_on_top(folder, capsys, classes, positive):
     assert f"rows of class '{positive}' on top" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_letor_files(folder, capsys):
     queries = make_queries(n_queries=20, rows_per_query=15, n_features=5, random_state=0)
     write_letor("train.txt.gz", queries)
@@ -689,7 +673,6 @@ COMPARE = ["compare", "loans.csv", "--target", "default"]
 TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
@@ -768,7 +751,6 @@ def test_bad_options(folder, capsys, argv, parts):
         assert part in message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "parts"),
     [
@@ -851,7 +833,6 @@ def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
     assert message.endswith("PNormPushRanker, fold 1: this will not do\n")
 
 
-@pytest.mark.slow
 def test_warnings_become_notes(folder, capsys, monkeypatch):
     original = PNormPushRanker.fit
 
@@ -866,7 +847,6 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     assert capsys.readouterr().err == "note: PNormPushRanker, 3 of 3 folds: slow day\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
@@ -883,7 +863,6 @@ def test_data_that_the_model_cannot_use(model, capsys, change, parts):
         assert part in message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
@@ -993,7 +972,6 @@ def test_a_column_like_the_target_is_noted(folder, capsys):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "noted"),
     [(("High", "Low"), True), (("no", "Yes"), False), (("FALSE", "TRUE"), False), ((1, 2), False)],
@@ -1061,7 +1039,6 @@ def test_rankers_in_any_case_before_the_file(folder, capsys):
     assert "put DATA before --rankers" in message
 
 
-@pytest.mark.slow
 def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, monkeypatch):
     seen = {}
     for kind in RANKERS:
@@ -1087,7 +1064,6 @@ def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, 
     assert "no ranker has a parameter 'depth'; the parameters are " in message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "ImportError('x') from KeyboardInterrupt"])
 def test_interrupting_the_start(error):
     code = f"""
@@ -1166,7 +1142,6 @@ def test_query_column_is_needed_again(folder, capsys):
     assert "no column 'branch' for the query" in message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", ["pandas", "rich.console", "matplotlib.figure", "skops.io"])
 def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
     # None in sys.modules is how Python says that a module cannot be imported.
@@ -1292,7 +1267,6 @@ def interrupted_write(path, *_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("command", ["train", "rank", "json", "plot"])
 def test_interrupting_leaves_no_half_written_file(model, capsys, monkeypatch, command, force):
@@ -1343,7 +1317,6 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
-@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     run([*COMPARE, "--cv", "2", "--rankers", "RankBoost", "--drop", "id"])
     assert capsys.readouterr().err == ""
@@ -1354,7 +1327,6 @@ def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     assert "cross-validating" not in captured.out
 
 
-@pytest.mark.slow
 def test_as_a_program(folder):
     result = subprocess.run(
         [sys.executable, "-m", "sklearn_rank.cli", *COMPARE, "--cv", "2"],
@@ -1379,7 +1351,6 @@ def test_importing_needs_no_extra():
     assert output.startswith("usage: sklearn-rank compare")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE convention")
 def test_a_reader_that_leaves_early(model):
     loans(n=20_000).drop(columns="id").to_csv("big.csv", index=False)

@@ -139,6 +139,7 @@ def test_weights_of_zero_and_one_are_rows_that_are_there_or_not(name, relevance,
     np.testing.assert_array_equal(weighted.predict(X), chosen.predict(X))
 
 
+@pytest.mark.slow
 def test_the_metric_decides_the_rounds():
     found = {name: fit(make(n_estimators=60, scoring=name)).n_iter_ for name in NAMES}
     assert len(set(found.values())) > 2
@@ -180,6 +181,7 @@ def test_without_early_stopping_scoring_is_not_used(ranker, relevance):
     np.testing.assert_array_equal(plain.predict(X), named.predict(X))
 
 
+@pytest.mark.slow
 @every_booster
 def test_a_scorer_is_its_name(ranker):
     scorer = ranking_scorer("ndcg@3")
@@ -196,6 +198,7 @@ def test_a_scorer_is_its_name(ranker):
     assert scorer.name == "ndcg@3"
 
 
+@pytest.mark.slow
 @every_relevance
 def test_a_search_chooses_among_metrics(relevance):
     y = LABELS[relevance]

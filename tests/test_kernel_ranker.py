@@ -279,7 +279,12 @@ def test_the_safe_step_bounds_every_iterate(loss, kernel, problem, alpha, theta,
 # --------------------------------------------------------------------------------------
 
 
-@crossed(loss=SMOOTH, kernel=["rbf", "linear", "precomputed"], alpha=[0.1, 1])
+@crossed(
+    tiers=("slow", "slow", "nightly"),
+    loss=SMOOTH,
+    kernel=["rbf", "linear", "precomputed"],
+    alpha=[0.1, 1],
+)
 def test_both_solvers_reach_the_minimum(loss, kernel, alpha):
     X, *labels = task(n=30)
     K = gram(kernel, X)

@@ -377,6 +377,7 @@ def test_no_qid_is_one_list(options):
     same(ListNetLinear(**options).fit(X, Y, qid=np.full(360, "only")), model, atol=0)
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
 def test_sparse_features_are_dense_features(options, container):
@@ -454,6 +455,7 @@ def test_data_frames_give_names():
     np.testing.assert_allclose(model.predict(table), ListNetLinear().fit(X, Y, qid=QID).predict(X))
 
 
+@pytest.mark.slow
 def test_a_search_over_alpha_takes_qid_once():
     with config_context(enable_metadata_routing=True):
         pipe = make_pipeline(QueryMinMaxScaler(), ListNetLinear())

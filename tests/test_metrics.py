@@ -162,6 +162,7 @@ def test_extreme_scores(rows):
     both_against_oracles(y, f)
 
 
+@pytest.mark.slow
 def test_huge_lists_lose_no_pair():
     # 2**20 rows: the AUC is a ratio of integers that doubles hold exactly.
     n = 2**19

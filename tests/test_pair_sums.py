@@ -434,6 +434,7 @@ def test_logistic_sums_of_scores_on_every_scale(shape):
         assert gradient[row] == pytest.approx(expected, abs=1e-10 * (~y).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "fast"])
 @pytest.mark.parametrize("origin", [0, 1e10, 1e15, 1e18, -1e20])
 def test_a_logistic_gap_far_from_zero(method, origin):

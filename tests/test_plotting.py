@@ -30,6 +30,8 @@ from sklearn_rank.plotting import (
     TopROCDisplay,
 )
 
+pytestmark = pytest.mark.slow
+
 RUDIN = np.array([-1, 1, -1, 1, -1, -1, 1, 1]), np.arange(1, 9) / 2
 FROM_PREDICTIONS = [TopROCDisplay, RankedListDisplay, PairContributionDisplay]
 
@@ -530,7 +532,6 @@ def test_bad_arrays(kind):
         kind.from_predictions([0, 1], [0, 1], sample_weight=[1, -1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
 def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
     X, y = cancer
@@ -579,7 +580,6 @@ def displays(cancer, ranker):
     ]
 
 
-@pytest.mark.slow
 def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):
     for display in displays(cancer, ranker):
         before = copy.deepcopy(data_of(display))
@@ -609,13 +609,11 @@ def run_python(script):
     return done.stdout.strip()
 
 
-@pytest.mark.slow
 def test_importing_plotting_loads_no_matplotlib():
     script = "import sys, sklearn_rank.plotting; print('matplotlib' in sys.modules)"
     assert run_python(script) == "False"
 
 
-@pytest.mark.slow
 def test_a_missing_matplotlib_names_the_extra():
     script = """
 import sys

@@ -113,6 +113,7 @@ def test_queries_and_ties(metric, definition, problem):
             assert isinstance(mean, float)
 
 
+@pytest.mark.slow
 @every_cut_off
 def test_long_lists_of_ties_have_the_mean_of_sampled_orders(metric, definition):
     rng = np.random.default_rng(0)
@@ -148,6 +149,7 @@ def test_many_queries_are_no_special_case():
     assert metrics.reciprocal_rank(y, f, qid=qid) == approx(0.75)
 
 
+@pytest.mark.slow
 def test_a_million_tied_rows():
     n = 10**6
     y = np.zeros(n)
@@ -306,6 +308,7 @@ def test_the_mean_losses_of_long_lists_are_the_terms():
         assert naive.mean_losses(y, f, qid, w, loss, 0.5) == approx(np.array(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "exponential"])
 @given(LONG_LISTS, st.sampled_from([0.0, 0.5, -3.0]), st.sampled_from([1, 2, 16, inf]))
 @settings(max_examples=settings.default.max_examples * 3 // 5)

@@ -160,6 +160,7 @@ def test_a_search_is_a_loop(name):
             assert search.cv_results_[f"split{fold}_test_score"][number] == expected
 
 
+@pytest.mark.slow
 def test_the_search_compares_something():
     with routed():
         scoring = ranking_scorer("ndcg@10")
@@ -215,6 +216,7 @@ def test_a_scorer_may_be_made_before_routing_is_switched_on():
         assert scorer.get_metadata_routing().score.requests == {"qid": True, "sample_weight": None}
 
 
+@pytest.mark.slow
 def test_qid_can_have_another_name():
     with routed():
         scaler = QueryMinMaxScaler().set_fit_request(qid="query").set_transform_request(qid="query")

@@ -625,6 +625,7 @@ def test_stages_are_checked_like_predictions(ranker):
     assert not hasattr(make(ranker, "graded"), "staged_decision_function")
 
 
+@pytest.mark.slow
 @every_booster
 @every_weak_ranker
 @binary_and_queries

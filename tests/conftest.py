@@ -15,7 +15,9 @@ from sklearn_rank.estimators import _boosting
 # alone; the third draws new ones each night, and its log ends with the seed that repeats them.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
-settings.register_profile("nightly", deadline=None, max_examples=500, print_blob=True)
+settings.register_profile(
+    "nightly", deadline=None, derandomize=False, max_examples=500, print_blob=True
+)
 
 
 def profile_of(config):

@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import sklearn_rank
 
 ROOT = Path(sklearn_rank.__file__).parent

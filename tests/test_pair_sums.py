@@ -28,6 +28,9 @@ POWERS = [1, 2, 4, 16, 64]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_method = pytest.mark.parametrize("method", METHODS)
 
+SEVERAL_PIECES = patch("sklearn_rank.pair_sums._pairwise.BLOCK_PAIRS", 5)
+"""Pairs enough for a block of its own, and for several pieces of it."""
+
 # Multiples of 0.2425, or 2.91 apart from those: no margin is nearer to 1 than 0.03.
 OFF_THE_KINK = 0.97
 
@@ -157,6 +160,13 @@ def test_value_and_gradient_equal_the_definition(loss, method, problem, stretch)
     assert_equals_oracle(problem, stretch * problem.f, loss, method)
 
 
+@every_loss
+@given(problem=problems())
+def test_value_and_gradient_equal_the_definition_in_pieces(loss, problem):
+    with SEVERAL_PIECES:
+        assert_equals_oracle(problem, problem.f, loss, "dense")
+
+
 @pytest.mark.slow
 @every_loss
 @every_method
@@ -227,7 +237,7 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
 @given(problem=problems(), margin=st.sampled_from([0.0, 0.5, -2.0]))
 def test_heights_equal_the_definition(loss, method, side, problem, margin):
     preferences, rows = prepare(problem)
-    with patch("sklearn_rank.pair_sums._pairwise.BLOCK_PAIRS", 5):  # several pieces
+    with SEVERAL_PIECES:
         sums = PairLoss(preferences, loss, method=method)
         found = sums.heights(problem.f[rows], preferences.weight, side, margin)
     i, k, _ = oracles.weighted_pairs(*oracle_of(problem))

@@ -1,9 +1,8 @@
-"""What every test shares: Hypothesis profiles, matplotlib without windows, restored settings."""
+"""What every test shares: a Hypothesis profile for each tier, and restored settings."""
 
 import os
-
-os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
-
+import random
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -12,11 +11,33 @@ from hypothesis import settings
 
 from sklearn_rank.estimators import _boosting_ranker
 
-# "ci" draws the same examples on every run, so a failure can be repeated from its log alone.
-# "deep" is for looking for trouble by hand: HYPOTHESIS_PROFILE=deep pytest
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
-settings.register_profile("deep", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+# The first two draw the same examples on every run, so a failure can be repeated from its log
+# alone; the third draws new ones each night, and its log ends with the seed that repeats them.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile(
+    "nightly", deadline=None, derandomize=False, max_examples=500, print_blob=True
+)
+
+
+def profile_of(config):
+    """Return the profile of the tier that is run; the environment can name another one."""
+    quick = "not slow" in config.getoption("markexpr")
+    tier = "nightly" if config.getoption("nightly") else "quick" if quick else "default"
+    return os.environ.get("HYPOTHESIS_PROFILE", tier)
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its seed
+def pytest_configure(config):
+    settings.load_profile(profile_of(config))  # before test modules read settings.default
+    if not settings.default.derandomize and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = random.SystemRandom().getrandbits(32)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not settings.default.derandomize:
+        seed = config.getoption("hypothesis_seed")
+        terminalreporter.write_line(f"The examples are those of --hypothesis-seed={seed}")
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +46,18 @@ def restore_sklearn_config():
     before = sklearn.get_config()
     yield
     sklearn.set_config(**before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def stop_worker_processes():
+    """Stop the processes that joblib keeps for a next call.
+
+    They end by themselves after five minutes, and a call just then may wait for ever.
+    """
+    yield
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    if loky is not None and loky._executor is not None:
+        loky._executor.shutdown(wait=True, kill_workers=True)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ anchor rows of one query, with the lowest and the highest relevance, join the dr
 and the rows are shuffled.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,43 +32,55 @@ class Problem(NamedTuple):
     f: np.ndarray
 
 
-def _arrays(elements, size):
-    return st.lists(elements, min_size=size, max_size=size).map(np.array)
+# Strategies are made once: to make and check one takes longer than to draw from it.
+_integers = cache(st.integers)
 
 
-def _features():
-    """Feature values: few distinct integers, or few distinct reals."""
-    return st.sampled_from([st.integers(0, 3), st.sampled_from([-2.5, 0.1, 0.2, 40.0])])
+@cache
+def _numbers_below(n, size):
+    """Arrays of numbers below n <= 256, made of bytes: one draw instead of one for each element."""
+    return st.binary(min_size=size, max_size=size).map(
+        lambda drawn: np.array(list(drawn), dtype=int) % n
+    )
 
 
+def _one_of(draw, values):
+    return values[draw(_integers(0, len(values) - 1))]
+
+
+def _array(draw, values, size):
+    """Draw an array of some values, of which the first is the simplest."""
+    return np.array(values)[draw(_numbers_below(len(values), size))]
+
+
+# Few distinct integers, or few distinct reals.
+_FEATURES = [(0.0, 1.0, 2.0, 3.0), (0.1, 0.2, -2.5, 40.0)]
+
+
+@cache
 def _scores(spread):
-    """Scores: a few integers with many ties, or quarters up to +-spread."""
-    grid = st.integers(-int(4 * spread), int(4 * spread)).map(lambda s: s / 4)
-    return st.one_of(st.just(st.integers(-2, 2)), st.just(grid))
+    """Values of scores: a few integers with many ties, or quarters up to +-spread."""
+    quarters = sorted(range(-int(4 * spread), int(4 * spread) + 1), key=lambda q: (abs(q), q < 0))
+    return (0.0, 1.0, -1.0, 2.0, -2.0), tuple(q / 4 for q in quarters)
 
 
-@st.composite
 def _weights(draw, n, kinds):
     """Row weights of the drawn kind; the anchors (last two rows) weigh something."""
-    kind = draw(st.sampled_from(kinds))
+    kind = _one_of(draw, kinds)
     if kind == "none":
         return None
-    positive = st.integers(1, 3)
-    if kind == "reals":
-        positive = st.sampled_from([0.25, 0.5, 1.0, 1.7, 4.0])
-    elements = st.integers(0, 2) if kind == "zeros" else positive
-    w = np.concatenate([draw(_arrays(elements, n - 2)), draw(_arrays(positive, 2))])
-    return w.astype(float)
+    positive = (1.0, 0.25, 0.5, 1.7, 4.0) if kind == "reals" else (1.0, 2.0, 3.0)
+    elements = (0.0, 1.0, 2.0) if kind == "zeros" else positive
+    return np.concatenate([_array(draw, elements, n - 2), _array(draw, positive, 2)])
 
 
-@st.composite
 def _query_ids(draw, n, kinds):
     """Query ids, unsorted and non-contiguous; the anchors share one."""
-    kind = draw(st.sampled_from(kinds))
+    kind = _one_of(draw, kinds)
     if kind == "none":
         return None
-    ids = st.sampled_from(_QUERY_IDS[kind])
-    return np.array(draw(st.lists(ids, min_size=n - 2, max_size=n - 2)) + [draw(ids)] * 2)
+    ids = _array(draw, _QUERY_IDS[kind], n - 1)
+    return np.append(ids, ids[-1])
 
 
 @st.composite
@@ -86,22 +99,20 @@ def problems(
     ``weights`` and ``queries`` name the kinds allowed ("zeros": integers with zeros);
     ``spread`` bounds the scores; with ``missing`` at least one feature value is NaN.
     """
-    n = draw(st.integers(2, max_rows))
-    levels = draw(st.sampled_from(relevances or _LABELS + _GRADES))
-    columns = [
-        draw(_arrays(draw(_features()), n)).astype(float)
-        for _ in range(draw(st.integers(1, max_features)))
-    ]
+    n = draw(_integers(2, max_rows))
+    levels = _one_of(draw, relevances or _LABELS + _GRADES)
+    n_features = draw(_integers(1, max_features))
+    columns = [_array(draw, _one_of(draw, _FEATURES), n) for _ in range(n_features)]
     X = np.column_stack(columns)
     if missing:
-        X[draw(_arrays(st.booleans(), X.size)).reshape(X.shape)] = np.nan
-        X.flat[draw(st.integers(0, X.size - 1))] = np.nan
-    others = draw(st.lists(st.sampled_from(levels), min_size=n - 2, max_size=n - 2))
+        X[_array(draw, (False, True), X.size).reshape(X.shape)] = np.nan
+        X.flat[draw(_integers(0, X.size - 1))] = np.nan
+    others = _array(draw, levels, n - 2)
     y = np.array([*others, levels[0], levels[-1]])
-    w = draw(_weights(n, weights))
-    qid = draw(_query_ids(n, queries))
-    f = draw(_arrays(draw(_scores(spread)), n)).astype(float)
-    order = np.array(draw(st.permutations(range(n))))
+    w = _weights(draw, n, weights)
+    qid = _query_ids(draw, n, queries)
+    f = _array(draw, _one_of(draw, _scores(spread)), n)
+    order = np.argsort(draw(_numbers_below(256, n)), kind="stable")
     return Problem(
         X[order],
         y[order],

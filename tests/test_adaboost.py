@@ -32,6 +32,7 @@ def figures(y, decision):
     return np.array([roc_auc_score(y, decision), np.mean((decision > 0) == (y == 1))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", [(2000, 4, 12, 0), (2000, 4, 64, 0), (3000, 6, 24, 2), (5000, 8, 64, 3)], ids=str
 )

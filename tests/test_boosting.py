@@ -7,8 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from strategies import bipartite, graded, one_list, problems, with_missing
+from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.objectives import PUSHES
 from sklearn_rank.solvers._line_search import closed_form_step
 
 N_ROUNDS = 5
@@ -86,8 +88,7 @@ def step_is_over(candidates, f, objective):
     return max(oracles.candidate_scores(candidates, f, *objective)) < NEGLIGIBLE
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
-@pytest.mark.parametrize("p", [1, 2, 4, 16, 64])
+@crossed(push=list(PUSHES), p=[1, 2, 4, 16, 64])
 @given(problem=problems())
 def test_p_norm_push_rounds_equal_the_oracles(push, p, problem):
     ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
@@ -258,9 +259,7 @@ def test_graded_rows_without_a_pair_change_nothing(problem):
     np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-@pytest.mark.parametrize("constant", [0.0, 1e12, 1.6e18])
-@pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
+@crossed(relevance=["binary", "graded"], constant=[0.0, 1e12, 1.6e18], scale=[1e-15, 1.0, 1e15])
 def test_constant_and_tiny_features_hide_no_other(relevance, constant, scale):
     """The masses sum to zero only up to rounding: a constant column must not win by it."""
     rng = np.random.default_rng(0)

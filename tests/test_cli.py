@@ -28,6 +28,8 @@ from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 
+pytestmark = pytest.mark.slow
+
 KEYS = [metric.key for metric in METRICS]
 FAST = ["--param", "n_estimators=5"]
 

@@ -23,6 +23,8 @@ from sklearn_rank.cli._metrics import METRICS, compute_metrics
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_interval, bootstrap_interval, compare_auc, compare_rankings
 
+pytestmark = pytest.mark.slow
+
 KEYS = [metric.key for metric in METRICS]
 
 
@@ -160,6 +162,7 @@ def test_every_ranking_is_compared_with_the_best_one_in_pairs():
     )
 
 
+@pytest.mark.nightly
 def test_the_truly_best_ranking_is_rarely_called_worse():
     """Five rankings of the same quality: the error rate is shared among them."""
     rng, y = np.random.default_rng(0), np.repeat([0.0, 1.0], 50)

@@ -35,6 +35,7 @@ def same(printed, expected):
     return doctest.OutputChecker().check_output(expected, printed, flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -68,6 +68,7 @@ def curve_of_the_scorer(name, models, rows, **weight):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_booster
 @every_mode
 def test_the_curve_is_that_of_the_scorer(ranker, relevance, with_qid, seen):
@@ -81,6 +82,7 @@ def test_the_curve_is_that_of_the_scorer(ranker, relevance, with_qid, seen):
         assert model.n_iter_ == np.argmax(expected) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weak_ranker", ["feature", DecisionTreeRegressor(max_depth=2)], ids=str)
 def test_the_curve_is_that_of_the_scorer_for_other_weak_rankers(weak_ranker, seen):
     plain = make(weak_ranker=weak_ranker)
@@ -91,6 +93,7 @@ def test_the_curve_is_that_of_the_scorer_for_other_weak_rankers(weak_ranker, see
         np.testing.assert_allclose(model.validation_scores_, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_booster
 @every_mode
 def test_weights_count_in_the_metrics_that_have_them(ranker, relevance, with_qid, seen):
@@ -112,6 +115,7 @@ METRICS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 @every_relevance
 def test_the_curve_is_the_mean_of_the_metric_over_queries(name, relevance, seen):
@@ -124,6 +128,7 @@ def test_the_curve_is_the_mean_of_the_metric_over_queries(name, relevance, seen)
         assert found == pytest.approx(np.nanmean(values), rel=1e-12)
 
 
+@pytest.mark.slow
 @every_name
 @every_relevance
 def test_weights_of_zero_and_one_are_rows_that_are_there_or_not(name, relevance, seen):
@@ -134,6 +139,7 @@ def test_weights_of_zero_and_one_are_rows_that_are_there_or_not(name, relevance,
     np.testing.assert_array_equal(weighted.predict(X), chosen.predict(X))
 
 
+@pytest.mark.slow
 def test_the_metric_decides_the_rounds():
     found = {name: fit(make(n_estimators=60, scoring=name)).n_iter_ for name in NAMES}
     assert len(set(found.values())) > 2
@@ -175,6 +181,7 @@ def test_without_early_stopping_scoring_is_not_used(ranker, relevance):
     np.testing.assert_array_equal(plain.predict(X), named.predict(X))
 
 
+@pytest.mark.slow
 @every_booster
 def test_a_scorer_is_its_name(ranker):
     scorer = ranking_scorer("ndcg@3")
@@ -191,6 +198,7 @@ def test_a_scorer_is_its_name(ranker):
     assert scorer.name == "ndcg@3"
 
 
+@pytest.mark.slow
 @every_relevance
 def test_a_search_chooses_among_metrics(relevance):
     y = LABELS[relevance]
@@ -216,6 +224,7 @@ def test_a_search_chooses_among_metrics(relevance):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_booster
 @every_relevance
 @pytest.mark.parametrize("name", ["ndcg@3", "push@4"])

@@ -21,12 +21,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from strategies import problems
+from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.objectives import MARGIN_LOSSES
 
-LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
-SMOOTH = ["least_squares", "squared_hinge", "logistic"]
+LOSSES = list(MARGIN_LOSSES)
+WITH_SAFE_STEP = [loss for loss in LOSSES if loss != "exponential"]
+SMOOTH = [loss for loss in WITH_SAFE_STEP if MARGIN_LOSSES[loss].is_smooth]
 POLYNOMIAL = "polynomial"
 GAMMA, DEGREE, COEF0 = 0.3, 2, 0.7
 
@@ -55,9 +58,8 @@ def negative_kernel(a, b):
 
 KERNELS = ["rbf", "linear", POLYNOMIAL, "laplacian", own_kernel, "precomputed"]
 NAMED = ["rbf", "linear", POLYNOMIAL]
-of_kernel = pytest.mark.parametrize(
-    "kernel", KERNELS, ids=[k if isinstance(k, str) else "callable" for k in KERNELS]
-)
+KERNELS_BY_NAME = {k if isinstance(k, str) else "callable": k for k in KERNELS}
+of_kernel = pytest.mark.parametrize("kernel", KERNELS_BY_NAME.values(), ids=KERNELS_BY_NAME)
 
 
 def gram(kernel, a, b=None, gamma=GAMMA):
@@ -185,10 +187,7 @@ def test_cuts_by_hand():
 # --------------------------------------------------------------------------------------
 
 
-@every_loss
-@of_kernel
-@of_task
-@pytest.mark.parametrize("theta", [0, 0.5])
+@crossed(loss=LOSSES, kernel=KERNELS_BY_NAME, options=TASKS, theta=[0, 0.5])
 def test_iterates_are_those_of_equation_1_5(loss, kernel, options, theta):
     X, y, qid, w = task(**options)
     K = gram(kernel, X)
@@ -245,8 +244,7 @@ def test_a_warm_start_continues_one_long_fit(kernel, theta):
     np.testing.assert_array_equal(cold.predict(inputs), long.predict(inputs))
 
 
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "exponential"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@crossed(loss=WITH_SAFE_STEP, kernel=["rbf", "linear"])
 @few
 @given(
     problem=problems(queries=("none",)),
@@ -281,9 +279,12 @@ def test_the_safe_step_bounds_every_iterate(loss, kernel, problem, alpha, theta,
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-@pytest.mark.parametrize("alpha", [0.1, 1])
+@crossed(
+    tiers=("slow", "slow", "nightly"),
+    loss=SMOOTH,
+    kernel=["rbf", "linear", "precomputed"],
+    alpha=[0.1, 1],
+)
 def test_both_solvers_reach_the_minimum(loss, kernel, alpha):
     X, *labels = task(n=30)
     K = gram(kernel, X)
@@ -309,18 +310,16 @@ def test_both_solvers_reach_the_minimum(loss, kernel, alpha):
         np.testing.assert_allclose(found[1], K @ best, atol=1e-4)
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
-@pytest.mark.parametrize(
-    "options",
-    [
+@crossed(
+    alpha=[0.01, 0.1, 1.0],
+    options=[
         {"levels": 2, "queries": 1, "weights": False},
         {"levels": 2, "queries": 3, "weights": False},
         {"levels": 4, "queries": 1, "weights": False, "n_features": 5},
         {"levels": 4, "queries": 2, "weights": False},
     ],
-    ids=str,
+    seed=[0, 1],
 )
-@pytest.mark.parametrize("seed", [0, 1])
 def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
     X, y, qid, _ = task(seed, n=24, **options)
     i, k, _ = oracles.weighted_pairs(y, qid)
@@ -362,9 +361,7 @@ def oracle_step(c, K, labels, loss, alpha, eta):
     return (1 - eta * alpha) * c - eta * gradient / oracles.total_pair_weight(*labels)
 
 
-@pytest.mark.parametrize("loss", ["least_squares", "hinge", "logistic"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@of_task
+@crossed(tiers=("slow", "nightly", "nightly"), loss=LOSSES, kernel=["rbf", "linear"], options=TASKS)
 def test_stochastic_steps_are_unbiased(loss, kernel, options):
     """The first step, and the second one from wherever the first has led."""
     X, *labels = task(**options)
@@ -389,6 +386,7 @@ def test_stochastic_steps_are_unbiased(loss, kernel, options):
     assert_mean_is_zero(np.array(second))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_stochastic_steps_are_unbiased_after_a_warm_start(loss):
     X, *labels = task()
@@ -426,9 +424,7 @@ def test_the_seed_draws_the_batches(kernel):
     assert not np.allclose(runs[0], runs[2])
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-@pytest.mark.parametrize("batch_size", [None, 3])
-@of_task
+@crossed(kernel=["rbf", "linear", "precomputed"], batch_size=[None, 3], options=TASKS)
 def test_the_average_is_that_of_the_iterates(kernel, batch_size, options):
     X, *labels = task(**options)
     inputs = features_of(kernel, X)
@@ -454,8 +450,9 @@ def refuses(model, *words, X=X, y=Y, **options):
     """Assert that fit raises with all the words in its message and leaves nothing behind."""
     with pytest.raises(ValueError) as caught:
         model.fit(X, y, **options)
+        pytest.fail(f"{model} was fitted with {options}")
     for word in words:
-        assert word in str(caught.value)
+        assert word in str(caught.value), model
     assert set(vars(model)) == set(model.get_params(deep=False))
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -484,12 +481,11 @@ OUT_OF_RANGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name in OUT_OF_RANGE for value in OUT_OF_RANGE[name]]
-)
-def test_parameters_out_of_range(name, value):
-    model = KernelPairwiseSGDRanker(**{name: value})
-    refuses(model, f"'{name}'", "KernelPairwiseSGDRanker", repr(value))
+def test_parameters_out_of_range():
+    for name, values in OUT_OF_RANGE.items():
+        for value in values:
+            model = KernelPairwiseSGDRanker(**{name: value})
+            refuses(model, f"'{name}'", "KernelPairwiseSGDRanker", repr(value))
 
 
 def test_options_are_named():
@@ -539,7 +535,7 @@ def numbers_in(text):
     return [float(one) for one in re.findall(r"\d+\.?\d*(?:e[-+]?\d+)?", text)]
 
 
-@pytest.mark.parametrize("loss", ["least_squares", "hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("loss", WITH_SAFE_STEP)
 def test_steps_above_the_safe_bound_are_warned_of(loss):
     safe = oracles.chen_safe_step(1.0, loss, 0.2)
     model = make(loss=loss, alpha=0.2, eta0=1.01 * safe, max_iter=2)
@@ -560,10 +556,12 @@ def test_the_exponential_loss_needs_a_number():
     fit(make(loss="exponential", solver="lbfgs", alpha=0.1, tol=1e-5), X, Y)  # takes no steps
 
 
-@pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "exponential"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-@pytest.mark.parametrize("average", [False, True])
+@crossed(
+    loss=["least_squares", "squared_hinge", "exponential"],
+    kernel=["rbf", "linear"],
+    relevance=["binary", "graded"],
+    average=[False, True],
+)
 def test_divergence_keeps_the_last_finite_iterate(loss, kernel, relevance, average):
     model = make(kernel, relevance, loss=loss, eta0=1e8, theta=0, average=average, max_iter=300)
     with warnings.catch_warnings():
@@ -635,10 +633,12 @@ def test_a_warm_start_refuses_another_problem():
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", NAMED)
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+@crossed(
+    kernel=NAMED,
+    container={"csr_array": sparse.csr_array, "csc_matrix": sparse.csc_matrix},
+    solver=["gd", "lbfgs"],
+    gamma=["scale", "auto", 0.3],
+)
 def test_sparse_features_are_dense_features(kernel, container, solver, gamma):
     X, *labels = task(n=25, n_features=4)
     X[np.abs(X) < 0.8] = 0
@@ -670,6 +670,7 @@ def test_the_scale_of_gamma(problem):
     assert fit(make(gamma=0.25, max_iter=1), X, y, qid, w).gamma_ == 0.25
 
 
+@pytest.mark.slow
 @of_kernel
 @pytest.mark.parametrize("batch_size", [None, 5])
 def test_blocks_equal_the_full_matrix(kernel, batch_size):
@@ -743,6 +744,7 @@ def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
     np.testing.assert_allclose(model.predict(X), copied.predict(X), rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_weight_is_a_number_of_copies_in_batches():
     """On average: a row of weight 2 is drawn as often as the row twice."""
     X, y, qid, _ = task(n=8)
@@ -835,9 +837,7 @@ def test_the_offset_has_the_smallest_training_error(kernel, problem):
         assert oracles.cut_error(0.0, decision, positive, w) <= best[1] + 1e-9
 
 
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("seed", range(15))
+@crossed(solver=["gd", "lbfgs"], kernel=["rbf", "linear"], seed=range(15))
 def test_the_offset_is_the_best_cut(solver, kernel, seed):
     """Halfway between two scores; the lowest of equal ones."""
     X, y, qid, w = task(seed, n=6 + 3 * seed, levels=2, queries=1 + seed % 3)
@@ -922,6 +922,7 @@ def test_fit_changes_no_input():
         np.testing.assert_array_equal(array, original)
 
 
+@pytest.mark.slow
 def test_queries_of_documents():
     """Graded relevance with qid: better than chance on new queries."""
     data = make_queries(n_queries=30, rows_per_query=10, n_features=4, random_state=0)

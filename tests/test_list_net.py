@@ -22,9 +22,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 from strategies import problems
+from tiers import crossed
 
 from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.solvers import BlockwiseObjective
 from sklearn_rank.theory import ogd_bound, ogd_step
@@ -39,7 +41,7 @@ LABELS = {"graded": Y, "binary": np.where(Y > 0, "good", "bad")}
 GRADES = {"graded": Y, "binary": (Y > 0).astype(float)}
 
 every_relevance = pytest.mark.parametrize("relevance", ["graded", "binary"])
-every_loss = pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_dcg"])
+every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)
 with_or_without_qid = pytest.mark.parametrize("qid", [None, QID], ids=["list", "queries"])
 
 
@@ -73,12 +75,15 @@ def shrunk_gradient(model, gradient, penalty_alpha):
 # --------------------------------------------------------------------------------------
 
 
-@every_relevance
-@every_loss
-@with_or_without_qid
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
-@pytest.mark.parametrize(("penalty", "alpha"), [("l2", 1e-3), ("l2", 1.0), ("l1", 1e-2)])
-def test_the_gradient_vanishes_at_the_minimum(relevance, loss, qid, weight, penalty, alpha):
+@crossed(
+    relevance=["graded", "binary"],
+    loss=list(LISTWISE_LOSSES),
+    qid={"list": None, "queries": QID},
+    weight={"even": None, "weighted": WEIGHT},
+    ridge={"l2, 0.001": ("l2", 1e-3), "l2, 1": ("l2", 1.0), "l1": ("l1", 1e-2)},
+)
+def test_the_gradient_vanishes_at_the_minimum(relevance, loss, qid, weight, ridge):
+    penalty, alpha = ridge
     alpha = alpha * (10 if loss == "smoothed_dcg" else 1)
     model = ListNetLinear(loss=loss, penalty=penalty, alpha=alpha, relevance=relevance)
     model.fit(X, LABELS[relevance], qid=qid, sample_weight=weight)
@@ -119,10 +124,12 @@ def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():
     assert n_used[3] == 0
 
 
-@every_loss
-@pytest.mark.parametrize("penalty", ["l2", "l1", None])
-@pytest.mark.parametrize("max_norm", [0.05, 0.3, 2.0])
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["even", "weighted"])
+@crossed(
+    loss=list(LISTWISE_LOSSES),
+    penalty=["l2", "l1", None],
+    max_norm=[0.05, 0.3, 2.0],
+    weight={"even": None, "weighted": WEIGHT},
+)
 def test_the_ball_is_kept_and_its_multiplier_presses_inwards(loss, penalty, max_norm, weight):
     """Conditions of a minimum: -gradient = (alpha + m) w (or its sign), m >= 0."""
     alpha = 0.0 if penalty is None else 1e-3
@@ -227,6 +234,7 @@ def mean_excess(n_queries, n_rows, n_repetitions=8, **options):
     return np.mean(excess)
 
 
+@pytest.mark.slow
 def test_the_mean_excess_loss_of_a_pass_is_below_the_bound_of_theorem_5():
     for n_queries in (10, 100):
         for n_rows in (5, 50):
@@ -234,6 +242,7 @@ def test_the_mean_excess_loss_of_a_pass_is_below_the_bound_of_theorem_5():
             assert 0 < excess <= ogd_bound(n_queries, max_norm=3.0, row_norm=1.0)
 
 
+@pytest.mark.slow
 def test_long_lists_need_no_more_queries():
     """The claim of Tewari2015: lists ten times as long are learned from as few queries."""
     assert 0 < mean_excess(20, 100) <= mean_excess(20, 10)
@@ -368,6 +377,7 @@ def test_no_qid_is_one_list(options):
     same(ListNetLinear(**options).fit(X, Y, qid=np.full(360, "only")), model, atol=0)
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
 def test_sparse_features_are_dense_features(options, container):
@@ -445,6 +455,7 @@ def test_data_frames_give_names():
     np.testing.assert_allclose(model.predict(table), ListNetLinear().fit(X, Y, qid=QID).predict(X))
 
 
+@pytest.mark.slow
 def test_a_search_over_alpha_takes_qid_once():
     with config_context(enable_metadata_routing=True):
         pipe = make_pipeline(QueryMinMaxScaler(), ListNetLinear())

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
 from test_objectives import UNIT_H, assert_bounds, hessian, oracle_of, prepare
+from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush
+from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.preferences import Preferences
 
-LOSSES = ["least_squares", "hinge", "squared_hinge", "logistic"]
+LOSSES = [loss for loss in MARGIN_LOSSES if loss != "exponential"]
 QUERIES = make_queries(n_queries=8, rows_per_query=9, n_features=4, random_state=3)
 X, QID, GRADES = QUERIES.data, QUERIES.qid, QUERIES.target.astype(float)
 LABELS = GRADES > 0
@@ -39,10 +41,7 @@ def scores_of(model):
     return model.decision_function(X) - model.offset_
 
 
-@every_loss
-@pytest.mark.parametrize("p", [1, 4, 64])
-@pytest.mark.parametrize("push", ["top", "bottom", "both"])
-@pytest.mark.parametrize("y", [LABELS, GRADES], ids=["binary", "graded"])
+@crossed(loss=LOSSES, p=[1, 4, 64], push=MARGIN_PUSHES, y={"binary": LABELS, "graded": GRADES})
 def test_each_round_lowers_the_objective_of_the_definition(loss, p, push, y):
     model = fit(y, loss=loss, p=p, push=push, bottom_weight=0.4)
     assert np.all(np.diff(model.objective_curve_) <= 0)
@@ -54,7 +53,7 @@ def test_each_round_lowers_the_objective_of_the_definition(loss, p, push, y):
     assert model.objective_curve_[-1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if MARGIN_LOSSES[loss].is_smooth])
 def test_at_p_1_it_is_the_linear_kernel_ranker(loss):
     """Two estimators, two solvers, one problem: the mean pair loss with a ridge."""
     push = fit(
@@ -129,7 +128,7 @@ def test_a_bottom_without_weight_is_not_looked_at():
     np.testing.assert_array_equal(gradient, top.value_and_gradient(scores)[1])
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "both"])
+@pytest.mark.parametrize("push", MARGIN_PUSHES)
 def test_no_gradient_where_no_pair_has_any_loss(push):
     """Both margins are 1, the kink of the hinge loss, where its left derivative is -1."""
     preferences = Preferences.from_labels(np.array([1.0, 0.0, 0.0]), None, np.ones(3))

@@ -42,18 +42,21 @@ def both_against_oracles(y, f, qid=None, w=None):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", list(product([0, 1, 2], repeat=3)))
 def test_every_list_of_three_rows(y):
     for f in product([0, 1, 2], repeat=3):
         both_against_oracles(np.array(y), np.array(f))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("qid", ["aabb", "abab", "aaab", "abcd"])
 def test_every_binary_pair_of_queries(qid):
     for y, f in product(product([0, 1], repeat=4), product([0, 1], repeat=4)):
         both_against_oracles(np.array(y), np.array(f), np.array(list(qid)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("w", list(product([0, 1, 3], repeat=3)))
 def test_every_weighting_of_three_rows(w):
     for y, f in product([(0, 1, 1), (1, 0, 2)], product([0, 1, 2], repeat=3)):
@@ -159,6 +162,7 @@ def test_extreme_scores(rows):
     both_against_oracles(y, f)
 
 
+@pytest.mark.slow
 def test_huge_lists_lose_no_pair():
     # 2**20 rows: the AUC is a ratio of integers that doubles hold exactly.
     n = 2**19

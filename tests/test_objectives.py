@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems
+from tiers import crossed
 
 from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
@@ -32,8 +33,7 @@ def oracle_of(problem):
     return (problem.y, problem.qid, problem.w)
 
 
-@pytest.mark.parametrize("push", PUSHES)
-@pytest.mark.parametrize("p", POWERS)
+@crossed(push=list(PUSHES), p=POWERS)
 @given(problem=problems(), bottom_weight=st.sampled_from([0.0, 0.3, 2.0]))
 def test_value_and_gradient_equal_the_definition(push, p, problem, bottom_weight):
     preferences, rows = prepare(problem)
@@ -162,8 +162,7 @@ def test_abilities_are_methods_that_the_others_do_not_have():
     assert not hasattr(infinite, "value_gradient_curvature")
 
 
-@pytest.mark.parametrize("push", PUSHES)
-@pytest.mark.parametrize("p", [1, 4, 64])
+@crossed(push=list(PUSHES), p=[1, 4, 64])
 @given(problem=problems(), h=SPLIT_H, real=st.booleans())
 def test_slope_is_the_derivative_along_h(push, p, problem, h, real):
     preferences, rows = prepare(problem)
@@ -193,8 +192,7 @@ def test_pair_shares_equal_the_pair_masses(side, p, problem, h):
     )
 
 
-@pytest.mark.parametrize("push", PUSHES)
-@pytest.mark.parametrize("p", POWERS)
+@crossed(push=list(PUSHES), p=POWERS)
 @given(problem=problems(), h=SPLIT_H, scale=st.sampled_from([None, 0.25, 3.0]))
 def test_step_equals_the_oracles(push, p, problem, h, scale):
     """0/1 weak rankers and real-valued ones (0 or `scale`), separating ones included."""

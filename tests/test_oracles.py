@@ -231,7 +231,6 @@ def test_numeric_gradient_of_a_known_function():
     assert gradient == approx([12.0, exp(0.5)], 1e-10)
 
 
-@settings(max_examples=60)
 @given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))
 def test_row_masses_are_minus_the_gradient(problem, p, push):
     f, y, qid, w = _objective(problem)
@@ -324,7 +323,6 @@ _SIDE = st.lists(
 ).map(lambda rows: [*rows, (1, 1.0, 0), (-1, 2.0, 1)])
 
 
-@settings(max_examples=60, deadline=None)
 @given(_SIDE, _SIDE, st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
 def test_unsmoothed_closed_form_is_the_line_search(positives, negatives, p, push):
     # Both sides hold a row with h = 0 and one with h = 1: d+ and d- are positive.
@@ -448,7 +446,6 @@ def test_steepest_and_optimal_can_disagree():
     assert oracles.best_stump(X, f, y, selection="optimal").feature == 1
 
 
-@settings(max_examples=50, deadline=None)
 @given(one_list(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
 def test_optimal_decrease_is_the_decrease(problem, p, push):
     f, y, qid, w = _objective(problem)
@@ -483,7 +480,7 @@ def test_boosting_without_a_weak_ranker_has_no_rounds():
     assert oracles.smooth_margin_boost(np.ones((3, 2)), [0, 1, 0], n_rounds=5) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 5)
 @given(
     problems(max_rows=7),
     st.sampled_from([1, 2, 16]),
@@ -563,7 +560,7 @@ def test_smooth_margin_step_of_a_separating_weak_ranker_is_the_cap():
 
 
 @pytest.mark.parametrize("cap_always", [False, True])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 5)
 @given(problem=problems(max_rows=7), weak_ranker=st.sampled_from(["stump", "feature"]))
 def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker, cap_always):
     X, y, qid, w, _ = problem
@@ -578,6 +575,7 @@ def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker, c
             before = r.smooth_margin
 
 
+@pytest.mark.slow
 def test_the_example_of_theorem_6_is_easy_for_the_smooth_margin():
     positives = np.array(oracles.THEOREM_6, dtype=float)
     X, y = np.vstack([positives, np.zeros(8)]), np.array([1] * 8 + [0])

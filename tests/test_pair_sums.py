@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import problems
 from test_objectives import oracle_of, prepare
+from tiers import crossed
 
 from sklearn_rank._protocols import require
 from sklearn_rank._validation import check_qid
@@ -20,20 +21,24 @@ from sklearn_rank.objectives import (
     PairLoss,
     pair_loss_and_gradient,
 )
+from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.preferences import Preferences
 
-LOSSES = ["exponential", "least_squares", "hinge", "squared_hinge", "logistic"]
+LOSSES = list(MARGIN_LOSSES)
+# Numeric differences need a second derivative too, which the squared hinge lacks at its kink.
+SMOOTH = [name for name in LOSSES if MARGIN_LOSSES[name].is_smooth and name != "squared_hinge"]
 METHODS = ["dense", "fast", "auto"]
-SMOOTH = ["exponential", "least_squares", "logistic"]
 CURVED = [name for name, law in MARGIN_LOSSES.items() if hasattr(law, "second_derivative")]
-PUSH_LOSSES = ["logistic", "hinge", "squared_hinge", "least_squares"]
-PUSHES = ["top", "bottom", "both"]
+PUSH_LOSSES = [name for name in LOSSES if name != "exponential"]
 POWERS = [1, 2, 4, 16, 64]
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_curved_loss = pytest.mark.parametrize("loss", CURVED)
 every_method = pytest.mark.parametrize("method", METHODS)
+
+SEVERAL_PIECES = patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5)
+"""Pairs enough for a block of its own, and for several pieces of it."""
 
 # Multiples of 0.2425, or 2.91 apart from those: no margin is nearer to 1 than 0.03.
 OFF_THE_KINK = 0.97
@@ -58,6 +63,7 @@ def test_losses_by_hand():
         "squared_hinge": [4, 1, 0, 0],
         "logistic": np.log1p(np.exp([1, 0, -1, -2])),
     }
+    assert expected.keys() == MARGIN_LOSSES.keys()
     slopes = {"least_squares": [-4, -2, 0, 2], "hinge": [-1, -1, -1, 0]}
     for loss, values in expected.items():
         np.testing.assert_allclose(oracles.phi(loss, m), values, rtol=1e-15)
@@ -79,8 +85,7 @@ def test_oracles_are_finite_far_out(loss):
     assert finite.tolist() == [loss != "exponential", True]
 
 
-@every_loss
-@pytest.mark.parametrize("push", [None, *PUSHES])
+@crossed(loss=LOSSES, push=[None, *MARGIN_PUSHES])
 @given(problem=problems(spread=1.5), p=st.sampled_from([1, 3, 16]))
 def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
     f = problem.f * OFF_THE_KINK
@@ -114,10 +119,6 @@ def test_the_push_of_the_oracle_by_hand():
 # --------------------------------------------------------------------------------------
 # The losses
 # --------------------------------------------------------------------------------------
-
-
-def test_the_registry_holds_the_losses():
-    assert set(MARGIN_LOSSES) == set(LOSSES)
 
 
 @every_loss
@@ -169,6 +170,14 @@ def test_value_and_gradient_equal_the_definition(loss, method, problem, stretch)
 
 
 @every_loss
+@given(problem=problems())
+def test_value_and_gradient_equal_the_definition_in_pieces(loss, problem):
+    with SEVERAL_PIECES:
+        assert_equals_oracle(problem, problem.f, loss, "dense")
+
+
+@pytest.mark.slow
+@every_loss
 @every_method
 @given(problem=problems(max_rows=40))
 def test_value_and_gradient_equal_the_definition_of_more_rows(loss, method, problem):
@@ -207,8 +216,7 @@ def test_gradient_is_the_numeric_gradient(loss, method, problem):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-8 * scale)
 
 
-@every_loss
-@every_method
+@crossed(loss=LOSSES, method=METHODS)
 @given(problem=problems(), data=st.data())
 def test_margins_as_large_as_they_get(loss, method, problem, data):
     """Finite at margins of +-1e20, and as exact as scores of this size allow.
@@ -234,13 +242,11 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
     assert np.all(np.abs(error) <= (1e-10 + rounding) * scale[rows])
 
 
-@every_loss
-@every_method
-@pytest.mark.parametrize("side", ["top", "bottom"])
+@crossed(loss=LOSSES, method=METHODS, side=["top", "bottom"])
 @given(problem=problems(), margin=st.sampled_from([0.0, 0.5, -2.0]))
 def test_heights_equal_the_definition(loss, method, side, problem, margin):
     preferences, rows = prepare(problem)
-    with patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5):  # several pieces
+    with SEVERAL_PIECES:
         sums = PairLoss(preferences, loss, method=method)
         found = sums.heights(problem.f[rows], preferences.weight, side, margin)
     i, k, _ = oracles.weighted_pairs(*oracle_of(problem))
@@ -309,7 +315,7 @@ def test_names_that_are_not_known():
     assert all(repr(name) in str(caught.value) for name in [*METHODS, "nope"])
     with pytest.raises(ValueError) as caught:
         MarginPush(preferences, "logistic", 2.0, push="nope")
-    assert all(repr(name) in str(caught.value) for name in [*PUSHES, "nope"])
+    assert all(repr(name) in str(caught.value) for name in [*MARGIN_PUSHES, "nope"])
 
 
 # --------------------------------------------------------------------------------------
@@ -402,6 +408,7 @@ def summed_in_blocks(case, loss):
     return value, gradient, scale, total
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("case", CASES)
 def test_many_rows_of_every_shape(case, loss):
@@ -423,6 +430,7 @@ def test_many_rows_of_every_shape(case, loss):
         assert abs(slopes.sum()) <= 1e-10 * scale.sum(), method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["exponentials", "heavy tails", "crowd and desert"])
 def test_logistic_sums_of_scores_on_every_scale(shape):
     """Crowds in some places, lonely rows in others: neither may cost the square of the rows."""
@@ -445,6 +453,7 @@ def test_logistic_sums_of_scores_on_every_scale(shape):
         assert gradient[row] == pytest.approx(expected, abs=1e-10 * (~y).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "fast"])
 @pytest.mark.parametrize("origin", [0, 1e10, 1e15, 1e18, -1e20])
 def test_a_logistic_gap_far_from_zero(method, origin):
@@ -876,14 +885,10 @@ def test_a_hinge_cannot_be_rounded_over_more_than_its_margin():
 # The push with a margin loss
 # --------------------------------------------------------------------------------------
 
-every_push = pytest.mark.parametrize("push", PUSHES)
-every_push_loss = pytest.mark.parametrize("loss", PUSH_LOSSES)
 BOTTOM_WEIGHTS = st.sampled_from([0.3, 1.0, 2.0])
 
 
-@every_push_loss
-@every_push
-@pytest.mark.parametrize("p", POWERS)
+@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES, p=POWERS)
 @given(problem=problems(), bottom_weight=BOTTOM_WEIGHTS)
 def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     preferences, rows = prepare(problem)
@@ -899,8 +904,7 @@ def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     np.testing.assert_allclose(gradient, slopes[rows], rtol=1e-9, atol=p * scale)
 
 
-@every_push_loss
-@every_push
+@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
 @given(problem=problems(spread=1.5), p=st.sampled_from(POWERS))
 def test_push_gradients_are_derivatives(loss, push, problem, p):
     preferences, rows = prepare(problem)
@@ -911,8 +915,7 @@ def test_push_gradients_are_derivatives(loss, push, problem, p):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6 * max(1, value))
 
 
-@every_push_loss
-@every_push
+@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
 @given(problem=problems(), bottom_weight=BOTTOM_WEIGHTS)
 def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight):
     preferences, rows = prepare(problem)
@@ -925,8 +928,7 @@ def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight
         np.testing.assert_allclose(gradient, slopes / total, rtol=1e-9, atol=1e-10)
 
 
-@every_push_loss
-@every_push
+@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
 @given(problem=problems(), p=st.sampled_from(POWERS), data=st.data())
 def test_push_is_convex(loss, push, problem, p, data):
     preferences, rows = prepare(problem)
@@ -937,10 +939,7 @@ def test_push_is_convex(loss, push, problem, p, data):
     assert values[2] <= (values[0] + values[1]) / 2 + 1e-10 * max(1, *values)
 
 
-@every_push_loss
-@every_push
-@pytest.mark.parametrize("p", [1.0, 64.0])
-@pytest.mark.parametrize("spread", [1e3, 1e10, 1e20])
+@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES, p=[1.0, 64.0], spread=[1e3, 1e10, 1e20])
 def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
     rng = np.random.default_rng(0)
     y, qid = rng.integers(0, 3, 40).astype(float), rng.integers(0, 3, 40)

@@ -30,6 +30,8 @@ from sklearn_rank.plotting import (
     TopROCDisplay,
 )
 
+pytestmark = pytest.mark.slow
+
 RUDIN = np.array([-1, 1, -1, 1, -1, -1, 1, 1]), np.arange(1, 9) / 2
 FROM_PREDICTIONS = [TopROCDisplay, RankedListDisplay, PairContributionDisplay]
 
@@ -74,7 +76,7 @@ def test_top_roc_is_the_roc_curve(weighted):
     assert_allclose(display.line_.get_xydata(), np.column_stack([fpr, tpr]))
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(st.integers(0, 10_000))
 def test_top_roc_of_queries_has_the_pooled_auc(seed):
     y, score, qid, weight = random_rows(seed)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
+from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._parallel import ThreadPool
@@ -24,9 +25,8 @@ def noisy_data(n_rows=30, n_features=3, seed=0):
     return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(n_rows) > 0).astype(int)
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
-@pytest.mark.parametrize("p", [1, 4, 64])
-@settings(max_examples=15)
+@crossed(push=list(PUSHES), p=[1, 4, 64])
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(problem=problems(spread=1.0))
 def test_gradient_vanishes_at_the_optimum(push, p, problem):
     """Certificate: alpha * coefficient equals the edge of every feature."""
@@ -51,6 +51,7 @@ def test_gradient_vanishes_at_the_optimum(push, p, problem):
     assert ranker.objective_curve_[-1] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
 def test_boosting_approaches_the_same_minimum(weak_ranker):
     """Without ridge on data that can't be separated, both solvers minimise one function."""
@@ -109,6 +110,7 @@ def test_infinite_p_reaches_the_convex_solver(seed, alpha):
     assert value <= oracles.log_push(X @ at_64.coef_, y, None, w, np.inf) + penalty + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("push", ["top", "bottom"])
 def test_infinite_p_of_stumps_is_never_above_p_64(push):

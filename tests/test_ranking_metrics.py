@@ -89,6 +89,7 @@ def lists(draw, max_rows=6):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_cut_off
 def test_every_list_of_four_rows(metric, definition):
     for y, f in product(product([0, 1, 2], repeat=4), product([0, 1], repeat=4)):
@@ -98,7 +99,6 @@ def test_every_list_of_four_rows(metric, definition):
 
 @every_cut_off
 @given(lists(max_rows=6))
-@settings(max_examples=60)
 def test_queries_and_ties(metric, definition, problem):
     y, f, qid = problem
     for empty, value in (("skip", np.nan), (0, 0.0), (1, 1.0)):
@@ -113,6 +113,7 @@ def test_queries_and_ties(metric, definition, problem):
             assert isinstance(mean, float)
 
 
+@pytest.mark.slow
 @every_cut_off
 def test_long_lists_of_ties_have_the_mean_of_sampled_orders(metric, definition):
     rng = np.random.default_rng(0)
@@ -148,6 +149,7 @@ def test_many_queries_are_no_special_case():
     assert metrics.reciprocal_rank(y, f, qid=qid) == approx(0.75)
 
 
+@pytest.mark.slow
 def test_a_million_tied_rows():
     n = 10**6
     y = np.zeros(n)
@@ -306,9 +308,10 @@ def test_the_mean_losses_of_long_lists_are_the_terms():
         assert naive.mean_losses(y, f, qid, w, loss, 0.5) == approx(np.array(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "exponential"])
 @given(LONG_LISTS, st.sampled_from([0.0, 0.5, -3.0]), st.sampled_from([1, 2, 16, inf]))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples * 3 // 5)
 def test_long_lists_equal_the_explicit_pairs(loss, options, margin, p):
     """The logistic loss within 1e-12 of the pair weight, as a share of which it is given."""
     y, f, qid, w = long_list(**options)
@@ -506,6 +509,7 @@ def test_auc_of_queries(problem):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeypatch):
     values = np.random.default_rng(0).exponential(size=5_000)  # skewness 2
     corrected = metrics.bootstrap_interval(values, random_state=0)
@@ -643,6 +647,7 @@ def test_a_difference_without_a_visible_error_is_no_certainty():
         assert np.isnan([found.low, found.high, found.p_value]).all()
 
 
+@pytest.mark.slow
 def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
     rng, y = np.random.default_rng(0), np.repeat([0, 1], [60, 40])
     true = norm.cdf(1.5 / np.sqrt(2))
@@ -651,6 +656,7 @@ def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
     assert 0.87 < np.mean([one.low <= true <= one.high for one in found]) < 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [False, True])
 def test_auc_intervals_of_small_folds_hold_the_true_auc(paired):
     """Two positives in each of five folds: the mean of two values is close to either."""
@@ -667,6 +673,7 @@ def test_auc_intervals_of_small_folds_hold_the_true_auc(paired):
     assert 0.86 < hits / 400 < 0.94
 
 
+@pytest.mark.slow
 def test_intervals_of_few_queries_hold_the_true_auc():
     rng, qid = np.random.default_rng(0), np.repeat(range(6), 10)
     y, fold, hits = np.tile([0, 1], 30), qid % 2, 0

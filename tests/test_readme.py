@@ -15,6 +15,7 @@ def test_there_are_examples():
     assert len(BLOCKS) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=["p", "queries"])
 def test_example_runs(block, capsys):
     exec(compile(block, str(README), "exec"), {})

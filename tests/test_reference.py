@@ -44,6 +44,7 @@ def gaps(**parts):
     return list(checks.docstring_gaps(docstring(**parts), KEYS))
 
 
+@pytest.mark.slow
 def test_every_public_docstring_is_complete():
     assert checks.gaps(BIBLIOGRAPHY) == []
 
@@ -66,6 +67,7 @@ def test_a_gap_is_reported_with_its_name(monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_constant_needs_a_text_below_it(monkeypatch):
     assert "`MarginLoss`" in checks.constant_docstring("MARGIN_LOSSES")
     assert checks.constant_docstring("NO_SUCH_NAME") == ""

@@ -124,6 +124,7 @@ def assert_cv_scores_are_aucs(search, pipe, relevance, splits, **options):
     assert len({tuple(c.values()) for c in search.cv_results_["params"]}) == 4
 
 
+@pytest.mark.slow
 @every_relevance
 @pytest.mark.parametrize("routing", [False, True])
 def test_a_search_without_queries_compares_aucs(relevance, routing):
@@ -246,6 +247,7 @@ def test_tags_follow_the_kernel():
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_form
 @binary_and_queries
 def test_pickle_and_skops(ranker, parameters, relevance, with_qid):
@@ -258,6 +260,7 @@ def test_pickle_and_skops(ranker, parameters, relevance, with_qid):
     is_same(skops.io.loads(stored, trusted=untrusted), model)
 
 
+@pytest.mark.slow
 @every_booster
 @every_weak_ranker
 @binary_and_queries
@@ -300,6 +303,7 @@ FRAMES = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Serie
 NAMES = ["a", "b", "c", "d"]
 
 
+@pytest.mark.slow
 @every_ranker
 @binary_and_queries
 @pytest.mark.parametrize("frame", FRAMES)
@@ -384,6 +388,7 @@ def test_cross_val_predict(ranker):
         np.testing.assert_array_equal(found[test], part.decision_function(X[test]))
 
 
+@pytest.mark.slow
 @every_ranker
 def test_threshold_tuning(ranker):
     model = TunedThresholdClassifierCV(make(ranker), scoring="balanced_accuracy", cv=3)
@@ -521,6 +526,7 @@ def test_a_failed_fit_leaves_no_thread_behind(error, monkeypatch):
         assert not helper.is_alive()
 
 
+@pytest.mark.slow
 @every_booster
 @binary_and_queries
 def test_threads_change_nothing(ranker, relevance, with_qid):
@@ -532,6 +538,7 @@ def test_threads_change_nothing(ranker, relevance, with_qid):
     assert_bitwise_equal(one, two, data.X)
 
 
+@pytest.mark.slow
 def test_threads_change_nothing_in_other_searches():
     data = large()
     for parameters in ({"selection": "optimal"}, {"n_iter_no_change": 2}):
@@ -541,6 +548,7 @@ def test_threads_change_nothing_in_other_searches():
         assert_bitwise_equal(one, two, data.X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_threads_inside_a_parallel_config(backend):
     data = large()
@@ -550,6 +558,7 @@ def test_threads_inside_a_parallel_config(backend):
         assert_bitwise_equal(one, two, data.X)
 
 
+@pytest.mark.slow
 def test_threads_inside_the_processes_of_a_search():
     data = large()
     grid = {"learning_rate": [0.5, 1.0]}
@@ -574,6 +583,7 @@ def test_threads_that_compute_kernels_change_nothing_but_rounding(relevance, wit
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_booster
 @every_weak_ranker
 @every_relevance
@@ -615,6 +625,7 @@ def test_stages_are_checked_like_predictions(ranker):
     assert not hasattr(make(ranker, "graded"), "staged_decision_function")
 
 
+@pytest.mark.slow
 @every_booster
 @every_weak_ranker
 @binary_and_queries
@@ -664,6 +675,7 @@ def assert_continues(first, whole, X, y, **options):
     np.testing.assert_allclose(scores(twice, X), scores(once, X), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @every_booster
 @pytest.mark.parametrize("weak_ranker", [*WEAK_RANKERS, RANDOM_TREE], ids=str)
 @binary_and_queries
@@ -872,6 +884,7 @@ SPARSE = [
 ]
 
 
+@pytest.mark.slow
 @every_booster
 @binary_and_queries
 @pytest.mark.parametrize("container", SPARSE)
@@ -958,6 +971,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.slow
 @every_booster
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 @binary_and_queries

@@ -17,6 +17,7 @@ X_6, Y_6 = np.vstack([oracles.THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
 SHARES = st.tuples(*[st.floats(0.01, 1.0)] * 3).map(lambda d: np.array(d) / np.sum(d))
 
 
+@pytest.mark.nightly
 def test_theorem_6_needs_the_smooth_margin():
     """RankBoost stays at 1/3 while the largest margin is 3/8."""
     margin_variables = np.column_stack([-oracles.THEOREM_6, np.ones(8)])
@@ -42,6 +43,7 @@ def test_theorem_6_needs_the_smooth_margin():
     )
 
 
+@pytest.mark.slow
 def test_theorem_7_the_smooth_margin_never_falls():
     smooth = SmoothMarginRanker(weak_ranker="feature", n_estimators=3000, tol=0).fit(X_6, Y_6)
     curve = smooth.smooth_margin_curve_
@@ -51,6 +53,7 @@ def test_theorem_7_the_smooth_margin_never_falls():
     assert np.all(curve[first:] <= smooth.margin_curve_[first:] + 1e-13)
 
 
+@pytest.mark.slow
 def test_theorem_7_progress():
     """g' - g >= alpha (r - g) / (2 s') when d0 < 2/3 (1 - r)(1 - r^2)."""
     rounds = oracles.smooth_margin_boost(X_6, Y_6, n_rounds=300, weak_ranker="feature")
@@ -114,7 +117,7 @@ class FixedShares:
 
 
 @given(shares=SHARES, fraction=st.floats(0.01, 0.99))
-@settings(max_examples=200)
+@settings(max_examples=settings.default.max_examples * 4)
 def test_equation_12_is_the_root(shares, fraction):
     """-tau'(alpha) / tau(alpha) = g, and the oracle's other form of the same root."""
     right, wrong = max(shares[:2]), min(shares[:2])

@@ -126,7 +126,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         None: all pairs a step. A number: so many pairs a step, drawn with probability
         proportional to their weight: the gradient is unbiased. Only with "gd".
     average : bool, default=False
-        Whether the result is the averaged iterate instead of the last. Only with "gd"; advisable with `batch_size`.
+        Whether the result is the averaged iterate instead of the last. Only with "gd";
+        advisable with `batch_size`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
         steps.

@@ -1,0 +1,60 @@
+"""Three tiers of tests, on every core, and documentation examples that may lack their extra.
+
+=====================  ===========================================================
+pytest -m "not slow"   before each commit: at most a minute
+pytest                 what ``.ci/run`` runs: all but the tests marked ``nightly``
+pytest --nightly       everything
+=====================  ===========================================================
+
+``tests/conftest.py`` says how many examples Hypothesis draws in each.
+"""
+
+import os
+
+# Before anything imports NumPy: one process for each core leaves no core for the threads of BLAS.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
+
+import doctest
+
+import pytest
+
+
+def pytest_addoption(parser, pluginmanager):
+    parser.addoption("--nightly", action="store_true", help="also run the tests marked nightly")
+    if not pluginmanager.hasplugin("xdist"):  # not installed, or -p no:xdist: run in one process
+        for option in ("--numprocesses", "--dist"):  # which pyproject.toml sets
+            parser.addoption(option, help="without pytest-xdist: ignored")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
+def pytest_collection_modifyitems(config, items):
+    skip = pytest.mark.skip(reason="runs with pytest --nightly")
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker("slow")
+            if not config.getoption("nightly"):
+                item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    try:
+        return (yield)
+    except doctest.UnexpectedException as failure:
+        missing = missing_package(failure.exc_info[1])
+        if missing is None:
+            raise
+        pytest.skip(f"the example needs {missing}")
+
+
+def missing_package(error):
+    """Return the name of the package that could not be imported, if it is not this one."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError):
+            package = (error.name or "").partition(".")[0]
+            return None if package in ("", "sklearn_rank") else package
+        error = error.__cause__
+    return None

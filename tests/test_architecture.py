@@ -6,12 +6,15 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import sklearn_rank
+from sklearn_rank import objectives
 
 ROOT = Path(sklearn_rank.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -83,6 +86,63 @@ def test_the_import_test_sees_imports():
     pairs = {(part_of(path), part) for path in SOURCES for part in imported_parts(path)}
     assert {("estimators", "base"), ("base", "metrics"), ("base", "preferences")} <= pairs
     assert {("models", "_protocols"), ("__init__", "estimators")} <= pairs
+
+
+def file_of(name):
+    """Return the file of a module of this package, or None."""
+    target = ROOT.joinpath(*name.split(".")[1:])
+    files = (target.with_suffix(".py"), target / "__init__.py")
+    inside = name.startswith("sklearn_rank.")
+    return next((file for file in files if inside and file in SOURCES), None)
+
+
+def files_imported(path):
+    """Return the files of this package that a file imports, modules or names in them."""
+    names = imported_names(path)
+    found = {file_of(name) or file_of(name.rpartition(".")[0]) for name in names}
+    return found - {None, path}
+
+
+def test_no_circle_of_imports():
+    graph = {path: files_imported(path) for path in SOURCES}
+    assert sum(map(len, graph.values())) > 200  # guard against a parser that finds nothing
+    order = list(TopologicalSorter(graph).static_order())  # CycleError names the circle
+    assert len(order) == len(SOURCES)
+
+
+def test_no_two_files_have_one_name():
+    names = Counter(path.name for path in SOURCES if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_estimators_ask_parts_what_they_can_do():
+    """No isinstance of an objective, a model or a loss, but only of strings among parameters."""
+    calls = [
+        (path.name, ast.unparse(node))
+        for path in (ROOT / "estimators").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+    ]
+    assert calls
+    assert [call for call in calls if not call[1].endswith(", str)")] == []
+
+
+def test_every_objective_has_one_sign():
+    """All have `value_and_gradient`; nothing returns masses where it means minus the gradient."""
+    kinds = [thing for thing in vars(objectives).values() if inspect.isclass(thing)]
+    functions_of_scores = [k for k in kinds if hasattr(k, "slope") or hasattr(k, "by_block")]
+    states = {objectives.ScoreState, objectives.ExponentialState}
+    assert len(functions_of_scores) >= 8
+    for kind in set(functions_of_scores) - states:
+        assert callable(kind.value), kind
+        assert callable(kind.value_and_gradient), kind
+    names = [
+        node.name
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert [name for name in names if "and_masses" in name] == []
 
 
 def test_no_private_import_from_other_packages():

@@ -1,0 +1,251 @@
+"""Losses, models and metrics defined outside the package, in every estimator that takes them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from rankers import BOOSTERS
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank._protocols import Candidate
+from sklearn_rank.metrics import auc_score, ranking_scorer
+from sklearn_rank.objectives import MARGIN_LOSSES, CrossEntropy, ListwiseLoss, MarginLoss
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(80, 3))
+Y = (X[:, 0] + RANDOM.normal(size=80) > 0).astype(int)
+QID = np.repeat(np.arange(8), 10)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+class OwnLogistic(MarginLoss):
+    """log(1 + exp(-m)), with nothing but what every loss must have."""
+
+    def value_and_derivative(self, margin):
+        return np.logaddexp(0, -margin), -expit(-margin)
+
+
+class WideHinge(MarginLoss):
+    """(2 - m)_+, a loss with a kink."""
+
+    is_smooth = False
+
+    def value_and_derivative(self, margin):
+        return np.maximum(2 - margin, 0), np.where(margin <= 2, -1.0, 0.0)
+
+
+class RoundableHinge(WideHinge):
+    """The same, and how to round its kink: the package's hinge, moved and stretched by two."""
+
+    def rounded(self, width):
+        inner = MARGIN_LOSSES["hinge"].rounded(width / 2)
+
+        class Rounded(MarginLoss):
+            def value_and_derivative(self, margin):
+                value, slope = inner.value_and_derivative(margin / 2)
+                return 2 * value, slope
+
+        return Rounded()
+
+
+class OwnCrossEntropy(ListwiseLoss):
+    """The cross-entropy, without second derivatives."""
+
+    def target(self, block, relevance, weight):
+        return CrossEntropy().target(block, relevance, weight)
+
+    def value_and_gradient(self, block, scores, target, weight):
+        return CrossEntropy().value_and_gradient(block, scores, target, weight)
+
+
+class Columns:
+    """The raw features as a model, written from the protocol alone."""
+
+    name, allow_nan, sparse = "columns", False, False
+
+    def on_rows(self, rows):
+        return ColumnsOnRows(rows.X[rows.order])
+
+
+class ColumnsOnRows:
+    def __init__(self, H):
+        self.H, self.n_coordinates = H, H.shape[1]
+
+    def search(self, gradient, gain):
+        edges = -self.pull_back(gradient.data)
+        best = int(np.argmax(gain(edges[None], np.zeros(1))))
+        return Candidate(best, edges[best])
+
+    def values(self, candidate):
+        return self.H[:, candidate.index]
+
+    def rules(self, indices):
+        return ColumnRules(np.asarray(indices))
+
+    def scores(self, coefficients):
+        return self.H @ coefficients
+
+    def pull_back(self, gradient):
+        return self.H.T @ gradient
+
+
+class ColumnRules:
+    def __init__(self, columns):
+        self.columns = columns
+
+    def scores(self, X, weights, threads=None):
+        return X[:, self.columns] @ weights
+
+    def staged_scores(self, X, weights):
+        yield from np.cumsum(X[:, self.columns] * weights, axis=1).T
+
+    def equal(self, other):
+        return np.array_equal(self.columns, other.columns)
+
+    def importances(self, credit, n_features):
+        return np.bincount(self.columns, credit, n_features)
+
+
+class OnlySearched(Columns):
+    """A model whose coefficients can't all move at once."""
+
+    def on_rows(self, rows):
+        columns = ColumnsOnRows(rows.X[rows.order])
+
+        class Searched:
+            search, values, rules = columns.search, columns.values, columns.rules
+
+        return Searched()
+
+
+def scores(ranker):
+    return ranker.fit(X, Y, qid=QID).decision_function(X)
+
+
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_kernel_ranker_with_a_loss_of_ones_own(solver, kernel):
+    options = {"solver": solver, "kernel": kernel, "max_iter": 30, "tol": 0, "theta": 0.5}
+    options |= {"eta0": 0.05} if solver == "gd" else {}
+    own = scores(KernelPairwiseSGDRanker(loss=OwnLogistic(), **options))
+    named = scores(KernelPairwiseSGDRanker(loss="logistic", **options))
+    np.testing.assert_allclose(own, named, atol=1e-6)
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both"])
+@pytest.mark.parametrize("solver", ["coordinate", "lbfgs"])
+def test_a_push_with_a_loss_of_ones_own(push, solver):
+    options = {"push": push, "solver": solver, "p": 2, "n_estimators": 4}
+    options |= {"alpha": 0.1} if solver == "lbfgs" else {}
+    own = scores(PNormPushRanker(loss=OwnLogistic(), **options))
+    named = scores(PNormPushRanker(loss="logistic", **options))
+    np.testing.assert_allclose(own, named, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", MARGIN_LOSSES)
+def test_the_object_of_a_name_is_that_loss(loss):
+    options = {"solver": "lbfgs", "alpha": 0.1, "max_iter": 20}
+    by_object = scores(KernelPairwiseSGDRanker(loss=MARGIN_LOSSES[loss], **options))
+    np.testing.assert_array_equal(by_object, scores(KernelPairwiseSGDRanker(loss=loss, **options)))
+    options = {"n_estimators": 2, "p": 1}
+    by_object = scores(PNormPushRanker(loss=MARGIN_LOSSES[loss], **options))
+    np.testing.assert_array_equal(by_object, scores(PNormPushRanker(loss=loss, **options)))
+
+
+@pytest.mark.parametrize(
+    ("ranker", "message"),
+    [
+        (KernelPairwiseSGDRanker(loss=WideHinge(), solver="lbfgs"), "needs rounded, which WideHi"),
+        (PNormPushRanker(loss=WideHinge(), solver="lbfgs"), r"rounded\(width\), which WideHinge"),
+        (
+            KernelPairwiseSGDRanker(loss=WideHinge(), solver="gd"),
+            "eta0='auto' of KernelPairwiseSGDRanker needs local_lipschitz, which WideHinge has not",
+        ),
+        (
+            PNormPushRanker(weak_ranker=OnlySearched(), solver="lbfgs", alpha=0.1),
+            "solver='lbfgs' of PNormPushRanker needs n_coordinates, which Searched has not",
+        ),
+        (KernelPairwiseSGDRanker(loss=WideHinge), "or a MarginLoss"),
+        (ListNetLinear(loss=object(), relevance="binary"), "or a ListwiseLoss"),
+        (RankBoost(weak_ranker=object()), "or a model with on_rows"),
+        (ListNetLinear(loss=OwnCrossEntropy(), sigma=2.0, relevance="binary"), "smoothed_dcg"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_part_lacks_is_said_in_a_sentence(ranker, message):
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(X, Y)
+
+
+def test_a_loss_with_a_kink_reaches_its_own_minimum():
+    """Not that of the hinge: at its solution the objective of this loss is lower."""
+    options = {"solver": "lbfgs", "alpha": 0.1, "tol": 1e-6, "kernel": "linear", "max_iter": 5000}
+    wide = KernelPairwiseSGDRanker(loss=RoundableHinge(), **options).fit(X, Y)
+    hinge = KernelPairwiseSGDRanker(loss="hinge", **options).fit(X, Y)
+
+    def objective(w):
+        f = X @ w
+        margin = f[Y == 1][:, None] - f[Y == 0]
+        return np.maximum(2 - margin, 0).mean() + 0.05 * w @ w
+
+    assert wide.objective_curve_[-1] == pytest.approx(objective(wide.coef_), rel=1e-9)
+    assert objective(wide.coef_) < objective(hinge.coef_) - 1e-3
+    nearby = [objective(wide.coef_ + step) for step in 1e-2 * np.vstack([np.eye(3), -np.eye(3)])]
+    assert objective(wide.coef_) <= min(nearby)
+
+
+@pytest.mark.parametrize("options", [{}, {"penalty": "l1", "alpha": 0.01}, {"max_norm": 0.5}])
+def test_list_net_with_a_loss_of_ones_own(options):
+    own = ListNetLinear(loss=OwnCrossEntropy(), **options).fit(X, Y, qid=QID)
+    named = ListNetLinear(**options).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(own.coef_, named.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize(("booster", "relevance"), [*product(BOOSTERS, ["binary", "graded"])])
+def test_a_booster_with_a_model_of_ones_own(booster, relevance):
+    weight = np.arange(80) % 3
+    fitted = [
+        booster(weak_ranker=weak_ranker, n_estimators=5, relevance=relevance).fit(
+            X, Y, qid=QID, sample_weight=weight
+        )
+        for weak_ranker in (Columns(), "feature")
+    ]
+    own, named = fitted
+    np.testing.assert_allclose(own.predict(X), named.predict(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(own.feature_importances_, named.feature_importances_)
+    assert own.n_iter_ == named.n_iter_
+    *_, last = own.staged_predict(X)
+    np.testing.assert_allclose(last, own.predict(X), atol=1e-12)
+
+
+def test_all_coefficients_of_a_model_of_ones_own():
+    options = {"solver": "lbfgs", "alpha": 0.1}
+    own = scores(PNormPushRanker(weak_ranker=Columns(), **options))
+    np.testing.assert_allclose(own, scores(PNormPushRanker(weak_ranker="feature", **options)))
+
+
+def test_parts_survive_clones_and_searches():
+    ranker = clone(PNormPushRanker(loss=OwnLogistic(), weak_ranker=Columns(), n_estimators=2))
+    search = GridSearchCV(ranker, {"p": [1, 2]}, cv=2, error_score="raise").fit(X, Y)
+    assert search.best_score_ > 0.5
+
+
+def test_a_metric_of_ones_own():
+    def auc(y_true, y_score, *, qid=None, sample_weight=None):
+        return auc_score(y_true, y_score, qid=qid, sample_weight=sample_weight)
+
+    options = {"n_iter_no_change": 3, "random_state": 0, "n_estimators": 20}
+    own = RankBoost(scoring=ranking_scorer(auc), **options).fit(X, Y)
+    named = RankBoost(scoring="auc", **options).fit(X, Y)
+    np.testing.assert_array_equal(own.validation_scores_, named.validation_scores_)
+    assert ranking_scorer(auc)(own, X, Y) == ranking_scorer("auc")(named, X, Y)
+    with pytest.raises(ValueError, match="first has no sample weights"):
+        ranking_scorer(first).measure(Y, X[:, 0], sample_weight=np.ones(80))
+
+
+def first(y_true, y_score, *, qid=None):
+    return float(np.asarray(y_true)[np.argmax(y_score)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,3 +84,13 @@ def combine(*observers: Observer | None) -> Observer:
         return any([one(number, objective, validation) for one in present])
 
     return observe
+
+
+@contextmanager
+def observed(estimator: Any, observer: Observer) -> Iterator[None]:
+    """Let an observer see the iterations of an estimator that is fitted inside the block."""
+    estimator._observer = observer
+    try:
+        yield
+    finally:
+        del estimator._observer

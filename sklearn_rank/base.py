@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer, with_callbacks
-from sklearn_rank._observers import Printer
+from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
     Choice,
@@ -291,7 +291,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             return known if data.classes is None else {"classes_": data.classes, **known}
 
         printer = Printer(type(self).__name__, unit, total, self.verbose, shows_total)
-        return make_observer(
+        observer = make_observer(
             self,
             unit=unit,
             total=None if n_before is None else total - n_before,
@@ -301,6 +301,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             metadata=lambda: data.metadata,
             printer=printer,
         )
+        return combine(observer, getattr(self, "_observer", None))
 
     def _check_combination(self) -> None:
         """Raise ValueError for parameters that don't go together."""

@@ -9,6 +9,7 @@ import sys
 import types
 import warnings
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 import sklearn_rank
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
-from sklearn_rank.cli import _rankers, main
+from sklearn_rank.cli import _commands, _rankers, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._metrics import METRICS, compute_metrics, skipped_queries
@@ -1327,6 +1328,22 @@ def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert "cross-validating" in captured.err
     assert "cross-validating" not in captured.out
+
+
+@pytest.mark.parametrize(("ranker", "total"), [("RankBoost", 5), ("ListNetLinear", 500)])
+def test_progress_of_train_follows_the_iterations(folder, capsys, monkeypatch, ranker, total):
+    seen = []
+
+    @contextmanager
+    def progress(description, total=None):
+        yield lambda: seen.append((description, total))
+
+    monkeypatch.setattr(_commands, "progress", progress)
+    options = ["--param", "n_estimators=5"] if ranker == "RankBoost" else []
+    run(["train", *COMPARE[1:], "--ranker", ranker, "--drop", "id", "-o", "m.skops", *options])
+    model = load_model(Path("m.skops"), []).pipeline[-1]
+    assert seen == [(f"fitting {ranker}", total)] * model.n_iter_
+    assert not hasattr(model, "_observer")
 
 
 def test_as_a_program(folder):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import sklearn_rank
+from sklearn_rank._observers import observed
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._crossval import (
     Candidate,
@@ -123,7 +124,11 @@ def train(options: argparse.Namespace) -> None:
     )
     data = training_data(options, notes)
     pipeline = ranker_pipeline(ranker, data.schema)
-    with progress(f"fitting {name}"):
+    n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
+    with (
+        progress(f"fitting {name}", total=n_iter) as advance,
+        observed(ranker, lambda *_: advance() is not None),
+    ):
         warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, data.weight, name)
     notes += [with_name(name, message) for message in warnings]
     save_model(Model(pipeline, name, data.schema), path, force=options.force)

@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank.estimators._boosting_problem import History
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
 
@@ -467,19 +468,19 @@ def break_training(monkeypatch, ranker, error):
     """Let the second round of boosting fail, or the end of any other training."""
     noted = []
 
-    def note_round(self, history, done, descent):
+    def add(self, done, *options):
         noted.append(done)
         if len(noted) == 2:
             raise error
-        return original(self, history, done, descent)
+        return original(self, done, *options)
 
     def fit(self, data):
         original(self, data)
         raise error
 
-    name, broken = ("_note_round", note_round) if ranker in BOOSTERS else ("_fit", fit)
-    original = getattr(ranker, name)
-    monkeypatch.setattr(ranker, name, broken)
+    owner, name, broken = (History, "add", add) if ranker in BOOSTERS else (ranker, "_fit", fit)
+    original = getattr(owner, name)
+    monkeypatch.setattr(owner, name, broken)
 
 
 @every_ranker

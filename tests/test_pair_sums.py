@@ -784,7 +784,7 @@ def test_objects_and_names_are_the_same_loss():
             )
             assert by_object[0] == by_name[0]  # to the last digit: the same method
             np.testing.assert_array_equal(by_object[1], by_name[1])
-    with pytest.raises(ValueError, match=r"The 'loss' parameter of Someone .* MarginLoss object"):
+    with pytest.raises(ValueError, match=r"The 'loss' parameter of Someone .* or a MarginLoss\."):
         as_margin_loss(WideHinge, user="Someone")
 
 

@@ -42,6 +42,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.estimators._boosting_problem import History
 from sklearn_rank.metrics import auc_score
 
 RELEVANCES = ["binary", "graded"]
@@ -514,10 +515,10 @@ def test_errors_of_helpers_reach_the_caller(error):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_failed_fit_leaves_no_thread_behind(error, monkeypatch):
-    def fail(self, history, done, descent):
+    def fail(*_):
         raise error("in the first round")
 
-    monkeypatch.setattr(RankBoost, "_note_round", fail)
+    monkeypatch.setattr(History, "add", fail)
     before = set(threading.enumerate())
     with pytest.raises(error, match="in the first round"):
         make(n_jobs=3).fit(X, BINARY_Y)

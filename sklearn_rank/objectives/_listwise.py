@@ -253,7 +253,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
 
     Examples
     --------
-    >>> from sklearn_rank.objectives import as_listwise_loss
+    >>> from sklearn_rank.objectives._listwise import as_listwise_loss
     >>> as_listwise_loss("smoothed_dcg", sigma=0.5)
     SmoothedDcg(sigma=0.5)
     """

@@ -34,7 +34,14 @@ def figures(y, decision):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "data", [(2000, 4, 12, 0), (2000, 4, 64, 0), (3000, 6, 24, 2), (5000, 8, 64, 3)], ids=str
+    "data",
+    [
+        (2000, 4, 12, 0),
+        (2000, 4, 64, 0),
+        pytest.param((3000, 6, 24, 2), marks=pytest.mark.nightly),
+        pytest.param((5000, 8, 64, 3), marks=pytest.mark.nightly),
+    ],
+    ids=str,
 )
 def test_auc_and_accuracy_equal_adaboosts(data):
     """Within 0.01 after 400 rounds.

@@ -106,7 +106,7 @@ def test_few_bins_take_weighted_quantiles(problem, max_bins):
     check_rounds(ranker, problem, max_bins=max_bins)
 
 
-@pytest.mark.parametrize("p", [1, 4, 64])
+@pytest.mark.parametrize("p", [4, *(pytest.param(p, marks=pytest.mark.slow) for p in (1, 64))])
 @given(problem=one_list(max_rows=12))
 def test_optimal_selection_takes_the_largest_decrease(p, problem):
     ranker = PNormPushRanker(p=p, selection="optimal", n_estimators=N_ROUNDS, tol=0)

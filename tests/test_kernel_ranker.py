@@ -362,13 +362,13 @@ def oracle_step(c, K, labels, loss, alpha, eta):
 
 
 @crossed(tiers=("slow", "nightly", "nightly"), loss=LOSSES, kernel=["rbf", "linear"], options=TASKS)
-def test_stochastic_steps_are_unbiased(loss, kernel, options):
+def test_stochastic_steps_are_unbiased(loss, kernel, options, request):
     """The first step, and the second one from wherever the first has led."""
     X, *labels = task(**options)
     K = gram(kernel, X)
     options = {"loss": loss, "alpha": 0.5, "eta0": 0.3, "theta": 0, "batch_size": 2}
     first, second = [], []
-    for seed in range(500):
+    for seed in range(500 if request.config.getoption("nightly") else 150):
         models = [
             fit(make(kernel, max_iter=n, random_state=seed, **options), X, *labels) for n in (1, 2)
         ]
@@ -744,7 +744,7 @@ def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
     np.testing.assert_allclose(model.predict(X), copied.predict(X), rtol=0, atol=tolerance)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_weight_is_a_number_of_copies_in_batches():
     """On average: a row of weight 2 is drawn as often as the row twice."""
     X, y, qid, _ = task(n=8)

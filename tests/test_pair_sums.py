@@ -101,7 +101,7 @@ def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
             return oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[0]
 
         gradient = oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[1]
-    numeric = oracles.numeric_gradient(value, f, 1e-4)
+    numeric = oracles.numeric_gradient(value, f, 1e-5)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7 * max(1, value(f)))
 
 
@@ -408,9 +408,7 @@ def summed_in_blocks(case, loss):
     return value, gradient, scale, total
 
 
-@pytest.mark.slow
-@every_loss
-@pytest.mark.parametrize("case", CASES)
+@crossed(tiers=("slow", "nightly", "nightly"), case=list(CASES), loss=LOSSES)
 def test_many_rows_of_every_shape(case, loss):
     value, gradient, scale, total = summed_in_blocks(case, loss)
     y, qid, w, f = CASES[case]

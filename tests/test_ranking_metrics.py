@@ -89,10 +89,10 @@ def lists(draw, max_rows=6):
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("n", [3, pytest.param(4, marks=pytest.mark.nightly)])
 @every_cut_off
-def test_every_list_of_four_rows(metric, definition):
-    for y, f in product(product([0, 1, 2], repeat=4), product([0, 1], repeat=4)):
+def test_every_list_of_a_few_rows(metric, definition, n):
+    for y, f in product(product([0, 1, 2], repeat=n), product([0, 1], repeat=n)):
         expected = naive.per_query(definition, y, f, None)
         assert metric(y, f, average=None) == approx(expected)
 

@@ -165,6 +165,7 @@ def run_python(script):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_importing_loads_no_optional_dependency():
     """None, that is, besides those that scikit-learn loads on its own where they are installed."""
     script = f"""

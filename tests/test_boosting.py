@@ -230,6 +230,7 @@ def test_features_of_huge_spread(p, solver):
     assert ranker.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 @given(problem=bipartite(queries=("none",)))
 def test_masses_kept_in_place_equal_masses_computed_anew(problem):
     """140 rounds: two refreshes, and the closed form on either way through the code."""

@@ -13,6 +13,8 @@ import pytest
 from sklearn_rank.cli import main
 from sklearn_rank.cli._store import load_model
 
+pytestmark = pytest.mark.slow
+
 FAST = ["--param", "n_estimators=5"]
 
 

@@ -89,6 +89,7 @@ def lists(draw, max_rows=6):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, pytest.param(4, marks=pytest.mark.nightly)])
 @every_cut_off
 def test_every_list_of_a_few_rows(metric, definition, n):

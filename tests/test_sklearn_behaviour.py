@@ -137,6 +137,7 @@ def test_a_search_without_queries_compares_aucs(relevance, routing):
     assert_cv_scores_are_aucs(search, pipe, relevance, splits)
 
 
+@pytest.mark.slow
 @every_relevance
 def test_a_search_with_queries_takes_qid_once(relevance):
     pipe = make_pipeline(StandardScaler(), make(PNormPushRanker, relevance))
@@ -151,6 +152,7 @@ def test_a_search_with_queries_takes_qid_once(relevance):
     assert score == pytest.approx(oracles.auc(best, GRADES[relevance], QID), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_weights_can_be_routed_besides():
     ranker = make(PNormPushRanker)
     with config_context(enable_metadata_routing=True):
@@ -164,6 +166,7 @@ def test_weights_can_be_routed_besides():
     assert_cv_scores_are_aucs(search, pipe, "binary", splits, qid=QID, weight=WEIGHT)
 
 
+@pytest.mark.slow
 @every_ranker
 @every_relevance
 def test_qid_is_requested_by_default(ranker, relevance):
@@ -182,6 +185,7 @@ def test_qid_is_requested_by_default(ranker, relevance):
     assert np.isfinite(found["test_score"]).all()
 
 
+@pytest.mark.slow
 @every_ranker
 @every_relevance
 def test_scoring_without_the_queries_of_fit_names_routing(ranker, relevance):
@@ -325,6 +329,7 @@ def test_data_frames_are_arrays_with_names(ranker, relevance, with_qid, frame):
     assert not hasattr(plain, "feature_names_in_")
 
 
+@pytest.mark.slow
 @every_ranker
 @every_relevance
 def test_other_feature_names_are_refused(ranker, relevance):
@@ -340,6 +345,7 @@ def test_other_feature_names_are_refused(ranker, relevance):
         fitted(ranker, relevance).predict(table)
 
 
+@pytest.mark.slow
 @every_ranker
 @pytest.mark.parametrize("frame", FRAMES)
 def test_names_pass_through_a_pipeline(ranker, frame):
@@ -358,6 +364,7 @@ def test_names_pass_through_a_pipeline(ranker, frame):
 BINARY_Y = GRADES["binary"]
 
 
+@pytest.mark.slow
 @every_ranker
 def test_scorers(ranker):
     model = make(ranker).fit(X, BINARY_Y)
@@ -370,6 +377,7 @@ def test_scorers(ranker):
     assert cross_val_score(make(ranker), X, BINARY_Y, scoring="roc_auc", cv=3).min() > 0.5
 
 
+@pytest.mark.slow
 @every_ranker
 def test_calibration(ranker):
     model = CalibratedClassifierCV(make(ranker), cv=3, ensemble=False).fit(X, BINARY_Y)
@@ -381,6 +389,7 @@ def test_calibration(ranker):
     assert probability.mean() == pytest.approx(BINARY_Y.mean(), abs=0.1)
 
 
+@pytest.mark.slow
 @every_ranker
 def test_cross_val_predict(ranker):
     found = cross_val_predict(make(ranker), X, BINARY_Y, cv=KFold(3), method="decision_function")
@@ -399,6 +408,7 @@ def test_threshold_tuning(ranker):
     assert decision.min() < model.best_threshold_ < decision.max()
 
 
+@pytest.mark.slow
 @every_ranker
 @every_relevance
 def test_permutation_importance(ranker, relevance):
@@ -426,6 +436,7 @@ WITH_IMPORTANCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranker", "parameters"), WITH_IMPORTANCES, ids=str)
 def test_feature_selection(ranker, parameters):
     model = make(ranker, **parameters)
@@ -435,6 +446,7 @@ def test_feature_selection(ranker, parameters):
     assert RFE(model, n_features_to_select=1).fit(wide, BINARY_Y).get_support()[1]
 
 
+@pytest.mark.slow
 def test_stacking():
     model = StackingClassifier([(ranker.__name__, make(ranker)) for ranker in RANKERS], cv=3)
     inside = np.column_stack([e.decision_function(X) for e in model.fit(X, BINARY_Y).estimators_])
@@ -442,6 +454,7 @@ def test_stacking():
     assert model.score(X, BINARY_Y) > max(BINARY_Y.mean(), 1 - BINARY_Y.mean())
 
 
+@pytest.mark.slow
 @every_ranker
 def test_bagging(ranker):
     model = BaggingClassifier(make(ranker), n_estimators=3, random_state=0).fit(X, BINARY_Y)
@@ -449,6 +462,7 @@ def test_bagging(ranker):
     np.testing.assert_allclose(model.decision_function(X), average, rtol=1e-12)
 
 
+@pytest.mark.slow
 @every_ranker
 def test_one_versus_rest(ranker):
     model = OneVsRestClassifier(make(ranker)).fit(X, GRADES["graded"])
@@ -456,6 +470,7 @@ def test_one_versus_rest(ranker):
     np.testing.assert_allclose(model.decision_function(X)[:, 2], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @every_ranker
 def test_partial_dependence(ranker):
     model = fitted(ranker)
@@ -601,6 +616,7 @@ def test_stages(ranker, weak_ranker, relevance):
             np.testing.assert_allclose(prediction, shorter.predict(X), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_booster
 @every_weak_ranker
 @pytest.mark.parametrize("with_qid", [False, True])
@@ -694,12 +710,14 @@ def test_warm_start_continues_where_thresholds_come_from_a_sample():
     assert_continues(model, model, X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
 def test_warm_start_continues_every_push(push):
     model = make(PNormPushRanker, push=push, tol=0)
     assert_continues(model, model, X, BINARY_Y, qid=QID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 8, np.inf])
 def test_warm_start_of_lbfgs_goes_on_from_the_last_fit(p):
     model = make(PNormPushRanker, solver="lbfgs", alpha=1.0, p=p, n_estimators=200)
@@ -737,6 +755,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @every_booster
 @pytest.mark.parametrize(("first", "then"), CHANGES, ids=str)
 def test_warm_start_with_other_parameters_keeps_the_rounds_or_is_refused(ranker, first, then):
@@ -772,6 +791,7 @@ def row_set(data):
     return {row.tobytes() for row in data.X}
 
 
+@pytest.mark.slow
 @every_booster
 @every_relevance
 def test_early_stopping_holds_out_whole_queries(ranker, relevance, seen):
@@ -782,6 +802,7 @@ def test_early_stopping_holds_out_whole_queries(ranker, relevance, seen):
     assert len(set(seen.held_out.qid)) == round(0.3 * len(set(QID)) + 0.5)
 
 
+@pytest.mark.slow
 @every_booster
 @every_relevance
 def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
@@ -793,6 +814,7 @@ def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
         assert np.mean(seen.held_out.y == level) == pytest.approx(share, abs=1 / 36)
 
 
+@pytest.mark.slow
 @every_booster
 @binary_and_queries
 def test_early_stopping_keeps_the_best_round(ranker, relevance, with_qid, seen):
@@ -834,6 +856,7 @@ def test_without_early_stopping_nothing_is_held_out(ranker, seen):
     assert not vars(seen)
 
 
+@pytest.mark.slow
 @every_booster
 def test_the_seed_draws_the_held_out_rows(ranker, seen):
     draws = []
@@ -848,6 +871,7 @@ def test_the_seed_draws_the_held_out_rows(ranker, seen):
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_booster
 @pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 11), (2, 40)])
 def test_verbose(ranker, verbose, n_lines, capsys):
@@ -859,6 +883,7 @@ def test_verbose(ranker, verbose, n_lines, capsys):
         assert f"round 40/40: objective {model.objective_curve_[-1]:.6g}" in lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])
 @pytest.mark.parametrize(("verbose", "n_lines"), [(0, 0), (False, 0), (1, 11), (2, 20)])
@@ -1006,6 +1031,7 @@ def test_tree_weak_rankers_see_what_stumps_cannot():
 # --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["none", "integers", "reals", "one light row"])
 def test_held_out_rows_are_not_learned_from(weights, seen):
     """Labels are noise: a held-out score far above one half would be a leak."""
@@ -1027,6 +1053,7 @@ def test_held_out_rows_are_not_learned_from(weights, seen):
     assert 0.05 < len(seen.held_out.y) / 1000 < 0.15
 
 
+@pytest.mark.slow
 @every_relevance
 def test_early_stopping_takes_weights_as_multiplicities(relevance):
     rng = np.random.default_rng(1)

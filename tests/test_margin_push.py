@@ -164,6 +164,7 @@ def test_curvature_equals_the_definition(loss, push, p, problem):
     assert (curvature >= 0).all()
 
 
+@pytest.mark.slow
 @curved_losses
 @every_push
 @pytest.mark.parametrize("p", [1.0, 3.5])

@@ -221,6 +221,7 @@ def test_a_row_is_scored_alone_as_in_company(ranker, relevance, data):
     np.testing.assert_allclose(alone, scores(model, problem.X), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_many_rows_are_scored_as_few():
     """By a lookup table, a search or comparisons of all thresholds: to the last digit."""
     rng = np.random.default_rng(0)

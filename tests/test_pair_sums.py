@@ -630,6 +630,7 @@ def test_sums_with_two_weights(loss, method, problem, data):
 WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail", "clust", "30"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "fast"])
 @pytest.mark.parametrize("case", [*WIDE, "uniform 1e+06"])
 def test_wide_scores_and_the_second_derivative(case, method):
@@ -647,6 +648,7 @@ def test_wide_scores_and_the_second_derivative(case, method):
     np.testing.assert_array_equal(found[1], same[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["uniform 1e+06", "two far clusters", "heavy tails"])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
 def test_wide_scores_with_weights_of_zero(case, share):
@@ -666,6 +668,7 @@ def test_wide_scores_with_weights_of_zero(case, share):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 3.0, 50.0, 1e5])
 def test_curvature_of_many_rows(scale):
     """Every fineness of the grid, with and without sorting: some rows against their pairs."""

@@ -160,6 +160,7 @@ def test_a_model_file_of_0_1_0_ranks_the_same(name, tmp_path, monkeypatch, capsy
     pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_old_names_are_imported_with_old_files_only():
     script = """
 import sys, sklearn_rank.models, sklearn_rank.cli

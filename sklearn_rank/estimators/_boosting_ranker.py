@@ -281,9 +281,12 @@ class BoostingRanker(BaseRanker):
         state = self._make_state(problem, scores)
         stopping = self._make_stopping(problem, history, held_out)
         start_offset = state.offset() if self.relevance == "binary" else 0.0
-        collect = partial(self._collect, problem, history, start_offset)
         observer = self._make_observer(
-            problem.data, "round", self.n_estimators, collect, n_before=len(history.steps)
+            problem.data,
+            "round",
+            self.n_estimators,
+            lambda: self._collect(problem, deepcopy(history), start_offset),
+            n_before=len(history.steps),
         )
         rounds = coordinate_descent(
             problem.weak_rankers,
@@ -316,7 +319,7 @@ class BoostingRanker(BaseRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return collect()
+        return self._collect(problem, history, start_offset)
 
     def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -382,7 +382,8 @@ class PNormPushRanker(BoostingRanker):
         function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
 
         def reconstruct() -> dict[str, Any]:
-            return self._collect_lbfgs(problem, copy(history), follower.x, np.zeros_like(start))
+            now = deepcopy(history)
+            return self._collect_lbfgs(problem, now, follower.x, np.zeros_like(start))
 
         n_before = None if np.isinf(self.p) else before  # p = inf has as many for each power
         follower = Follower(

@@ -630,9 +630,11 @@ def test_sums_with_two_weights(loss, method, problem, data):
 WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail", "clust", "30"))]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["auto", "fast"])
-@pytest.mark.parametrize("case", [*WIDE, "uniform 1e+06"])
+@crossed(
+    tiers=("slow", "nightly", "nightly"),
+    case=[*WIDE, "uniform 1e+06"],
+    method=["auto", "fast"],
+)
 def test_wide_scores_and_the_second_derivative(case, method):
     y, qid, w, f = CASES[case]
     codes = None if qid is None else check_qid(qid, len(y))

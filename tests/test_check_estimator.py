@@ -43,11 +43,13 @@ RAW_FEATURES = [
     ranker(relevance=relevance, weak_ranker="feature", n_estimators=10)
     for ranker, relevance in product(BOOSTERS, RELEVANCES)
 ]
+KERNEL_AXES = RELEVANCES, ["rbf", "linear", "precomputed"], ["gd", "lbfgs"]
 KERNELS = [
-    KernelPairwiseSGDRanker(relevance=relevance, kernel=kernel, solver=solver, max_iter=50)
-    for relevance, kernel, solver in cover(
-        2, RELEVANCES, ["rbf", "linear", "precomputed"], ["gd", "lbfgs"]
+    pytest.param(
+        KernelPairwiseSGDRanker(relevance=case[0], kernel=case[1], solver=case[2], max_iter=50),
+        marks=[] if case in cover(2, *KERNEL_AXES) else pytest.mark.nightly,
     )
+    for case in product(*KERNEL_AXES)
 ]
 # Some checks have so few rows that a smaller part of them would hold no pair.
 STOPPED = {"n_iter_no_change": 5, "validation_fraction": 0.5, "n_estimators": 20}

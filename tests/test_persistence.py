@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
@@ -42,6 +43,8 @@ PLAIN = ["scorer", "query_k_fold", "query_shuffle_split"]
 
 def load_old(name):
     """Load a pickle of version 0.1.0; return the object and this package's warnings."""
+    if find_spec("numpy._core") is None:
+        pytest.skip("the pickles hold arrays of NumPy 2, which NumPy 1.26.0 can't load")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = pickle.loads(OLD.read(f"{name}.pickle"))

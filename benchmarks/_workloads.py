@@ -22,7 +22,6 @@ from sklearn_rank.objectives import (
     MARGIN_LOSSES,
     ListLoss,
     PairLoss,
-    as_listwise_loss,
 )
 from sklearn_rank.preferences import Preferences
 
@@ -150,7 +149,7 @@ def listwise_calls(loss: str, n_rows: int) -> Calls:
     for line, qid in ((ONE_LIST, None), (QUERIES, query_ids(n_rows))):
         y, scores = draw_grades(n_rows)
         lists = GroupedRows.from_codes(qid, n_rows)
-        objective = ListLoss(lists, as_listwise_loss(loss), y, np.ones(n_rows))
+        objective = ListLoss(lists, LISTWISE_LOSSES[loss](), y, np.ones(n_rows))
         calls[line] = partial(objective.value_and_gradient, scores)
     return calls
 

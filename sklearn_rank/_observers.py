@@ -17,18 +17,16 @@ class Follower:
     ----------
     observer : Observer
         What is told of each iteration.
-    n_before : int, default=0
-        Number of iterations before those of the solver.
     """
 
-    def __init__(self, observer: Observer, n_before: int = 0) -> None:
-        self._observer, self._n_before = observer, n_before
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self.x: Any = None
 
     def __call__(self, x: Floats, values: list[float]) -> bool:
         """Keep the iterate and pass its number and objective on."""
         self.x = x
-        return self._observer(self._n_before + len(values), values[-1])
+        return self._observer(len(values), values[-1])
 
 
 @dataclass(frozen=True)

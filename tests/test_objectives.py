@@ -3,14 +3,15 @@
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import problems
+from strategies import bipartite, problems
 from tiers import crossed
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
-from sklearn_rank.objectives import PUSHES, ScoreState, SidePush, balancing_offset
+from sklearn_rank.objectives import PUSHES, ExponentialState, ScoreState, SidePush, balancing_offset
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import PushStep
 
@@ -269,3 +270,16 @@ def test_many_levels_are_scanned_like_few():
     np.testing.assert_allclose(
         gradient, -oracles.row_masses(f, y, qid, None, 4)[preferences.order], atol=1e-12
     )
+
+
+@pytest.mark.parametrize("side", SIDES)
+@given(problem=bipartite(queries=("none",)), h=SPLIT_H)
+def test_the_slope_of_masses_in_place_is_that_of_the_objective(side, problem, h):
+    preferences, rows = prepare(problem)
+    push, f = SidePush(preferences, 3.0, side), problem.f[rows]
+    assume(push.side_exponents is not None)
+    values = h[: len(f)]
+    state = ExponentialState(push, f, ThreadPool(1), with_offset=False, with_margin=False)
+    for step in (-0.7, 0.0, 0.4):
+        expected = push.slope(f, values)(step)
+        assert state.slope(values)(step) == pytest.approx(expected, rel=1e-9, abs=1e-12)

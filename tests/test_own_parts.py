@@ -10,9 +10,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank._protocols import Candidate
 from sklearn_rank.metrics import auc_score, ranking_scorer
-from sklearn_rank.objectives import MARGIN_LOSSES, CrossEntropy, ListwiseLoss, MarginLoss
+from sklearn_rank.models import Candidate
+from sklearn_rank.objectives import (
+    MARGIN_LOSSES,
+    CrossEntropy,
+    ListwiseLoss,
+    MarginLoss,
+    SmoothedDcg,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(80, 3))
@@ -226,6 +232,19 @@ def test_all_coefficients_of_a_model_of_ones_own():
     options = {"solver": "lbfgs", "alpha": 0.1}
     own = scores(PNormPushRanker(weak_ranker=Columns(), **options))
     np.testing.assert_allclose(own, scores(PNormPushRanker(weak_ranker="feature", **options)))
+
+
+def test_the_objects_of_listwise_names_are_those_losses():
+    options = {"max_norm": 1.0, "solver": "ogd", "max_iter": 3, "random_state": 0}
+    own = ListNetLinear(loss=CrossEntropy(), **options).fit(X, Y, qid=QID)
+    np.testing.assert_array_equal(own.coef_, ListNetLinear(**options).fit(X, Y, qid=QID).coef_)
+    with pytest.raises(ValueError, match="above 240"):
+        ListNetLinear(loss=SmoothedDcg()).fit(X, 300 * Y, qid=QID)
+
+
+def test_a_tolerance_that_no_width_can_have():
+    ranker = KernelPairwiseSGDRanker(loss="hinge", solver="lbfgs", tol=3.0)
+    assert np.isfinite(scores(ranker)).all()
 
 
 def test_parts_survive_clones_and_searches():

@@ -21,6 +21,9 @@ from sklearn_rank.solvers import (
 _WIDEST, _NARROWEST, _RATIO = 0.1, 1e-8, 0.1
 """First and last width over which a kink is rounded, and their ratio."""
 
+_LARGEST_WIDTH = 0.5
+"""However large `tol` times the objective: the hinge loss is rounded over less than one."""
+
 
 @dataclass
 class Progress:
@@ -129,7 +132,7 @@ def fit_lbfgs(problem: KernelProblem, start: Floats, progress: Progress) -> tupl
     fit = _LbfgsFit(problem, start, progress)
     progress.average, progress.n_averaged = None, 0
     if problem.loss.is_smooth:
-        message = fit.solve(problem.mean_loss(), problem.parameters.tol, relative=True)
+        message = fit.solve(fit.loss, problem.parameters.tol, relative=True)
     else:
         message = fit.solve_rounded()
     if not progress.values:
@@ -145,14 +148,14 @@ class _LbfgsFit:
     def __init__(self, problem: KernelProblem, start: Floats, progress: Progress) -> None:
         self.f = problem.model.element(start)
         self._problem = problem
-        self._loss = problem.mean_loss()
+        self.loss = problem.mean_loss()
         self._values = progress.values
         self._left = problem.parameters.max_iter
 
     def objective(self, f: Floats) -> float:
         """Return mean pair loss plus ridge of an element."""
         ridge = self._problem.parameters.alpha / 2 * float(f[0] @ f[1])
-        return self._loss.value(self._problem.model.element_scores(f)) + ridge
+        return self.loss.value(self._problem.model.element_scores(f)) + ridge
 
     def solve(self, loss: Any, threshold: float, relative: bool = False) -> str:
         """Minimise with a smooth loss, and return why the fit ended early."""
@@ -177,10 +180,10 @@ class _LbfgsFit:
         """
         user = "solver='lbfgs' of KernelPairwiseSGDRanker"
         alpha, tol = self._problem.parameters.alpha, self._problem.parameters.tol
-        rounded = require(self._loss, "rounded", user)
+        rounded = require(self.loss, "rounded", user)
         width = _WIDEST
         while True:
-            target = max(tol * self.objective(self.f), _NARROWEST)
+            target = min(max(tol * self.objective(self.f), _NARROWEST), _LARGEST_WIDTH)
             width = max(width, target)
             message = self.solve(rounded(width), (alpha * width / 2) ** 0.5)
             if message or width <= target:

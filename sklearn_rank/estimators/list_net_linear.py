@@ -27,7 +27,7 @@ from sklearn_rank._validation import (
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
-from sklearn_rank.objectives import ListLoss, error_cut
+from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss
 from sklearn_rank.solvers import (
     REGULARISERS,
@@ -39,7 +39,7 @@ from sklearn_rank.solvers import (
 )
 from sklearn_rank.theory import lipschitz_constant, ogd_step
 
-_LARGEST_FEATURE, _LARGEST_GRADE = 1e70, 240
+_LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
 _ZERO = 1e-12
@@ -328,7 +328,7 @@ class ListNetLinear(BaseRanker):
                     f"eta0='auto' of {name} with solver='ogd' needs max_norm, on which its step "
                     "depends. Got max_norm=None: set it, or set eta0 to a number."
                 )
-            if self.loss != "cross_entropy":
+            if as_listwise_loss(self.loss, float(self.sigma)) != CrossEntropy():
                 raise ValueError(
                     f"eta0='auto' of {name} needs a convex loss, loss='cross_entropy'. Got "
                     f"loss={self.loss!r}: set eta0 to a number."
@@ -352,10 +352,11 @@ class ListNetLinear(BaseRanker):
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
                 "scale the features, with StandardScaler for example."
             )
-        if self.loss == "smoothed_dcg" and np.max(data.y) > _LARGEST_GRADE:
+        largest = as_listwise_loss(self.loss, float(self.sigma)).max_relevance
+        if np.max(data.y) > largest:
             raise ValueError(
-                f"loss='smoothed_dcg' of {name} has gains 2**y - 1, whose squares overflow for "
-                f"y above {_LARGEST_GRADE}. Got y = {np.max(data.y):g}: use smaller grades."
+                f"loss={self.loss!r} of {name} has gains 2**y - 1, whose squares overflow for "
+                f"y above {largest:g}. Got y = {np.max(data.y):g}: use smaller grades."
             )
 
     def _validate_part(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rank._protocols import Model
+from sklearn_rank._protocols import Candidate, FitRows, Model
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
@@ -13,10 +13,12 @@ from sklearn_rank.models.stumps import StumpColumns, Stumps
 
 __all__ = [
     "WEAK_RANKERS",
+    "Candidate",
     "EstimatorModel",
     "EstimatorRules",
     "FeatureRules",
     "Features",
+    "FitRows",
     "KernelModel",
     "LinearModel",
     "StumpColumns",

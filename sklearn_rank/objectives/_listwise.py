@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class ListwiseLoss(ABC):
     >>> objective.value_and_gradient(np.array([1.0, 2.0, 2.0, 1.0]))
     (1.0, array([0., 1., 0., 0.]))
     """
+
+    max_relevance: ClassVar[float] = np.inf
+    """Largest relevance for which the loss does not overflow."""
 
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
         """Return what the loss needs of the relevance, a value for each row, made once.
@@ -174,6 +177,7 @@ class SmoothedDcg(ListwiseLoss):
     """
 
     sigma: float = 1.0
+    max_relevance: ClassVar[float] = 240.0  # squares of larger gains, summed over rows, overflow
 
     def __post_init__(self) -> None:
         allowed = {"sigma": Number(0, closed="neither")}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn_rank._release import __version__ as __version__
 
 if TYPE_CHECKING:
+    from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
     from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
     from sklearn_rank.estimators.list_net_linear import ListNetLinear
     from sklearn_rank.estimators.p_norm_push import PNormPushRanker
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 
 __all__ = [
+    "BoostedTreesRanker",
     "KernelPairwiseSGDRanker",
     "ListNetLinear",
     "PNormPushRanker",
@@ -28,6 +30,7 @@ __all__ = [
 # Imported when first asked for (PEP 562): scikit-learn takes a second, which `sklearn-rank --help`
 # and a mistyped option should not wait for.
 _HOMES = {
+    "BoostedTreesRanker": "sklearn_rank.estimators.boosted_trees",
     "KernelPairwiseSGDRanker": "sklearn_rank.estimators.kernel_pairwise",
     "ListNetLinear": "sklearn_rank.estimators.list_net_linear",
     "PNormPushRanker": "sklearn_rank.estimators.p_norm_push",
@@ -38,6 +41,7 @@ _SUBMODULES = frozenset(
     {
         "base",
         "datasets",
+        "engines",
         "estimators",
         "metrics",
         "model_selection",

@@ -117,13 +117,13 @@ class NameOr:
         Names.
     description : str
         What else is allowed, for messages.
-    kind : type
-        Class of the objects that are allowed.
+    kind : type or tuple of types
+        Classes of the objects that are allowed.
     """
 
     options: tuple[str, ...]
     description: str
-    kind: type
+    kind: type | tuple[type, ...]
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""

@@ -61,15 +61,15 @@ class TrainingData:
     rows: Indices
     classes: Values | None = None
 
-    def take(self, rows: Indices) -> TrainingData:
-        """Return some of the rows."""
+    def take(self, rows: Indices, weight: Floats | None = None) -> TrainingData:
+        """Return some of the rows, with weights of their own or with others."""
         qid = None if self.qid is None else self.qid[rows]
         return replace(
             self,
             X=self.X[rows],
             y=self.y[rows],
             qid=qid,
-            weight=self.weight[rows],
+            weight=self.weight[rows] if weight is None else weight,
             rows=self.rows[rows],
         )
 

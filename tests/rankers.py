@@ -1,13 +1,13 @@
 """Every ranker of the package, those that boost, and settings under which each is soon done."""
 
 import sklearn_rank
-from sklearn_rank import KernelPairwiseSGDRanker
+from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 BOOSTERS = [ranker for ranker in RANKERS if issubclass(ranker, BoostingRanker)]
 OTHERS = [ranker for ranker in RANKERS if ranker not in BOOSTERS]
-PAIRWISE = [*BOOSTERS, KernelPairwiseSGDRanker]
+PAIRWISE = [*BOOSTERS, KernelPairwiseSGDRanker, BoostedTreesRanker]
 """Those that see of the relevance only which row belongs above which."""
 
 CHEAP = {KernelPairwiseSGDRanker: {"solver": "lbfgs"}}
@@ -15,7 +15,8 @@ CHEAP = {KernelPairwiseSGDRanker: {"solver": "lbfgs"}}
 
 def cheap(ranker, rounds):
     """Return few rounds for a booster, and what is quick for any other ranker."""
-    return {"n_estimators": rounds} if ranker in BOOSTERS else CHEAP.get(ranker, {})
+    has_rounds = "n_estimators" in ranker._get_param_names()
+    return {"n_estimators": rounds} if has_rounds else CHEAP.get(ranker, {})
 
 
 def forms(weak_rankers):

@@ -25,7 +25,7 @@ LAYERS = [
     {"cli", "datasets", "__init__"},
     {"estimators", "plotting"},
     {"base", "model_selection", "preprocessing", "theory"},
-    {"weak_rankers"},
+    {"weak_rankers", "engines"},
     {"objectives", "models", "solvers", "metrics"},
     {"pair_sums"},
     {"preferences"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
@@ -21,18 +20,18 @@ from sklearn_rank._protocols import (
     Gain,
     Objective,
     ObjectiveState,
-    Values,
     WeakRankers,
 )
 from sklearn_rank._validation import Constraint, Flag, Number
-from sklearn_rank.base import BaseRanker, TrainingData, is_binary
+from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, model_attributes
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
-    metric_of_rows,
+    StopsEarlyMixin,
     split_validation,
 )
-from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.estimators._stages import StagedMixin
+from sklearn_rank.metrics._scorers import as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset
 from sklearn_rank.objectives._states import make_state
@@ -40,22 +39,7 @@ from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 
 
-def has_stages(ranker: Any) -> bool:
-    """Whether the model was built weak ranker by weak ranker."""
-    if getattr(ranker, "solver", "coordinate") == "coordinate":
-        return True
-    raise AttributeError(
-        f"{type(ranker).__name__} has stages only with solver='coordinate': "
-        f"solver={ranker.solver!r} moves all weights at once."
-    )
-
-
-def has_binary_stages(ranker: Any) -> bool:
-    """Whether there is a decision function for each stage."""
-    return is_binary(ranker) and has_stages(ranker)
-
-
-class BoostingRanker(BaseRanker):
+class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     """Base class of the boosting rankers.
 
     A subclass names its objective (`_make_objective`) and may change the step
@@ -73,9 +57,7 @@ class BoostingRanker(BaseRanker):
         "max_bins": Number(2, 65_535, integer=True),
         "tol": Number(0, closed="left"),
         "warm_start": Flag(),
-        "validation_fraction": Number(0, 1, "neither"),
-        "n_iter_no_change": Number(1, integer=True, other=(None,)),
-        "scoring": Scoring(),
+        **StopsEarlyMixin._stopping_allowed,
     }
 
     def __init__(
@@ -108,44 +90,6 @@ class BoostingRanker(BaseRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @available_if(has_binary_stages)
-    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """Yield the decision function after each round.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-            Scores plus the offset of the stage; the last is `decision_function`.
-        """
-        check_is_fitted(self)
-        for scores, offset in zip(self._stages(X), self.staged_offsets_, strict=True):
-            yield scores + offset
-
-    @available_if(has_stages)
-    def staged_predict(self, X: Any) -> Iterator[Values]:
-        """Yield what `predict` would return after each round.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-            Labels (binary mode) or scores (graded mode).
-        """
-        if self.relevance == "graded":
-            yield from self._stages(X)
-            return
-        for decision in self.staged_decision_function(X):
-            yield self._label(decision)
 
     def _stages(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)
@@ -213,8 +157,6 @@ class BoostingRanker(BaseRanker):
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
-        if self.n_iter_no_change is not None and self.scoring is not None:
-            self._metric_of(data)(np.zeros(len(data.y)))
         if not self._is_continued:
             return
         name, history = type(self).__name__, History(**self._history_)
@@ -359,12 +301,6 @@ class BoostingRanker(BaseRanker):
             self.n_iter_no_change,
             self.tol,
         )
-
-    def _metric_of(self, rows: TrainingData) -> Callable[[Floats], float]:
-        """Return what early stopping watches, as a function of the scores of some rows."""
-        if self.scoring is None:
-            return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
-        return metric_of_rows(type(self).__name__, self.scoring, rows)
 
     @staticmethod
     def _change(problem: BoostingProblem, rows: TrainingData | None, done: Round) -> Floats:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._validation import Constraint, Number
 from sklearn_rank.base import TrainingData
-from sklearn_rank.metrics._scorers import as_scorer
+from sklearn_rank.metrics._scorers import Scoring, as_scorer
 
 _SAME_PLACE = 1e-12
 """Distance, relative to the summands, below which rows count as equal: sums round differently."""
@@ -104,6 +105,27 @@ def metric_of_rows(owner: str, scoring: Any, rows: TrainingData) -> Callable[[Fl
     return metric
 
 
+class StopsEarlyMixin:
+    """Parameters and checks of a ranker that stops early, before `BaseRanker` among the bases."""
+
+    _stopping_allowed: ClassVar[dict[str, Constraint]] = {
+        "validation_fraction": Number(0, 1, "neither"),
+        "n_iter_no_change": Number(1, integer=True, other=(None,)),
+        "scoring": Scoring(),
+    }
+
+    def _check_training(self: Any, data: TrainingData) -> None:
+        super()._check_training(data)  # type: ignore[misc]
+        if self.n_iter_no_change is not None and self.scoring is not None:
+            self._metric_of(data)(np.zeros(len(data.y)))
+
+    def _metric_of(self: Any, rows: TrainingData) -> Callable[[Floats], float]:
+        """Return what early stopping watches, as a function of the scores of some rows."""
+        if self.scoring is None:
+            return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
+        return metric_of_rows(type(self).__name__, self.scoring, rows)
+
+
 class EarlyStopping:
     """Scores the held-out rows after each round and says when to stop.
 
@@ -124,6 +146,8 @@ class EarlyStopping:
     ----------
     best_round : int
         Number of rounds after which no score was better.
+    curve : list of float
+        The metric after each round.
     """
 
     def __init__(
@@ -136,7 +160,7 @@ class EarlyStopping:
     ) -> None:
         self._scores = scores
         self._metric = metric
-        self._curve = curve
+        self.curve = curve
         self._patience = patience
         self._tol = tol
         self._best = -np.inf
@@ -146,15 +170,19 @@ class EarlyStopping:
 
     def score(self, change: Floats) -> float:
         """Add a round's change to the scores and return their metric."""
-        self._scores = self._scores + change
-        self._curve.append(self._metric(self._scores))
-        self._compare(len(self._curve), self._curve[-1])
-        return self._curve[-1]
+        return self.measure(self._scores + change)
+
+    def measure(self, scores: Floats) -> float:
+        """Return the metric of the scores after a round."""
+        self._scores = scores
+        self.curve.append(self._metric(self._scores))
+        self._compare(len(self.curve), self.curve[-1])
+        return self.curve[-1]
 
     @property
     def is_over(self) -> bool:
         """Whether the last `patience` rounds had no better score."""
-        return len(self._curve) - self.best_round >= self._patience
+        return len(self.curve) - self.best_round >= self._patience
 
     def _compare(self, number: int, score: float) -> None:
         if score > self._best + self._tol:

@@ -28,7 +28,7 @@ from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
-from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss
+from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import (
     REGULARISERS,
     STOPPED,
@@ -352,12 +352,7 @@ class ListNetLinear(BaseRanker):
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
                 "scale the features, with StandardScaler for example."
             )
-        largest = as_listwise_loss(self.loss, float(self.sigma)).max_relevance
-        if np.max(data.y) > largest:
-            raise ValueError(
-                f"loss={self.loss!r} of {name} has gains 2**y - 1, whose squares overflow for "
-                f"y above {largest:g}. Got y = {np.max(data.y):g}: use smaller grades."
-            )
+        check_grades(self.loss, float(np.max(data.y)), name)
 
     def _validate_part(
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any

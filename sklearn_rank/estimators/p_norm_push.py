@@ -20,9 +20,9 @@ from sklearn_rank.estimators._boosting_problem import (
     model_attributes,
 )
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.metrics import auc_score, p_norm_push_loss
+from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
-from sklearn_rank.objectives import PUSHES, MarginPush, error_cut
+from sklearn_rank.objectives import PUSHES, error_cut, make_push
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
@@ -34,7 +34,7 @@ from sklearn_rank.solvers import (
 )
 
 
-class PNormPushRanker(BoostingRanker):
+class PNormPushRanker(PushScoreMixin, BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
     For lists of which only the top is used: fraud queues, triage, search. A larger p moves
@@ -195,7 +195,7 @@ class PNormPushRanker(BoostingRanker):
         "loss": MARGIN_LOSS_CHOICE,
         "solver": Choice(("coordinate", "lbfgs")),
         "alpha": Number(0, closed="left"),
-        "score_p": Number(1, other=(None,)),
+        **PushScoreMixin._score_allowed,
     }
 
     def __init__(
@@ -247,43 +247,12 @@ class PNormPushRanker(BoostingRanker):
         self.score_p = score_p
         self.selection = selection
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return the AUC or, with `score_p`, one minus the p-norm push loss at that power.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Classes (binary mode) or relevance (graded mode).
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row; needed when the ranker was fitted with `qid`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Multiplicities.
-
-        Returns
-        -------
-        float
-            Between 0 and 1, greater is better. With ``score_p=None``: the AUC within
-            queries, ties one half. Else ``1 - p_norm_push_loss(..., p=score_p)``, where
-            ties are errors; it is no AUC, and falls as `score_p` grows.
-
-        Raises
-        ------
-        ValueError
-            When the ranker was fitted with `qid` and is scored without, or when there
-            is no comparable pair.
-        """
-        return super().score(X, y, qid=qid, sample_weight=sample_weight)
-
     @property
     def _is_exponential(self) -> bool:
         return bool(as_margin_loss(self.loss).factorises)
 
     def _make_objective(self, preferences: Preferences) -> Objective:
-        if self._is_exponential:
-            return PUSHES[self.push](preferences, float(self.p), self.bottom_weight)
-        return MarginPush(preferences, self.loss, float(self.p), self.push, self.bottom_weight)
+        return make_push(preferences, self.loss, self.p, self.push, self.bottom_weight)
 
     def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
         if self._is_exponential:
@@ -297,12 +266,6 @@ class PNormPushRanker(BoostingRanker):
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         # The IR push has no power: its step is bounded as RankBoost's is.
         return problem.push_step(1.0 if self.push == "ir" else float(self.p))
-
-    def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
-        if self.score_p is None:
-            return auc_score(relevance, scores, qid=qid, sample_weight=weight)
-        loss = p_norm_push_loss(relevance, scores, p=self.score_p, qid=qid, sample_weight=weight)
-        return 1.0 - loss
 
     def _check_combination(self) -> None:
         super()._check_combination()

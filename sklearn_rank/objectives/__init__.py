@@ -15,6 +15,7 @@ from sklearn_rank.objectives._listwise import (
 )
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._offsets import balancing_offset, error_cut
+from sklearn_rank.objectives._posing import make_push
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives._states import ExponentialState, ScoreState
 from sklearn_rank.pair_sums import (
@@ -43,5 +44,6 @@ __all__ = [
     "SmoothedDcg",
     "balancing_offset",
     "error_cut",
+    "make_push",
     "pair_loss_and_gradient",
 ]

@@ -257,13 +257,30 @@ class BothPush(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""
-        top, gradient = self.top.value_and_gradient(scores)
-        bottom, bottom_gradient = self.bottom.value_and_gradient(scores)
+        value, gradient, _ = self.value_gradient_curvature(scores)
+        return value, gradient
+
+    def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        r"""Return J, its gradient and a bound c of its second derivatives.
+
+        .. math:: h^\top \nabla^2 J(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
+            \quad \text{for } h \in [0, 1]^n, \qquad
+            c_n = p^2 \sum_s r_s \, (\text{inner}_{sn} + \text{outer}_{sn})
+
+        where :math:`r_s` is the share of side s in the sum of both risks, and inner and
+        outer are the masses of row n at that side. The second derivative is the variance
+        of a difference that is at most p.
+        """
+        top, inner, outer = self.top.row_masses(scores)
+        bottom, bottom_inner, bottom_outer = self.bottom.row_masses(scores)
         log_top, log_bottom = self.p * top, self.p * bottom + self.log_bottom_weight
         value = float(np.logaddexp(log_top, log_bottom))
-        gradient *= self.p * np.exp(log_top - value)
-        gradient += self.p * np.exp(log_bottom - value) * bottom_gradient
-        return value, gradient
+        share, bottom_share = np.exp(log_top - value), np.exp(log_bottom - value)
+        curvature = self.p**2 * (
+            share * (inner + outer) + bottom_share * (bottom_inner + bottom_outer)
+        )
+        gradient = self.p * (share * (outer - inner) + bottom_share * (bottom_inner - bottom_outer))
+        return value, gradient, curvature
 
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {

@@ -266,3 +266,13 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
         return loss
     kind: Any = LISTWISE_LOSSES[loss]
     return kind(sigma) if "sigma" in signature(kind).parameters else kind()
+
+
+def check_grades(loss: str | ListwiseLoss, highest: float, owner: str) -> None:
+    """Raise ValueError for a relevance at which a listwise loss overflows."""
+    largest = as_listwise_loss(loss).max_relevance
+    if highest > largest:
+        raise ValueError(
+            f"loss={loss!r} of {owner} has gains 2**y - 1, whose squares overflow for "
+            f"y above {largest:g}. Got y = {highest:g}: use smaller grades."
+        )

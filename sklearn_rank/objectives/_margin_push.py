@@ -209,6 +209,31 @@ class MarginPush(Push):
             curvature += self._curvature_of(scores, side)
         return value, gradient, np.maximum(curvature, 0.0)
 
+    def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        r"""Return J_p, its gradient, and the slopes of its pairs in place of the curvature.
+
+        .. math:: c_n = \text{inner}_n + p \, \text{outer}_n
+
+        where inner and outer are the absolute derivatives of J_p by the score of row n in
+        its two roles. For a loss without second derivatives: the exponential loss, whose
+        second derivative is minus its first, has this curvature. Never below the absolute
+        gradient.
+        """
+        if self.p == 1:
+            weight, total = self.preferences.weight, self.preferences.total_pair_weight
+            sums = self._pair_loss.sums(scores, weight, weight)
+            slopes = weight * (np.abs(sums.upper) + np.abs(sums.lower))
+            return sums.value / total, weight * (sums.upper - sums.lower) / total, slopes / total
+        value, sides = self._by_height(scores)
+        gradient, slopes = np.zeros(len(scores)), np.zeros(len(scores))
+        for at in sides:
+            gradient += at.gradient
+            inner, outer = at.side.by_role(
+                np.abs(at.above * at.sums.upper), np.abs(at.below * at.sums.lower)
+            )
+            slopes += inner + self.p * outer
+        return value, gradient, slopes
+
     def _mean_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return both at p = 1, where every side is one sum over the same pairs."""
         total = self.preferences.total_pair_weight

@@ -1,0 +1,205 @@
+"""What an engine is: a library that grows trees from gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """The parameters of `BoostedTreesRanker` that an engine needs, under the same names.
+
+    Attributes
+    ----------
+    n_estimators, learning_rate, max_depth, max_bins, min_child_weight, reg_lambda, \
+subsample, colsample, engine_params
+        As in `BoostedTreesRanker`.
+    monotonic : tuple of int or None
+        1, 0 or -1 for each feature.
+    categorical : tuple of int
+        Features whose values are codes 0, 1, ... or NaN.
+    seed : int
+        Seeds everything random.
+    n_threads : int
+        Number of threads.
+    """
+
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    max_depth: int = 6
+    max_bins: int = 255
+    min_child_weight: float = 1.0
+    reg_lambda: float = 1.0
+    subsample: float = 1.0
+    colsample: float = 1.0
+    monotonic: tuple[int, ...] | None = None
+    categorical: tuple[int, ...] = ()
+    engine_params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    n_threads: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRows:
+    """Training rows.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
+        Features.
+    relevance : ndarray of shape (n_rows,) or None
+        For the engine's own ranking objective; None when it gets gradients.
+    query_sizes : ndarray of shape (n_queries,) or None
+        Number of rows of each query, with `relevance`.
+    held_out : {ndarray, sparse matrix} of shape (n_held_out, n_features) or None
+        Features of rows that are scored after each round.
+    """
+
+    X: Any
+    relevance: Floats | None = None
+    query_sizes: Any = None
+    held_out: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class RoundView:
+    """What can be asked for after a round; nothing is computed before.
+
+    Attributes
+    ----------
+    scores, held_out : callable
+        Return the scores of the training rows and of the held-out rows.
+    stored : callable
+        Maps a number of rounds to the model of these rounds as bytes.
+    """
+
+    scores: Callable[[], Floats]
+    held_out: Callable[[], Floats]
+    stored: Callable[[int], bytes]
+
+
+class Descent(Protocol):
+    """What is told of every round, and gives the gradient of the next."""
+
+    def gradient(self) -> tuple[Floats, Floats]:
+        """Return gradient and curvature at the scores so far."""
+
+    def after_round(self, view: RoundView) -> bool:
+        """Take note of a round; return True to end the fit there."""
+
+
+class Engine(ABC):
+    """Grows trees, stores them as bytes, and scores rows with them."""
+
+    name: ClassVar[str]
+    library: ClassVar[Any]
+
+    own_names: ClassVar[dict[str, str]]
+    """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its
+    names there; "" where it can't be set at all."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    @abstractmethod
+    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+        """Grow trees round by round until `descent` says to stop; return the booster."""
+
+    @abstractmethod
+    def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
+        """Return the first rounds of a booster, as the engine stores them."""
+
+    @abstractmethod
+    def from_bytes(self, stored: bytes) -> Any:
+        """Return a booster."""
+
+    @abstractmethod
+    def scores(
+        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
+    ) -> Floats:
+        """Return the sum of some rounds of trees, by default of all, for each row."""
+
+    @abstractmethod
+    def contributions(
+        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
+    ) -> Floats:
+        """Return Shapley values, the constant last."""
+
+    @abstractmethod
+    def importances(self, booster: Any, n_features: int) -> Floats:
+        """Return the total gain of each feature's splits."""
+
+    @abstractmethod
+    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
+        """Return those names of `given` that the engine takes notice of."""
+
+    def check_params(self, owner: str, given: Mapping[str, Any]) -> None:
+        """Raise ValueError for parameters of the engine that can't be used."""
+        for name in given:
+            ours = self.own_names.get(name)
+            if ours:
+                raise ValueError(
+                    f"engine_params of {owner} has {name!r}, which is its parameter {ours!r}: "
+                    f"set that. Got {name}={given[name]!r}."
+                )
+            if ours == "":
+                raise ValueError(
+                    f"engine_params of {owner} can't have {name!r}: the fit depends on it. "
+                    f"Got {name}={given[name]!r}."
+                )
+        if not given:
+            return
+        with self.errors_named(owner, given):
+            unknown = set(given) - self.known_parameters(given)
+        if unknown:
+            raise ValueError(
+                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} takes no "
+                "notice of: not a name from its list of parameters, or an alias with the value "
+                "that is the default. Use the name that its list has first."
+            )
+
+    @contextmanager
+    def errors_named(self, owner: str, given: Mapping[str, Any]) -> Any:
+        """Turn errors of the engine into ValueError that names the parameter."""
+        try:
+            yield
+        except self.error as error:
+            text = str(error).partition("\nStack trace")[0].strip()
+            found = [name for name in given if name in text or repr(given[name]) in text]
+            ours = [mine for name, mine in self.own_names.items() if mine and name in text]
+            who = f"engine_params={ {name: given[name] for name in found} }" if found else ""
+            who = (
+                who
+                or (ours[0] if ours else "")
+                or (f"engine_params={dict(given)}" if given else "")
+            )
+            raise ValueError(
+                f"{who + ' of ' if who else ''}{owner}: {self.name} says: {text}"
+            ) from error
+
+    @property
+    @abstractmethod
+    def error(self) -> type[Exception]:
+        """The class of the engine's errors."""
+
+
+def as_exact_sums(values: Floats) -> Floats:
+    """Round values to multiples of one power of two, as float32, so that sums are exact.
+
+    Then every sum of them in float64 is the same in any order, and so is every tree, with
+    any number of threads. The power is 2**-52 of the sum of the absolute values, or less:
+    values that are not tiny lose no digit that float32 has.
+    """
+    total = float(np.abs(values).sum())
+    if not total > 0:
+        return values.astype(np.float32)
+    unit = 2.0 ** (np.ceil(np.log2(total)) - 52)
+    return (np.rint(values / unit) * unit).astype(np.float32)

@@ -1,0 +1,196 @@
+"""LightGBM as an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+
+_MOST_LEAVES = 131_072
+
+
+class LightGBM(Engine):
+    """LightGBM, with as many leaves as a tree of `max_depth` can have."""
+
+    name: ClassVar[str] = "lightgbm"
+    own_names: ClassVar[dict[str, str]] = {
+        "num_iterations": "n_estimators",
+        "num_boost_round": "n_estimators",
+        "n_estimators": "n_estimators",
+        "learning_rate": "learning_rate",
+        "eta": "learning_rate",
+        "shrinkage_rate": "learning_rate",
+        "max_depth": "max_depth",
+        "max_bin": "max_bins",
+        "max_bins": "max_bins",
+        "min_sum_hessian_in_leaf": "min_child_weight",
+        "min_child_weight": "min_child_weight",
+        "lambda_l2": "reg_lambda",
+        "reg_lambda": "reg_lambda",
+        "bagging_fraction": "subsample",
+        "subsample": "subsample",
+        "feature_fraction": "colsample",
+        "colsample_bytree": "colsample",
+        "monotone_constraints": "monotonic_cst",
+        "num_threads": "n_jobs",
+        "n_jobs": "n_jobs",
+        "nthread": "n_jobs",
+        "seed": "random_state",
+        "random_state": "random_state",
+        "verbosity": "verbose",
+        "verbose": "verbose",
+        "objective": "loss",
+        "early_stopping_round": "n_iter_no_change",
+        "metric": "scoring",
+        "categorical_feature": "categorical_features",
+        "boosting": "",
+        "boosting_type": "",
+        "num_class": "",
+        "boost_from_average": "",
+    }
+
+    @property
+    def error(self) -> type[Exception]:
+        """The class of the engine's errors."""
+        return self.module.basic.LightGBMError
+
+    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+        """Grow trees round by round."""
+        params = self._params(settings, rows.relevance is not None)
+        label = np.zeros(rows.X.shape[0]) if rows.relevance is None else rows.relevance
+        train = self.module.Dataset(
+            _as_matrix(rows.X),
+            label=label,
+            group=rows.query_sizes,
+            params=params,
+            categorical_feature=list(settings.categorical),
+        )
+        booster = self.module.Booster(params, train)
+        if rows.held_out is not None:
+            zeros = np.zeros(rows.held_out.shape[0])
+            group = None if rows.query_sizes is None else [len(zeros)]
+            held_out = train.create_valid(_as_matrix(rows.held_out), label=zeros, group=group)
+            booster.add_valid(held_out, "held_out")
+        own: dict[str, Any] = {}
+        if rows.relevance is None:
+            own["fobj"] = lambda scores, data: descent.gradient()
+        view = RoundView(
+            _captured(booster.eval_train),
+            _captured(booster.eval_valid),
+            lambda n_rounds: self.to_bytes(booster, n_rounds),
+        )
+        for _ in range(settings.n_estimators):
+            booster.update(**own)
+            if descent.after_round(view):
+                break
+        return booster
+
+    def _params(self, settings: TreeSettings, has_own_objective: bool) -> dict[str, Any]:
+        params = {
+            "learning_rate": settings.learning_rate,
+            "max_depth": settings.max_depth,
+            "num_leaves": min(2**settings.max_depth, _MOST_LEAVES),
+            "max_bin": settings.max_bins,
+            "min_sum_hessian_in_leaf": settings.min_child_weight,
+            "lambda_l2": settings.reg_lambda,
+            "bagging_fraction": settings.subsample,
+            "bagging_freq": int(settings.subsample < 1),
+            "feature_fraction": settings.colsample,
+            "seed": settings.seed,
+            "num_threads": settings.n_threads,
+            "deterministic": True,
+            "force_col_wise": True,
+            # Limits that count rows would make a weight less than the row so many times.
+            "min_data_in_leaf": 0,
+            "min_data_in_bin": 1,
+            "feature_pre_filter": False,
+            "metric": "None",
+            "verbosity": -1,
+        }
+        params["objective"] = "lambdarank" if has_own_objective else "none"
+        if settings.monotonic is not None:
+            params["monotone_constraints"] = list(settings.monotonic)
+        if "force_row_wise" in settings.engine_params:
+            del params["force_col_wise"]
+        return {**params, **settings.engine_params}
+
+    def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
+        """Return the first rounds of a booster."""
+        return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
+
+    def from_bytes(self, stored: bytes) -> Any:
+        """Return a booster."""
+        return self.module.Booster(model_str=stored.decode())
+
+    def scores(
+        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
+    ) -> Floats:
+        """Return the sum of some rounds of trees."""
+        n_rounds = booster.current_iteration()
+        last = n_rounds if last is None else min(last, n_rounds)
+        if last <= first:
+            return np.zeros(X.shape[0])
+        return np.asarray(
+            booster.predict(
+                _as_matrix(X),
+                raw_score=True,
+                start_iteration=first,
+                num_iteration=last - first,
+                num_threads=n_threads,
+            )
+        )
+
+    def contributions(
+        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
+    ) -> Floats:
+        """Return Shapley values, the constant last."""
+        found = booster.predict(_as_matrix(X), pred_contrib=True, num_threads=n_threads)
+        return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+
+    def importances(self, booster: Any, n_features: int) -> Floats:
+        """Return the total gain of each feature's splits."""
+        return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
+
+    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
+        """Return the names that a small model records, and those that change its record."""
+        # The size of the data must not matter.
+        plain = self._record({})
+        known = set(plain)
+        others = set(given) - known
+        return known | {name for name in others if self._record({name: given[name]}) != plain}
+
+    def _record(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the parameters that a small model has stored."""
+        params = {**self._params(TreeSettings(max_depth=2), False), **given}
+        params.pop("device_type", None)
+        data = self.module.Dataset(np.array([[0.0], [1.0]]), label=np.zeros(2), params=params)
+        text = self.module.Booster(params, data).model_to_string()
+        lines = text.partition("\nparameters:\n")[2].partition("\nend of parameters")[0]
+        pairs = (line.strip("[]").partition(": ") for line in lines.splitlines())
+        return {name: value for name, _, value in pairs}
+
+
+def _as_matrix(X: Any) -> Any:
+    """Return a sparse array as a sparse matrix, which the engine takes."""
+    return csr_matrix(X) if issparse(X) else X
+
+
+def _captured(evaluate: Any) -> Callable[[], Floats]:
+    """Return what calls an evaluation only for the scores that it is shown."""
+
+    def scores() -> Floats:
+        seen: list[Floats] = []
+
+        def look(values: Floats, data: Any) -> tuple[str, float, bool]:
+            seen.append(values.copy())
+            return "none", 0.0, True
+
+        evaluate(look)
+        return seen[0]
+
+    return scores

@@ -1,0 +1,174 @@
+"""Gradient and curvature of an objective, on the scale that gradient boosting expects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Mask, Values, require
+from sklearn_rank._validation import NameOr, check_parameters
+from sklearn_rank.grouping import GroupedRows
+from sklearn_rank.objectives import (
+    LISTWISE_LOSSES,
+    MARGIN_LOSSES,
+    ListLoss,
+    ListwiseLoss,
+    MarginLoss,
+    make_push,
+)
+from sklearn_rank.objectives._listwise import as_listwise_loss
+from sklearn_rank.pair_sums import as_margin_loss
+from sklearn_rank.preferences import Preferences
+
+MEAN_CURVATURE = 0.25
+"""Mean curvature of a row at equal scores: that of the log-loss at probability one half."""
+
+LOSS_CHOICE = NameOr(
+    (*MARGIN_LOSSES, *LISTWISE_LOSSES),
+    "a MarginLoss or ListwiseLoss",
+    (MarginLoss, ListwiseLoss),
+)
+"""What a parameter ``loss`` may be."""
+
+Derivatives = Callable[[Floats], tuple[float, Floats, Floats]]
+"""Maps scores in fit order to value, gradient and curvature."""
+
+
+def is_listwise(loss: Any) -> bool:
+    """Whether a loss is one of whole lists, rather than of pairs."""
+    return loss in LISTWISE_LOSSES if isinstance(loss, str) else isinstance(loss, ListwiseLoss)
+
+
+def check_loss(owner: str, loss: Any, p: float, push: str) -> None:
+    """Raise ValueError for a loss, a power and a push that don't go together."""
+    check_parameters(owner, {"loss": loss}, {"loss": LOSS_CHOICE})
+    if np.isinf(p):
+        raise ValueError(
+            f"The 'p' parameter of {owner} must be finite: the limit p=inf has a gradient for "
+            "few rows only, from which no tree can be grown. Got p=inf. A large p, or "
+            "PNormPushRanker(p=inf, solver='lbfgs'), is close."
+        )
+    if is_listwise(loss):
+        if p != 1 or push != "top":
+            raise ValueError(
+                f"loss={loss!r} of {owner} is a loss of whole lists, which has no push: it needs "
+                f"p=1 and push='top'. Got p={p:g} and push={push!r}."
+            )
+    elif push == "ir" and not as_margin_loss(loss).factorises:
+        raise ValueError(f"push='ir' of {owner} needs loss='exponential'. Got loss={loss!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class PosedObjective:
+    """An objective of known rows, with curvature, on the scale of the log-loss.
+
+    Attributes
+    ----------
+    derivatives : callable
+        Value, gradient and curvature at scores in fit order.
+    order : ndarray of shape (n_rows,) or None
+        ``scores[order]`` is in fit order; None when the rows already are.
+    n_rows : int
+        Number of the caller's rows; those outside `order` have no gradient.
+    factor : float or ndarray of shape (n_rows,)
+        What gradient and curvature are multiplied by, in fit order: a constant of the rows.
+    """
+
+    derivatives: Derivatives
+    order: Indices | None
+    n_rows: int
+    factor: Any
+
+    @classmethod
+    def pose(
+        cls,
+        loss: Any,
+        p: float,
+        push: str,
+        *,
+        y: Values,
+        qid: Indices | None,
+        weight: Floats,
+        query_weight: Floats | None = None,
+    ) -> PosedObjective:
+        """Sort and group the rows; weights are positive, `query_weight` is repeated to rows."""
+        if is_listwise(loss):
+            derivatives, order, weight, share = _pose_lists(loss, y, qid, weight, query_weight)
+        else:
+            derivatives, order, weight = _pose_pairs(loss, p, push, y, qid, weight, query_weight)
+            share = np.ones(1)
+        curvature = derivatives(np.zeros(len(weight)))[2] * share
+        total = float(curvature.sum())
+        if not total > 0:
+            raise ValueError(
+                f"loss={loss!r} has no curvature at equal scores: no row is comparable to another."
+            )
+        # Rows that are never compared do not count: without them the others stay as they are.
+        n_compared = float((weight * share)[curvature > 0].sum())
+        factor = MEAN_CURVATURE * n_compared / total * share
+        if order is not None and (order == np.arange(len(order))).all():
+            order = None
+        return cls(derivatives, order, len(weight), factor if len(factor) > 1 else factor[0])
+
+    def among(self, is_used: Mask) -> PosedObjective:
+        """Return the same for more rows, of which these are marked."""
+        if is_used.all():
+            return self
+        rows = np.flatnonzero(is_used)
+        order = rows if self.order is None else rows[self.order]
+        return replace(self, order=order, n_rows=len(is_used))
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return the value, and gradient and curvature scaled, in the caller's order."""
+        value, *rows = self.derivatives(self._sorted(scores))
+        gradient, curvature = (self._restored(row * self.factor) for row in rows)
+        return value, gradient, curvature
+
+    def _sorted(self, scores: Floats) -> Floats:
+        scores = scores.astype(np.float64)
+        return scores if self.order is None else scores[self.order]
+
+    def _restored(self, values: Floats) -> Floats:
+        if self.order is None:
+            return values
+        out = np.zeros(self.n_rows)
+        out[self.order] = values
+        return out
+
+
+def _pose_pairs(
+    loss: Any,
+    p: float,
+    push: str,
+    y: Values,
+    qid: Indices | None,
+    weight: Floats,
+    query_weight: Floats | None,
+) -> tuple[Derivatives, Indices, Floats]:
+    """Return derivatives, order and row weights of a push of a margin loss."""
+    if query_weight is not None:
+        if push == "ir":
+            raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
+        # A term of a query is of degree 1 + p in the weights of its rows.
+        weight = weight * query_weight ** (1.0 / (1.0 + p))
+    preferences = Preferences.from_labels(y, qid, weight)
+    objective: Any = make_push(preferences, loss, p, push)
+    derivatives = getattr(objective, "value_gradient_curvature", None)
+    if derivatives is None:
+        derivatives = objective.value_gradient_slopes
+    return derivatives, preferences.order, preferences.weight
+
+
+def _pose_lists(
+    loss: Any, y: Values, qid: Indices | None, weight: Floats, query_weight: Floats | None
+) -> tuple[Derivatives, Indices | None, Floats, Floats]:
+    """Return derivatives, order, row weights and weights of the queries, by row."""
+    rows = GroupedRows.from_codes(qid, len(y))
+    weight = rows.sort(weight)
+    objective = ListLoss(rows, as_listwise_loss(loss), rows.sort(y).astype(np.float64), weight)
+    require(objective.loss, "curvature", "A fit of trees")
+    share = np.ones(1) if query_weight is None else rows.sort(query_weight)
+    return objective.value_gradient_curvature, rows.order, weight, share

@@ -1,0 +1,231 @@
+"""Ranking objectives as XGBoost and LightGBM take them."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import Choice, Number, check_parameters
+from sklearn_rank.engines._posed_objective import PosedObjective, check_loss
+from sklearn_rank.objectives import PUSHES
+
+
+class _Rows(NamedTuple):
+    """What an interface hands over besides scores; None where it has none.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_rows,)
+        Relevance.
+    weight : ndarray of shape (n_rows,) or (n_queries,) or None
+        Weights of rows or, as XGBoost keeps them beside queries, of queries.
+    group : ndarray of shape (n_queries,) or None
+        Number of rows of each query.
+    """
+
+    y: Values
+    weight: Values | None
+    group: Values | None
+
+    @classmethod
+    def of(cls, y: Any, weight: Any, group: Any) -> _Rows:
+        """Take arrays; an empty one is none."""
+        given = (
+            None if one is None or not len(one) else np.asarray(one) for one in (weight, group)
+        )
+        return cls(np.asarray(y), *given)
+
+    def same_as(self, other: _Rows) -> bool:
+        """Whether all arrays are equal."""
+        return all(
+            a is b or (a is not None and b is not None and np.array_equal(a, b))
+            for a, b in zip(self, other, strict=True)
+        )
+
+    def query_codes(self) -> Indices | None:
+        """Return the query of each row."""
+        if self.group is None:
+            return None
+        if self.group.sum() != len(self.y):
+            raise ValueError(
+                f"group of RankingObjective must sum to the number of rows, {len(self.y)}. "
+                f"Got {self.group.sum():g}."
+            )
+        return np.repeat(np.arange(len(self.group)), self.group.astype(np.intp))
+
+
+@dataclass(frozen=True)
+class RankingObjective:
+    r"""A ranking objective for the trees of XGBoost and LightGBM.
+
+    An exact objective over all pairs of one long list, or of the rows of each query, at a
+    cost that grows with the rows and not with the pairs; with ``p > 1`` mistakes at the top
+    of the list count more. It is used in place of the name of an objective, in any of five
+    interfaces:
+
+    - ``xgboost.train(params, dmatrix, obj=RankingObjective())``;
+    - ``xgboost.XGBRegressor(objective=RankingObjective())``;
+    - ``lightgbm.train({"objective": RankingObjective()}, dataset)``;
+    - ``lightgbm.LGBMRegressor(objective=RankingObjective())``;
+    - ``lightgbm.LGBMRanker(objective=RankingObjective())``.
+
+    The label is the relevance: two classes or grades. Queries and weights are taken from
+    where each interface keeps them; without queries, as in both regressors, all rows are
+    one list. `sklearn_rank.BoostedTreesRanker` is the same as an estimator, with more.
+
+    With :math:`L` the objective and f the scores, the engines get
+
+    .. math:: g_i = \kappa \frac{\partial L}{\partial f_i}, \qquad
+        h_i = \kappa \, c_i, \qquad
+        \kappa = \frac{n}{4 \sum_i c_i(0)}
+
+    where
+
+    - c are second derivatives :math:`\partial^2 L / \partial f_i^2`, or the surrogate below;
+    - n is the number of rows that belong to any pair, weights as multiplicities.
+
+    So the mean curvature of a row is 1/4 at equal scores, as with the log-loss, and
+    ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` mean what they mean
+    there. :math:`\kappa` is a constant of the data: for ``loss="exponential", p=1`` it is
+    n/8. It never changes from round to round.
+
+    Parameters
+    ----------
+    loss : str, MarginLoss or ListwiseLoss, default="logistic"
+        Of pairs: "exponential", "least_squares", "hinge", "squared_hinge", "logistic" or a
+        `MarginLoss` of your own. Of whole lists: "cross_entropy", "smoothed_dcg" or a
+        `ListwiseLoss` of your own, which needs `curvature`.
+    p : float in [1, inf), default=1.0
+        How hard to push at the top: 1 treats all pairs alike. 1 for a loss of whole lists.
+        Flexible models seldom gain from p > 1: choose it by validation.
+    push : {"top", "bottom", "both", "ir"}, default="top"
+        Which end of the list, as in `PNormPushRanker`. "ir" needs ``loss="exponential"``.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described; when called, when no row is comparable to
+        another or the arrays don't fit each other.
+
+    Notes
+    -----
+    The curvature c is, for each kind of objective:
+
+    - losses of pairs at p = 1: the diagonal of the Hessian; for the squared hinge loss the
+      bound 2 of its second derivative, for the exponential loss the bound of `SidePush`
+      (the objective is the logarithm of the sum, so that nothing overflows);
+    - the hinge loss and other losses without second derivatives: each pair counts with the
+      absolute slope of its loss, as `MarginPush.value_gradient_slopes` says;
+    - p > 1: the bounds of `SidePush`, `BothPush` and `MarginPush`, which are positive where
+      the diagonal of the Hessian may be too small for a step;
+    - "cross_entropy": the diagonal of the Hessian; "smoothed_dcg", which is not convex: the
+      bound of `SmoothedDcg`.
+
+    Arrays are sorted and grouped at the first call and again only when labels, weights or
+    queries change. Copies and pickles hold parameters only.
+
+    XGBoost keeps one weight for each query when there are queries: it multiplies the terms
+    of the query. LightGBM keeps weights of rows, which are multiplicities.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the push). Freund2003, Figure 1 (the exponential loss of all pairs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.engines import RankingObjective
+    >>> objective = RankingObjective("exponential")
+    >>> gradient, curvature = objective(np.array([1.0, 0.0, 0.0]), np.zeros(3))
+    >>> gradient.tolist()  # the one row above is in as many pairs as the two below together
+    [-0.375, 0.1875, 0.1875]
+    >>> float(curvature.mean())
+    0.25
+    """
+
+    loss: Any = "logistic"
+    _: KW_ONLY
+    p: float = 1.0
+    push: str = "top"
+
+    def __post_init__(self) -> None:
+        values = {"p": self.p, "push": self.push}
+        name = type(self).__name__
+        check_parameters(name, values, {"p": Number(1), "push": Choice(tuple(PUSHES))})
+        check_loss(name, self.loss, self.p, self.push)
+
+    def __call__(
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None, group: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Return gradient and curvature at some scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Relevance; or, in the interfaces that are called with two arguments, the scores.
+        y_pred : array-like of shape (n_samples,), DMatrix or Dataset
+            Scores; or the data of XGBoost or LightGBM, with labels, weights and queries.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicities.
+        group : array-like of shape (n_queries,), default=None
+            Number of rows of each query; the rows of a query are consecutive.
+
+        Returns
+        -------
+        gradient, curvature : ndarray of float32 of shape (n_samples,)
+            As in the class description.
+        """
+        if hasattr(y_pred, "get_label"):
+            scores, data = y_true, y_pred
+            rows = _Rows.of(data.get_label(), data.get_weight(), data.get_group())
+        else:
+            scores, rows = y_pred, _Rows.of(y_true, sample_weight, group)
+        _, *derivatives = self._posed(rows).evaluate(np.asarray(scores))
+        gradient, curvature = (row.astype(np.float32) for row in derivatives)
+        return gradient, curvature
+
+    def _posed(self, rows: _Rows) -> PosedObjective:
+        """Return the objective of these rows: the last one, when they are the same."""
+        last = vars(self).get("_last")
+        if last is not None and rows.same_as(last[0]):
+            return last[1]
+        posed = self._pose(rows)
+        # Copies: the caller may write into its arrays.
+        kept = _Rows(*(None if one is None else one.copy() for one in rows))  # type: ignore[arg-type]
+        object.__setattr__(self, "_last", (kept, posed))
+        return posed
+
+    def _pose(self, rows: _Rows) -> PosedObjective:
+        weight, query_weight, codes = np.ones(len(rows.y)), None, rows.query_codes()
+        if rows.weight is not None:
+            given = rows.weight.astype(np.float64)
+            if codes is not None and rows.group is not None and len(given) == len(rows.group):
+                query_weight = given[codes]
+            else:
+                weight = given
+        if len(weight) != len(rows.y):
+            raise ValueError(
+                f"RankingObjective needs a weight for each of the {len(rows.y)} rows, or for "
+                f"each query. Got {len(weight)} weights."
+            )
+        is_used = weight > 0 if query_weight is None else query_weight > 0
+        return PosedObjective.pose(
+            self.loss,
+            self.p,
+            self.push,
+            y=rows.y[is_used],
+            qid=None if codes is None else codes[is_used],
+            weight=weight[is_used],
+            query_weight=None if query_weight is None else query_weight[is_used],
+        ).among(is_used)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters."""
+        return {"loss": self.loss, "p": self.p, "push": self.push}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the parameters."""
+        vars(self).update(state)

@@ -1,0 +1,83 @@
+"""The engines that are installed, and models that are stored with one of them."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from sklearn_rank.engines._engine import Engine
+from sklearn_rank.engines._lightgbm import LightGBM
+from sklearn_rank.engines._xgboost import XGBoost
+
+ENGINES: dict[str, type[Engine]] = {"xgboost": XGBoost, "lightgbm": LightGBM}
+"""The engines by name, in the order in which they are looked for."""
+
+
+@cache
+def _loaded(name: str) -> tuple[Any, str]:
+    """Return the module of an engine, or None and why it can't be used."""
+    try:
+        return importlib.import_module(name), ""
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None, f"{name} is not installed"
+    except (OSError, ValueError) as error:  # a library that the wheel doesn't bring
+        text = str(error).strip().partition("\n")[0]
+        hint = " (the package libgomp1 of Debian and Ubuntu)" if "libgomp" in str(error) else ""
+        return None, f"{name} is installed but can't be loaded: {text}{hint}"
+
+
+def missing_engines() -> dict[str, str]:
+    """Return why each engine that can't be used can't, by name."""
+    found = {name: _loaded(name)[1] for name in ENGINES}
+    return {name: reason for name, reason in found.items() if reason}
+
+
+def get_engine(name: str, owner: str) -> Engine:
+    """Return an engine; "auto" is the first that can be used.
+
+    Raises
+    ------
+    ImportError
+        When it can't be used; the message says how to install it.
+    """
+    missing = missing_engines()
+    wanted = tuple(ENGINES) if name == "auto" else (name,)
+    for candidate in wanted:
+        if candidate not in missing:
+            return ENGINES[candidate](_loaded(candidate)[0])
+    reasons = "; ".join(missing[candidate] for candidate in wanted)
+    extras = " or ".join(f'pip install "sklearn-rank[{candidate}]"' for candidate in wanted)
+    raise ImportError(f"engine={name!r} of {owner} can't be used: {reasons}. {extras} brings it.")
+
+
+class StoredBooster:
+    """The trees as the engine stores them; the engine's own object is made when it is needed.
+
+    Copies and pickles hold bytes only.
+
+    Parameters
+    ----------
+    engine : str
+        Name of the engine.
+    stored : bytes
+        What `Engine.to_bytes` returns.
+    """
+
+    def __init__(self, engine: str, stored: bytes) -> None:
+        self.engine, self.stored = engine, stored
+
+    @property
+    def loaded(self) -> tuple[Engine, Any]:
+        """The engine and its booster."""
+        known = vars(self).get("_loaded")
+        if known is None:
+            engine = get_engine(self.engine, "a fitted BoostedTreesRanker")
+            known = self._loaded = engine, engine.from_bytes(self.stored)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the name and the bytes."""
+        return {"engine": self.engine, "stored": self.stored}

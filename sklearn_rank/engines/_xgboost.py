@@ -1,0 +1,245 @@
+"""XGBoost as an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+
+_BLOCK_VALUES = 1 << 22
+"""Values of a sparse matrix that are made dense at a time."""
+
+
+class XGBoost(Engine):
+    """XGBoost.
+
+    A value that a sparse matrix does not store is zero here, where XGBoost takes it for a
+    missing value: sparse rows are made dense, a block at a time.
+    """
+
+    name: ClassVar[str] = "xgboost"
+    own_names: ClassVar[dict[str, str]] = {
+        "num_boost_round": "n_estimators",
+        "n_estimators": "n_estimators",
+        "num_round": "n_estimators",
+        "learning_rate": "learning_rate",
+        "eta": "learning_rate",
+        "max_depth": "max_depth",
+        "max_bin": "max_bins",
+        "min_child_weight": "min_child_weight",
+        "reg_lambda": "reg_lambda",
+        "lambda": "reg_lambda",
+        "subsample": "subsample",
+        "colsample_bytree": "colsample",
+        "monotone_constraints": "monotonic_cst",
+        "nthread": "n_jobs",
+        "n_jobs": "n_jobs",
+        "seed": "random_state",
+        "random_state": "random_state",
+        "verbosity": "verbose",
+        "objective": "loss",
+        "obj": "loss",
+        "early_stopping_rounds": "n_iter_no_change",
+        "eval_metric": "scoring",
+        "enable_categorical": "categorical_features",
+        "feature_types": "categorical_features",
+        "booster": "",
+        "base_score": "",
+        "num_class": "",
+        "multi_strategy": "",
+        "process_type": "",
+        "seed_per_iteration": "",
+    }
+
+    @property
+    def error(self) -> type[Exception]:
+        """The class of the engine's errors."""
+        return self.module.core.XGBoostError
+
+    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+        """Grow trees round by round."""
+        train = self._matrix(rows.X, settings, label=rows.relevance, group=rows.query_sizes)
+        held_out = None
+        if rows.held_out is not None:
+            held_out = self._matrix(rows.held_out, settings, ref=train)
+        callback = self._make_callback(train, held_out, descent)
+        own: dict[str, Any] = {}
+        if rows.relevance is None:
+            own["obj"] = lambda scores, matrix: descent.gradient()
+        # Rows in `evals` keep their scores from round to round.
+        evals = [] if held_out is None else [(held_out, "held_out")]
+        return self.module.train(
+            self._params(settings, rows.relevance is not None),
+            train,
+            settings.n_estimators,
+            evals=evals,
+            custom_metric=lambda scores, matrix: ("none", 0.0),
+            callbacks=[callback],
+            verbose_eval=False,
+            **own,
+        )
+
+    def _params(self, settings: TreeSettings, has_own_objective: bool) -> dict[str, Any]:
+        params = {
+            "learning_rate": settings.learning_rate,
+            "max_depth": settings.max_depth,
+            "max_bin": settings.max_bins,
+            "min_child_weight": settings.min_child_weight,
+            "reg_lambda": settings.reg_lambda,
+            "subsample": settings.subsample,
+            "colsample_bytree": settings.colsample,
+            "seed": settings.seed,
+            "nthread": settings.n_threads,
+            "tree_method": "hist",
+            "disable_default_eval_metric": True,
+            "verbosity": 1,  # warnings, as Python's
+            "base_score": 0.0,
+        }
+        params["objective"] = "rank:ndcg" if has_own_objective else "reg:squarederror"
+        if settings.monotonic is not None:
+            params["monotone_constraints"] = settings.monotonic
+        return {**params, **settings.engine_params}
+
+    def _make_callback(self, train: Any, held_out: Any, descent: Descent) -> Any:
+        to_bytes = self.to_bytes
+
+        class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]
+            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                view = RoundView(
+                    lambda: model.predict(train, output_margin=True, training=True),
+                    lambda: model.predict(held_out, output_margin=True),
+                    lambda n_rounds: to_bytes(model, n_rounds),
+                )
+                return descent.after_round(view)
+
+        return AfterRound()
+
+    def _matrix(self, X: Any, settings: TreeSettings, **options: Any) -> Any:
+        """Return rows as the engine takes them, with bins of the features."""
+        if settings.categorical:
+            options["feature_types"] = _feature_types(X.shape[1], settings.categorical)
+            options["enable_categorical"] = True
+        if settings.engine_params.get("tree_method", "hist") != "hist":
+            options.pop("ref", None)
+            dense = X.toarray() if issparse(X) else X
+            return self.module.DMatrix(dense, nthread=settings.n_threads, **options)
+        options = {"max_bin": settings.max_bins, "nthread": settings.n_threads, **options}
+        if not issparse(X):
+            return self.module.QuantileDMatrix(X, **options)
+        return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)
+
+    def _dense_blocks(self, X: Any, options: dict[str, Any]) -> Any:
+        """Return an iterator of the engine's over dense blocks of a sparse matrix."""
+        label, group = options.pop("label", None), options.pop("group", None)
+        types = {k: options.pop(k) for k in ("feature_types",) if k in options}
+        # The engine wants queries of rows where rows come in blocks.
+        qid = None if group is None else np.repeat(np.arange(len(group)), group)
+
+        class Blocks(self.module.DataIter):  # type: ignore[name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.blocks: Iterator[slice] = _blocks(X)
+
+            def next(self, input_data: Any) -> bool:
+                block = next(self.blocks, None)
+                if block is None:
+                    return False
+                rows = {"label": label, "qid": qid}
+                given = {k: v[block] for k, v in rows.items() if v is not None}
+                input_data(data=X[block].toarray(), **given, **types)
+                return True
+
+            def reset(self) -> None:
+                self.blocks = _blocks(X)
+
+        return Blocks()
+
+    def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
+        """Return the first rounds of a booster."""
+        kept = booster if n_rounds == booster.num_boosted_rounds() else booster[:n_rounds]
+        return bytes(kept.save_raw("ubj"))
+
+    def from_bytes(self, stored: bytes) -> Any:
+        """Return a booster."""
+        booster = self.module.Booster()
+        booster.load_model(bytearray(stored))
+        return booster
+
+    def scores(
+        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
+    ) -> Floats:
+        """Return the sum of some rounds of trees."""
+        last = booster.num_boosted_rounds() if last is None else last
+        if last <= first:
+            return np.zeros(X.shape[0], dtype=np.float32)
+        booster.set_param({"nthread": n_threads})
+
+        def part(rows: Any) -> Floats:
+            return np.asarray(
+                booster.inplace_predict(
+                    rows, predict_type="margin", iteration_range=(first, last), missing=np.nan
+                )
+            )
+
+        if not issparse(X):
+            return part(X)
+        return np.concatenate([part(X[block].toarray()) for block in _blocks(X)])
+
+    def contributions(
+        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
+    ) -> Floats:
+        """Return Shapley values, the constant last."""
+        settings = TreeSettings(categorical=categorical)
+        options: dict[str, Any] = {}
+        if settings.categorical:
+            options["feature_types"] = _feature_types(X.shape[1], categorical)
+            options["enable_categorical"] = True
+        booster.set_param({"nthread": n_threads})
+        parts = []
+        for block in _blocks(X):
+            rows = X[block].toarray() if issparse(X) else X[block]
+            matrix = self.module.DMatrix(rows, nthread=n_threads, **options)
+            parts.append(booster.predict(matrix, pred_contribs=True))
+        return np.concatenate(parts).astype(np.float64)
+
+    def importances(self, booster: Any, n_features: int) -> Floats:
+        """Return the total gain of each feature's splits."""
+        gain = np.zeros(n_features)
+        for name, value in booster.get_score(importance_type="total_gain").items():
+            gain[int(name.removeprefix("f"))] = value
+        return gain
+
+    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
+        """Return the names that the configuration of a small model has."""
+        matrix = self.module.DMatrix(np.array([[0.0], [1.0]]), label=np.array([0.0, 1.0]))
+        quiet = {name: value for name, value in given.items() if name != "device"}
+        booster = self.module.train({"verbosity": 0, **quiet}, matrix, 1)
+        return set(_keys(json.loads(booster.save_config())))
+
+
+def _feature_types(n_features: int, categorical: tuple[int, ...]) -> list[str]:
+    return ["c" if number in categorical else "q" for number in range(n_features)]
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    """Yield blocks of rows that are not large when they are dense."""
+    step = max(1, _BLOCK_VALUES // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], step):
+        yield slice(start, min(start + step, X.shape[0]))
+
+
+def _keys(config: Any) -> Iterator[str]:
+    """Yield all keys of nested dicts."""
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield key
+            yield from _keys(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _keys(value)

@@ -1,0 +1,126 @@
+"""A fit of boosted trees: the rows as the engine gets them, and what is noted round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Observer
+from sklearn_rank.base import TrainingData
+from sklearn_rank.engines._engine import RoundView, as_exact_sums
+from sklearn_rank.engines._posed_objective import PosedObjective
+from sklearn_rank.estimators._distinct_rows import distinct_rows
+from sklearn_rank.estimators._early_stopping import EarlyStopping
+from sklearn_rank.grouping import GroupedRows
+
+_MOST_ROWS = 1 << 15
+"""Rows from which the offsets of stages are found; that of the last has them all."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeProblem:
+    """The training rows in the engine's order, and their objective.
+
+    Attributes
+    ----------
+    data : TrainingData
+        Rows to learn from, in the engine's order; equal rows are one.
+    objective : PosedObjective or None
+        What is minimised; None where the engine has an objective of its own.
+    query_sizes : ndarray of shape (n_queries,) or None
+        Number of rows of each query, for an objective of the engine.
+    """
+
+    data: TrainingData
+    objective: PosedObjective | None
+    query_sizes: Indices | None
+
+    @classmethod
+    def of_engine(cls, data: TrainingData) -> TreeProblem:
+        """Group rows by query, for an objective of the engine."""
+        rows = GroupedRows.from_codes(data.qid, len(data.y))
+        if rows.order is not None:
+            data = data.take(rows.order)
+        return cls(data, None, rows.queries.length)
+
+    @classmethod
+    def of_objective(cls, data: TrainingData, loss: Any, p: float, push: str) -> TreeProblem:
+        """Make equal rows one, sort the rows, and pose the objective."""
+        first, weight = distinct_rows(data.X, data.y, data.qid, data.weight)
+        data = data.take(first, weight)
+        objective = PosedObjective.pose(loss, p, push, y=data.y, qid=data.qid, weight=data.weight)
+        return cls(data, objective, None)
+
+    def sample(self) -> Indices:
+        """Return rows at even distances, for what need not know them all."""
+        n_rows = len(self.data.y)
+        return np.arange(0, n_rows, max(1, -(-n_rows // _MOST_ROWS)))
+
+
+@dataclass(eq=False)
+class TreeDescent:
+    """Notes every round of a fit, and gives the gradient of the next.
+
+    Attributes
+    ----------
+    problem : TreeProblem
+        The rows and their objective.
+    offset : callable or None
+        Maps scores of some rows, and these rows, to the offset; None in graded mode.
+    stopping : EarlyStopping or None
+        Watches the held-out rows.
+    make_observer : callable
+        Returns what is told of every round, given this.
+    values, offsets : list of float
+        The objective and the offset after each round.
+    """
+
+    problem: TreeProblem
+    offset: Callable[[Floats, Indices], float] | None
+    stopping: EarlyStopping | None
+    make_observer: Callable[[TreeDescent], Observer]
+    values: list[float] = field(default_factory=list)
+    offsets: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.n_rounds = 0
+        self.last: RoundView | None = None
+        self._sample = self.problem.sample()
+        self._derivatives: tuple[Floats, Floats] | None = None
+        self._evaluate(np.zeros(len(self.problem.data.y)))
+        self._observer = self.make_observer(self)
+
+    def gradient(self) -> tuple[Floats, Floats]:
+        """Return gradient and curvature at the scores so far."""
+        assert self._derivatives is not None
+        return self._derivatives
+
+    def after_round(self, view: RoundView) -> bool:
+        """Take note of a round; return True to end the fit there."""
+        self.n_rounds, self.last = self.n_rounds + 1, view
+        scores = view.scores()
+        value = self._evaluate(scores)
+        self.values.append(value)
+        if self.offset is not None:
+            self.offsets.append(self.offset(scores[self._sample].astype(float), self._sample))
+        validation = None
+        if self.stopping is not None:
+            validation = self.stopping.measure(view.held_out().astype(float))
+        is_ended = self._observer(self.n_rounds, value, validation)
+        return is_ended or (self.stopping is not None and self.stopping.is_over)
+
+    @property
+    def best_round(self) -> int:
+        """Number of rounds that the model keeps."""
+        return self.n_rounds if self.stopping is None else self.stopping.best_round
+
+    def _evaluate(self, scores: Floats) -> float:
+        """Return the objective; its derivatives are kept for the next round."""
+        if self.problem.objective is None:
+            return np.nan
+        value, gradient, curvature = self.problem.objective.evaluate(scores)
+        self._derivatives = as_exact_sums(gradient), as_exact_sums(curvature)
+        return value

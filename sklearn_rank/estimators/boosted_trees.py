@@ -1,0 +1,501 @@
+"""Gradient boosted trees of XGBoost or LightGBM with ranking objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import issparse
+from sklearn.utils import Tags, check_array, check_random_state, check_X_y
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rank._protocols import Floats, Indices, Observer
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Keywords,
+    Number,
+)
+from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.engines._engine import Engine, TreeRows, TreeSettings
+from sklearn_rank.engines._posed_objective import LOSS_CHOICE, check_loss, is_listwise
+from sklearn_rank.engines._registry import ENGINES, StoredBooster, get_engine
+from sklearn_rank.estimators._categories import (
+    CategoricalFeatures,
+    CategoryCodes,
+    find_categorical,
+)
+from sklearn_rank.estimators._early_stopping import (
+    EarlyStopping,
+    StopsEarlyMixin,
+    split_validation,
+)
+from sklearn_rank.estimators._push_score import PushScoreMixin
+from sklearn_rank.estimators._stages import StagedMixin
+from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
+from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
+from sklearn_rank.objectives._listwise import check_grades
+from sklearn_rank.pair_sums import as_margin_loss
+
+NDCG = "ndcg"
+"""The loss that is the engine's own: LambdaMART."""
+
+_LARGEST_FEATURE = float(np.finfo(np.float32).max)
+
+_HIGHEST_GRADE = 31
+"""Highest relevance that the engines take for their own objective."""
+
+
+class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanker):
+    r"""Boosted trees of XGBoost or LightGBM that rank by all pairs, or push at the top.
+
+    For lists whose order depends on interactions of the features: the most flexible of the
+    rankers, for one list of a million rows as for many queries. The trees are grown by
+    XGBoost or LightGBM, whichever is installed (``pip install "sklearn-rank[xgboost]"`` or
+    ``"sklearn-rank[lightgbm]"``); what they minimise is an objective of this package.
+
+    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
+    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
+    told apart by ``fit(X, y, qid=...)``.
+
+    It minimises, by Newton steps in the space of trees,
+
+    .. math:: L(f), \qquad f(x) = \eta \sum_{t=1}^T h_t(x)
+
+    where
+
+    - L is the objective of `loss`, `p` and `push`: by default the mean over all comparable
+      pairs, i above k, of :math:`\ln(1 + e^{-(f_i - f_k)})`, weights as multiplicities;
+    - f are the scores, of shape (n_samples,), :math:`h_t` the trees, T `n_estimators` and
+      :math:`\eta` the `learning_rate`.
+
+    Gradient and curvature are those of `sklearn_rank.engines.RankingObjective`: exact sums
+    over all pairs, on the scale of the log-loss.
+
+    Parameters
+    ----------
+    engine : {"auto", "xgboost", "lightgbm"}, default="auto"
+        What grows the trees. "auto": whichever is installed, XGBoost first.
+    loss : str, MarginLoss or ListwiseLoss, default="logistic"
+        Of pairs: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
+        "logistic" or a `MarginLoss` of your own. Of whole lists: "cross_entropy",
+        "smoothed_dcg" or a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's
+        own LambdaMART objective, for queries with whole-numbered relevance up to 31, without
+        sample weights.
+    p : float in [1, inf), default=1.0
+        How hard to push at the top: 1 treats all pairs alike, a larger p counts mistakes at
+        the top more. A flexible model seldom gains by it: choose it by validation. 1 for
+        losses of whole lists.
+    push : {"top", "bottom", "both", "ir"}, default="top"
+        Which end of the list, as in `PNormPushRanker`. "ir" needs ``loss="exponential"``.
+    n_estimators : int in [1, inf), default=100
+        Number of trees.
+    learning_rate : float in (0, 1], default=0.1
+        Multiplies every tree. Smaller needs more trees.
+    max_depth : int in [1, 30], default=6
+        Depth of a tree; LightGBM gets ``num_leaves=2**max_depth``.
+    max_bins : int in [2, 65535], default=255
+        Maximum number of bins of a feature.
+    min_child_weight : float in [0, inf), default=1.0
+        Smallest sum of curvatures in a leaf; a row has 1/4 on average, at the start.
+    reg_lambda : float in [0, inf), default=1.0
+        Ridge on the values of the leaves: added to the sum of curvatures.
+    subsample : float in (0, 1], default=1.0
+        Share of the rows, drawn anew for each tree.
+    colsample : float in (0, 1], default=1.0
+        Share of the features, drawn anew for each tree.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score rises with the feature; -1: it falls; 0: no constraint. A dict has names
+        of features as keys.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories, without order: "from_dtype", those of a categorical
+        type in a pandas or polars data frame; or indices, names, or True and False for each
+        feature. A category that training has not seen is missing. X must be dense.
+    engine_params : dict or None, default=None
+        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. What is
+        a parameter here can't be set there.
+    validation_fraction : float in (0, 1), default=0.1
+        Share of the queries (or rows, stratified) held out for early stopping.
+    n_iter_no_change : int in [1, inf) or None, default=None
+        Stop when the score of the held-out rows has not grown for that many rounds, and keep
+        the rounds up to the best. None: no early stopping.
+    scoring : str, scorer or None, default=None
+        What early stopping measures, a name such as "ndcg@10". None: `score`.
+    score_p : float in [1, inf] or None, default=None
+        None: `score` is the AUC. A number: it is ``1 - R``, with R the normalised zero-one
+        p-norm push loss at this power.
+    relevance : {"binary", "graded"}, default="binary"
+        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+    n_jobs : int or None, default=None
+        Threads of the engine, with joblib's meaning: None is one thread, -1 all.
+    random_state : int, RandomState or None, default=None
+        Seeds `subsample`, `colsample` and the rows held out. The model is the same with any
+        `n_jobs`, and with the rows in any order.
+    verbose : int, default=0
+        1 prints ten lines a fit, 2 one a round.
+
+    Attributes
+    ----------
+    engine_ : str
+        The engine that grew the trees.
+    booster_ : xgboost.Booster or lightgbm.Booster
+        The trees. What is stored is the engine's bytes; copies and pickles hold these.
+    offset_ : float
+        Binary mode: added to the scores by `decision_function`. With the exponential loss it
+        balances the classes, else it is the cut with the smallest weighted training error.
+    staged_offsets_ : ndarray of shape (n_iter_,)
+        The offset of each round, from up to 32,768 of the rows; the last is `offset_`.
+    objective_curve_ : ndarray of shape (n_iter_,)
+        The objective after each round. Not with ``loss="ndcg"``, which has none.
+    validation_scores_ : ndarray of shape (n_rounds_run,)
+        Scores of the held-out rows, with early stopping.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in the total gain of all splits.
+    classes_ : ndarray of shape (2,)
+        Binary mode: the classes; the second belongs at the top.
+    n_iter_ : int
+        Number of rounds that the model keeps.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has them.
+
+    See Also
+    --------
+    sklearn_rank.engines.RankingObjective : The objective alone, for the engines' interfaces.
+    RankBoost : A sum of functions of single features, which a person can read.
+
+    Notes
+    -----
+    Equal rows of one query and relevance are merged into one row with their weights, so that
+    a weight is the row so many times although the engines find their bins without weights.
+    Gradients are rounded to multiples of one power of two, so that their sums have no
+    rounding error, whatever the order: this makes the trees independent of `n_jobs`.
+
+    `contributions` are the Shapley values of the trees that the engine computes (TreeSHAP),
+    with the rows of each leaf as background, not all training rows as in additive rankers.
+
+    XGBoost keeps features and scores in single precision. It makes sparse rows dense, block
+    by block, since it would take zeros for missing values: bins need one byte a value.
+    LightGBM keeps them sparse.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little by it).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import BoostedTreesRanker
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = BoostedTreesRanker(n_estimators=20).fit(X, y)
+    >>> ranker.score(X, y) > 0.99
+    True
+    >>> ranker.contributions(X).shape  # a column for each feature, and the constant
+    (569, 31)
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **BaseRanker._allowed,
+        "engine": Choice(("auto", *ENGINES)),
+        "p": Number(1),
+        "push": Choice(tuple(PUSHES)),
+        "n_estimators": Number(1, integer=True),
+        "learning_rate": Number(0, 1, "right"),
+        "max_depth": Number(1, 30, integer=True),
+        "max_bins": Number(2, 65_535, integer=True),
+        "min_child_weight": Number(0, closed="left"),
+        "reg_lambda": Number(0, closed="left"),
+        "subsample": Number(0, 1, "right"),
+        "colsample": Number(0, 1, "right"),
+        "categorical_features": CategoricalFeatures(),
+        "engine_params": Keywords(),
+        **StopsEarlyMixin._stopping_allowed,
+        **PushScoreMixin._score_allowed,
+    }
+
+    def __init__(
+        self,
+        *,
+        engine: str = "auto",
+        loss: Any = "logistic",
+        p: float = 1.0,
+        push: str = "top",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_depth: int = 6,
+        max_bins: int = 255,
+        min_child_weight: float = 1.0,
+        reg_lambda: float = 1.0,
+        subsample: float = 1.0,
+        colsample: float = 1.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        engine_params: dict[str, Any] | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        scoring: Any = None,
+        score_p: float | None = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.engine = engine
+        self.loss = loss
+        self.p = p
+        self.push = push
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample = colsample
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.engine_params = engine_params
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.score_p = score_p
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def booster_(self) -> Any:
+        """The trees, as an object of the engine."""
+        check_is_fitted(self)
+        return self._trees_.loaded[1]
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        engine, booster = self._trees_.loaded
+        found = engine.contributions(booster, X, self._n_threads, self._categorical_)
+        return found[:, :-1], float(found[0, -1])
+
+    # Scores ----------------------------------------------------------------------------
+
+    def _score_rows(self, X: Any) -> Floats:
+        engine, booster = self._trees_.loaded
+        scores: Floats = engine.scores(booster, X, self._n_threads, last=self.n_iter_)
+        return scores.astype(np.float64)
+
+    def _stages(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
+        X = self._validate_features(X, reset=False)
+        engine, booster = self._trees_.loaded
+        total = None
+        for number in range(self.n_iter_):
+            # In the engine's own precision, so that the last stage is its sum, bit by bit.
+            part = engine.scores(booster, X, self._n_threads, number, number + 1)
+            total = part if total is None else total + part
+            yield total.astype(np.float64)
+
+    @property
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    # Checks ------------------------------------------------------------------------------
+
+    def _check_combination(self) -> None:
+        name = type(self).__name__
+        if isinstance(self.loss, str) and self.loss == NDCG:
+            if self.p != 1 or self.push != "top":
+                raise ValueError(
+                    f"loss='ndcg' of {name} is the engine's own objective, which has no push: it "
+                    f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
+                )
+        elif isinstance(self.loss, str) and self.loss not in LOSS_CHOICE.options:
+            raise ValueError(
+                f"The 'loss' parameter of {name} must be {LOSS_CHOICE}, or 'ndcg'. "
+                f"Got {self.loss!r} instead."
+            )
+        else:
+            check_loss(name, self.loss, self.p, self.push)
+        get_engine(self.engine, name).check_params(name, self.engine_params or {})
+
+    def _check_training(self, data: TrainingData) -> None:
+        super()._check_training(data)
+        name = type(self).__name__
+        if self._has_own_objective:
+            if len(np.unique(data.weight)) > 1:
+                raise ValueError(
+                    f"loss='ndcg' of {name} has no sample weights: in the engines' own objective "
+                    "a weight is not the row so many times."
+                )
+            if (data.y < 0).any() or (data.y > _HIGHEST_GRADE).any() or (data.y % 1).any():
+                raise ValueError(
+                    f"loss='ndcg' of {name} needs relevance that is a whole number from 0 to "
+                    f"{_HIGHEST_GRADE}. Got values from {data.y.min():g} to {data.y.max():g}."
+                )
+        elif is_listwise(self.loss):
+            check_grades(self.loss, float(np.max(data.y)), name)
+        self._monotonic(data.X.shape[1])
+
+    def _check_features(self, X: Any) -> None:
+        values = X.data if issparse(X) else X
+        largest = float(np.nanmax(np.abs(values), initial=0.0)) if values.size else 0.0
+        if largest > _LARGEST_FEATURE:
+            raise ValueError(
+                f"X has values as large as {largest:.0e}: {type(self).__name__} keeps features in "
+                "single precision."
+            )
+
+    def _monotonic(self, n_features: int) -> tuple[int, ...] | None:
+        """Return the constraint of each feature."""
+        given = self.monotonic_cst
+        if given is None:
+            return None
+        if hasattr(given, "keys"):
+            names = getattr(self, "feature_names_in_", ())
+            unknown = set(given) - set(names)
+            if unknown:
+                raise ValueError(
+                    f"monotonic_cst of {type(self).__name__} has {sorted(unknown)}, which are no "
+                    "names of features."
+                )
+            given = [given.get(name, 0) for name in names]
+        found = np.asarray(given)
+        if found.shape != (n_features,) or not np.isin(found, (-1, 0, 1)).all():
+            raise ValueError(
+                f"monotonic_cst of {type(self).__name__} must be -1, 0 or 1 for each of the "
+                f"{n_features} features. Got {given!r}."
+            )
+        return tuple(found.astype(int).tolist())
+
+    def _validate_features(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        if reset:
+            found = find_categorical(X, self.categorical_features, type(self).__name__)
+            self._codes_ = CategoryCodes(X, found) if found else None
+        if self._codes_ is None:
+            return super()._validate_features(X, reset=reset, **options)
+        if issparse(X):
+            raise ValueError(
+                f"categorical_features of {type(self).__name__} needs dense X. Got a sparse matrix."
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        X = self._codes_.encode(X)
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        if "y" in options:
+            return check_X_y(X, options.pop("y"), estimator=self, **checks, **options)
+        return check_array(X, estimator=self, **checks)
+
+    # Fitting -----------------------------------------------------------------------------
+
+    @property
+    def _has_own_objective(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == NDCG
+
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        engine = get_engine(self.engine, type(self).__name__)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        codes, held_out = self._codes_, None
+        if self.n_iter_no_change is not None:
+            data, held_out = split_validation(data, self.validation_fraction, seed)
+        if codes is not None:
+            codes.learn(data.X)
+        problem = self._make_problem(data)
+        stopping, rows_held_out = None, None
+        if held_out is not None and self.n_iter_no_change is not None:
+            rows_held_out = held_out.X if codes is None else codes.forget_unknown(held_out.X)
+            stopping = EarlyStopping(
+                np.zeros(len(held_out.y)), self._metric_of(held_out), [], self.n_iter_no_change, 0.0
+            )
+        settings = self._settings(data.X.shape[1], seed, codes)
+
+        def observer_of(descent: TreeDescent) -> Observer:
+            return self._make_observer(
+                problem.data,
+                "round",
+                self.n_estimators,
+                lambda: self._collect(engine, descent, codes, is_whole=False),
+            )
+
+        descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
+        relevance = problem.data.y.astype(float) if self._has_own_objective else None
+        rows = TreeRows(problem.data.X, relevance, problem.query_sizes, rows_held_out)
+        with engine.errors_named(type(self).__name__, self.engine_params or {}):
+            engine.train(settings, rows, descent)
+        return self._collect(engine, descent, codes, is_whole=True)
+
+    def _make_problem(self, data: TrainingData) -> TreeProblem:
+        if self._has_own_objective:
+            return TreeProblem.of_engine(data)
+        if self.relevance == "graded" and not is_listwise(self.loss):
+            data = data.take(data.paired_rows())
+        return TreeProblem.of_objective(data, self.loss, float(self.p), self.push)
+
+    def _settings(self, n_features: int, seed: int, codes: CategoryCodes | None) -> TreeSettings:
+        return TreeSettings(
+            n_estimators=int(self.n_estimators),
+            learning_rate=float(self.learning_rate),
+            max_depth=int(self.max_depth),
+            max_bins=int(self.max_bins),
+            min_child_weight=float(self.min_child_weight),
+            reg_lambda=float(self.reg_lambda),
+            subsample=float(self.subsample),
+            colsample=float(self.colsample),
+            monotonic=self._monotonic(n_features),
+            categorical=() if codes is None else codes.positions,
+            engine_params=self.engine_params or {},
+            seed=seed,
+            n_threads=self._n_threads,
+        )
+
+    def _offset_of(self, problem: TreeProblem) -> Any:
+        """Return the offset as a function of scores of some rows and these rows."""
+        if self.relevance == "graded":
+            return None
+        y, weight = problem.data.y, problem.data.weight
+        balances = (
+            not self._has_own_objective
+            and not is_listwise(self.loss)
+            and as_margin_loss(self.loss).factorises
+        )
+
+        def offset(scores: Floats, rows: Indices) -> float:
+            if balances:
+                return balancing_offset(scores, y[rows], np.log(weight[rows]))
+            return -error_cut(scores, y[rows], weight[rows])
+
+        return offset
+
+    def _collect(
+        self, engine: Engine, descent: TreeDescent, codes: CategoryCodes | None, *, is_whole: bool
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, with the best rounds when the fit `is_whole`."""
+        assert descent.last is not None
+        n_rounds = descent.best_round if is_whole else descent.n_rounds
+        trees = StoredBooster(engine.name, descent.last.stored(n_rounds))
+        X, booster = descent.problem.data.X, trees.loaded[1]
+        gain = engine.importances(booster, X.shape[1])
+        fitted: dict[str, Any] = {
+            "engine_": engine.name,
+            "n_iter_": n_rounds,
+            "feature_importances_": gain / (gain.sum() or 1.0),
+            "_trees_": trees,
+            "_codes_": codes,
+            "_categorical_": () if codes is None else codes.positions,
+        }
+        if descent.problem.objective is not None:
+            fitted["objective_curve_"] = np.array(descent.values[:n_rounds])
+        if descent.stopping is not None:
+            fitted["validation_scores_"] = np.array(descent.stopping.curve)
+        if descent.offset is not None:
+            scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
+            offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
+            fitted["offset_"] = offset
+            fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])
+        return fitted
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: missing values and sparse features are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags

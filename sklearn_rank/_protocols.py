@@ -211,7 +211,13 @@ Gain = Callable[[Floats, Floats], Floats]
 class Rules(Protocol):
     """Weak rankers that were fitted, ready to be applied to new rows.
 
-    A linear model also has ``coefficients(weights, n_features)``, which becomes `coef_`.
+    Further methods are abilities that some rules have:
+
+    - ``coefficients(weights, n_features)`` of a linear model, which becomes `coef_`;
+    - ``contributions(X, weights, n_features)`` where each rule is a function of a single
+      feature: an array of shape (n_samples, n_features) whose column j is the sum of the
+      rules on feature j, and whose rows sum to `scores`. Rankers then have
+      `contributions`, which subtracts the mean over the training rows.
     """
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
@@ -238,7 +244,10 @@ class WeakRankers(Protocol):
       a sum over the rows held here, which can be added over parts, and the choice, which
       is made once;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
-      ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients.
+      ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
+    - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of
+      `contributions` of the rules of these coordinates, where it is known without a pass
+      over the rows for each feature.
     """
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:

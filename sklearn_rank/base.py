@@ -90,6 +90,11 @@ class TrainingData:
         return np.sort(self.preferences.order[self.preferences.is_paired])
 
     @cached_property
+    def feature_means(self) -> Floats:
+        """The weighted mean of each feature."""
+        return np.asarray((self.weight / self.weight.sum()) @ self.X)
+
+    @cached_property
     def preferences(self) -> Preferences:
         """Who must rank above whom."""
         return Preferences.from_labels(self.y, self.qid, self.weight)
@@ -102,6 +107,17 @@ def is_binary(ranker: Any) -> bool:
     raise AttributeError(
         f"{type(ranker).__name__} has no decision function with relevance='graded': "
         "predict returns the scores. Use relevance='binary' for two classes."
+    )
+
+
+def has_contributions(ranker: Any) -> bool:
+    """Whether scores can be divided among the features; the error names the parameter."""
+    setting = ranker._not_additive()
+    if not setting:
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has contributions only where its score is a sum of functions "
+        f"of single features: {setting}."
     )
 
 
@@ -212,6 +228,63 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """
         return self._score_validated(X)
 
+    @available_if(has_contributions)
+    def contributions(self, X: Any) -> Floats:
+        r"""Return the contribution of each feature to the score of each row.
+
+        They are Shapley values. Where the score is a sum of functions of single features,
+        :math:`f(x) = \sum_j g_j(x_j)`, the contribution of feature j is
+
+        .. math:: g_j(x_j) - \sum_n w_n \, g_j(x_{nj}) \Big/ \sum_n w_n
+
+        with n the training rows and w their weights. A feature that the model does not use
+        contributes zero. The training rows are those that the final model was fitted to:
+        without rows held out for early stopping and, in boosters with graded relevance,
+        without rows that are in no comparable pair.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1)
+            The part of each feature in the score of the row; last the constant, which is
+            the mean score of the training rows, in binary mode plus `offset_`. Rows sum
+            to ``decision_function(X)``, in graded mode to ``predict(X)``.
+
+        Raises
+        ------
+        ValueError
+            When the ranker was fitted by version 0.1.0, which did not store the means.
+
+        See Also
+        --------
+        sklearn_rank.plotting.ShapeFunctionDisplay : Draws the functions of the features.
+
+        References
+        ----------
+        Lundberg2017 (Shapley values of a prediction); for a sum of functions derived here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rank import ListNetLinear
+        >>> from sklearn_rank.datasets import make_queries
+        >>> data = make_queries(random_state=0)
+        >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
+        >>> parts = ranker.contributions(data.data)
+        >>> np.allclose(parts.sum(axis=1), ranker.predict(data.data))
+        True
+        >>> np.allclose(parts[:, :-1].mean(axis=0), 0)
+        True
+        """
+        check_is_fitted(self)
+        parts, mean_score = self._divide_scores(self._validate_features(X, reset=False))
+        offset = self.offset_ if self.relevance == "binary" else 0.0
+        return np.column_stack([parts, np.full(len(parts), mean_score + offset)])
+
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, within queries and pooled over pairs.
 
@@ -257,6 +330,25 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     @abstractmethod
     def _score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of validated rows."""
+
+    def _not_additive(self) -> str:
+        """Return which parameter has to be what for `contributions`; empty when it is."""
+        return ""
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        """Return the contribution of each feature, and the mean score of the training rows."""
+        if not hasattr(self, "_mean_contributions_"):
+            raise ValueError(
+                f"This {type(self).__name__} was fitted by an earlier version of sklearn_rank, "
+                "which did not store the means over the training rows that contributions "
+                "needs: fit it again."
+            )
+        means = self._mean_contributions_
+        return self._sum_by_feature(X) - means, float(means.sum())
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        """Return the part of each feature in the scores of validated rows, as a sum."""
+        raise NotImplementedError
 
     def _make_observer(
         self,

@@ -1060,3 +1060,30 @@ def error_cut(scores, positive, w=None):
         if best is None or error < best[1] - 1e-12 * weight.sum():
             best = offset, error
     return best
+
+
+# --------------------------------------------------------------------------------------
+# Shapley values
+# --------------------------------------------------------------------------------------
+
+
+def shapley_values(score, x, rows, w=None):
+    """Shapley values of the features of x, by all subsets of them; last the mean score.
+
+    The value of a subset is the mean score of the rows, in each of which the features in the
+    subset are those of x (Lundberg2017).
+    """
+    n_features, weight = len(x), row_weights(rows, w)
+    value = {}
+    for size in range(n_features + 1):
+        for subset in itertools.combinations(range(n_features), size):
+            mixed = np.array(rows, dtype=float)
+            mixed[:, list(subset)] = x[list(subset)]
+            value[frozenset(subset)] = weight @ score(mixed) / weight.sum()
+    shares = np.zeros(n_features)
+    for j in range(n_features):
+        for subset in (one for one in value if j not in one):
+            n, d = len(subset), n_features
+            orders = math.factorial(n) * math.factorial(d - n - 1) / math.factorial(d)
+            shares[j] += orders * (value[subset | {j}] - value[subset])
+    return np.append(shares, value[frozenset()])

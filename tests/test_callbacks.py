@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_rank import RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank._callbacks import end_fit_task, make_observer
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank.datasets import make_queries
@@ -129,6 +129,28 @@ def test_a_callback_gets_the_ranker_as_it_is_after_the_round():
         assert metadata == {}
         again = pickle.loads(pickle.dumps(so_far))
         np.testing.assert_array_equal(again.predict(X), so_far.predict(X))
+
+
+@needs_callbacks
+@pytest.mark.parametrize(
+    ("ranker", "task"),
+    [
+        (RankBoost(n_estimators=3), "round"),
+        (PNormPushRanker(n_estimators=3, solver="lbfgs", alpha=0.1), "round"),
+        (KernelPairwiseSGDRanker(kernel="linear", max_iter=3), "iteration"),
+        (ListNetLinear(max_iter=3, relevance="binary"), "iteration"),
+        (ListNetLinear(solver="ogd", eta0=0.1, max_iter=3, relevance="binary"), "pass"),
+    ],
+    ids=str,
+)
+def test_a_callback_gets_a_ranker_with_contributions(ranker, task):
+    log = Log(task=task)
+    ranker.set_callbacks(log).fit(X, Y)
+    assert log.fitted
+    for so_far, *_ in log.fitted:
+        parts = so_far.contributions(X)
+        np.testing.assert_allclose(parts.sum(axis=1), so_far.decision_function(X), atol=1e-12)
+        np.testing.assert_allclose(parts[:, :-1].mean(axis=0), 0, atol=1e-12)
 
 
 @needs_callbacks

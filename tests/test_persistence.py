@@ -115,6 +115,19 @@ def test_a_model_of_0_1_0_stored_again_is_one_of_this_version(name):
         )
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_0_1_0_has_contributions_after_another_fit(name):
+    ranker, _ = load_old(name)
+    is_additive = not re.search("ridge|tree|kernel_(?!linear)", name)
+    assert hasattr(ranker, "contributions") == is_additive
+    if is_additive:
+        with pytest.raises(ValueError, match=r"earlier version of sklearn_rank.* fit it again"):
+            ranker.contributions(features(name))
+        found = fit(ranker, features(name)).contributions(features(name))
+        np.testing.assert_allclose(found.sum(axis=1), scores(ranker, features(name)), atol=1e-12)
+
+
 def test_private_records_of_0_1_0_become_dicts():
     booster, _ = load_old("rank_boost_stump")
     assert set(booster._history_) >= {"shape", "seed", "settings", "coordinates", "steps"}
@@ -193,7 +206,9 @@ def fitted(request):
 
 
 def results(estimator):
-    return (estimator.transform if hasattr(estimator, "transform") else estimator.predict)(X)
+    names = ("transform", "predict", "contributions")
+    methods = [getattr(estimator, name) for name in names if hasattr(estimator, name)]
+    return np.column_stack([method(X) for method in methods])
 
 
 def through_joblib(estimator):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Gain, Mask, Objective, ObjectiveState, Rules
+from sklearn_rank._protocols import Floats, Gain, Indices, Mask, Objective, ObjectiveState
 from sklearn_rank.base import TrainingData
+from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, OptimalGain, PushStep, Round, steepest
 
@@ -150,21 +151,34 @@ class BoostingProblem:
             "ranker would need a table for each query. Use selection='steepest'."
         )
 
+    def model_attributes(self, indices: Indices, weights: Floats, credit: Floats) -> dict[str, Any]:
+        """Return the fitted attributes of a sum of weak rankers.
 
-def model_attributes(
-    rules: Rules, weights: Floats, credit: Floats, n_features: int
-) -> dict[str, Any]:
-    """Return `coef_` and `feature_importances_` where the weak rankers have them.
+        `indices` are their coordinates, `weights` their coefficients, and `credit` is the
+        decrease of the objective that each brought. What only some weak rankers have,
+        such as `coef_`, is left out for the others.
+        """
+        rules, n_features = self.weak_rankers.rules(indices), self.data.X.shape[1]
+        fitted: dict[str, Any] = {"weak_rankers_": rules, "estimator_weights_": weights}
+        if hasattr(rules, "coefficients"):
+            fitted["coef_"] = rules.coefficients(weights, n_features)
+        if hasattr(rules, "contributions"):
+            fitted["_mean_contributions_"] = self._mean_contributions(rules, indices, weights)
+        importance = rules.importances(credit, n_features)
+        if importance is not None:
+            importance = np.maximum(importance, 0.0)
+            total = importance.sum()
+            fitted["feature_importances_"] = importance / total if total > 0 else importance
+        return fitted
 
-    `credit` is the decrease of the objective that each weak ranker brought.
-    """
-    fitted: dict[str, Any] = {}
-    coefficients = getattr(rules, "coefficients", None)
-    if coefficients is not None:
-        fitted["coef_"] = coefficients(weights, n_features)
-    importance = rules.importances(credit, n_features)
-    if importance is not None:
-        importance = np.maximum(importance, 0.0)
-        total = importance.sum()
-        fitted["feature_importances_"] = importance / total if total > 0 else importance
-    return fitted
+    def _mean_contributions(self, rules: Any, indices: Indices, weights: Floats) -> Floats:
+        """Return the weighted mean over the training rows of the contributions of rules."""
+        data, n_features = self.data, self.data.X.shape[1]
+        if hasattr(self.weak_rankers, "mean_contributions"):
+            return np.asarray(self.weak_rankers.mean_contributions(indices, weights))
+        if hasattr(rules, "coefficients"):
+            return np.asarray(rules.coefficients(weights, n_features) * data.feature_means)
+        total = np.zeros(n_features)
+        for rows in row_blocks(len(data.weight), working_rows(n_features)):
+            total += data.weight[rows] @ rules.contributions(data.X[rows], weights, n_features)
+        return total / data.weight.sum()

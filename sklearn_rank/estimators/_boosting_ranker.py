@@ -24,7 +24,7 @@ from sklearn_rank._protocols import (
 )
 from sklearn_rank._validation import Constraint, Flag, Number
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, model_attributes
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
     StopsEarlyMixin,
@@ -100,6 +100,19 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
             scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, threads)
         return scores
+
+    def _not_additive(self) -> str:
+        if hasattr(self, "weak_rankers_"):
+            is_additive = hasattr(self.weak_rankers_, "contributions")
+        else:  # whether a model of the user's own is one, its rules will tell
+            is_allowed = self._allowed["weak_ranker"].allows(self.weak_ranker)
+            is_additive = is_allowed and as_model(self.weak_ranker).name != "estimator"
+        allowed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
+        return "" if is_additive else f"{allowed}. Got weak_ranker={self.weak_ranker!r}"
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        parts: Floats = self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
+        return parts
 
     # What a subclass decides -------------------------------------------------------
 
@@ -316,10 +329,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         """Return the fitted attributes of a model built round by round."""
         weights = np.array(history.steps)
         coordinates = np.array(history.coordinates, dtype=np.intp)
-        rules = problem.weak_rankers.rules(coordinates)
         fitted: dict[str, Any] = {
-            "weak_rankers_": rules,
-            "estimator_weights_": weights,
+            **problem.model_attributes(coordinates, weights, np.array(history.decreases)),
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(weights),
             "_history_": vars(history),
@@ -333,8 +344,6 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             fitted["margin_"] = history.margins[-1] if history.margins else 0.0
         if history.validation:
             fitted["validation_scores_"] = np.array(history.validation)
-        n_features = problem.data.X.shape[1]
-        fitted.update(model_attributes(rules, weights, np.array(history.decreases), n_features))
         return fitted
 
     def __sklearn_tags__(self) -> Tags:

@@ -32,6 +32,7 @@ from sklearn_rank.estimators._kernel_solvers import (
 )
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
+from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
@@ -378,7 +379,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
             cut = error_cut(model.element_scores(f), data.y[rows.order], rows.weight)
             fitted["offset_"] = -cut
         if self.kernel == "linear":
-            return {**fitted, "coef_": coefficients}
+            means = coefficients * data.feature_means
+            return {**fitted, "coef_": coefficients, "_mean_contributions_": means}
         fitted |= {"dual_coef_": coefficients, "fit_rows_": data.rows}
         return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
 
@@ -418,7 +420,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if self.gamma == "auto":
             return 1.0 / n_features
         weight = data.weight / data.weight.sum()
-        mean = float((weight @ data.X).sum()) / n_features
+        mean = float(data.feature_means.sum()) / n_features
         square = data.X.multiply(data.X) if hasattr(data.X, "multiply") else data.X**2
         variance = float((weight @ square).sum()) / n_features - mean**2
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
@@ -473,6 +475,14 @@ class KernelPairwiseSGDRanker(BaseRanker):
             for block in row_blocks(len(scores), working_rows(len(support))):
                 scores[block] = kernel(X[block], rows) @ coefficients
         return scores
+
+    def _not_additive(self) -> str:
+        return (
+            "" if self.kernel == "linear" else f"with kernel='linear'. Got kernel={self.kernel!r}"
+        )
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        return linear_contributions(X, self.coef_)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; the kernel decides about the input."""

@@ -27,6 +27,7 @@ from sklearn_rank._validation import (
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
+from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import (
@@ -43,6 +44,9 @@ _LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
 _ZERO = 1e-12
+
+RowsSeen = tuple[Floats, float]
+"""The weighted mean of each feature over the rows learned from, and their total weight."""
 
 
 def has_partial_fit(ranker: Any) -> bool:
@@ -67,6 +71,15 @@ def _offset(data: TrainingData, coefficients: Floats) -> float:
     # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
     return -error_cut(scores, data.y, data.weight)
+
+
+def _rows_of(data: TrainingData) -> RowsSeen:
+    return data.feature_means, float(data.weight.sum())
+
+
+def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
+    """Return what `contributions` and the next call of `partial_fit` need."""
+    return {"_mean_contributions_": coefficients * seen[0], "_seen_": seen}
 
 
 class ListNetLinear(BaseRanker):
@@ -402,12 +415,10 @@ class ListNetLinear(BaseRanker):
 
     def _collect(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
         """Return the fitted attributes that scoring needs."""
-        fitted: dict[str, Any] = {"coef_": coefficients}
-        return (
-            fitted
-            if self.relevance == "graded"
-            else {**fitted, "offset_": _offset(data, coefficients)}
-        )
+        fitted = {"coef_": coefficients, **_mean_attributes(coefficients, _rows_of(data))}
+        if self.relevance == "binary":
+            fitted["offset_"] = _offset(data, coefficients)
+        return fitted
 
     def _make_function(
         self, data: TrainingData, threads: ThreadPool
@@ -488,11 +499,25 @@ class ListNetLinear(BaseRanker):
         value = function(descent.average)[0] + regulariser.penalty(descent.average)
         curve = [*getattr(self, "objective_curve_", []), value]
         fitted = self._online_attributes(descent, curve)
+        seen = self._rows_seen(data)
+        if seen is not None:
+            fitted |= _mean_attributes(fitted["coef_"], seen)
         if self.relevance == "binary":
             fitted["offset_"] = getattr(self, "offset_", 0.0)
             if data.y.any() and not data.y.all():
                 fitted["offset_"] = _offset(data, fitted["coef_"])
         return fitted
+
+    def _rows_seen(self, data: TrainingData) -> RowsSeen | None:
+        """Return the mean and the weight of the rows of all calls; None where not stored."""
+        means, weight = _rows_of(data)
+        if not hasattr(self, "coef_"):
+            return means, weight
+        if not hasattr(self, "_seen_"):  # fitted by version 0.1.0
+            return None
+        earlier_means, earlier_weight = self._seen_
+        share = weight / (weight + earlier_weight)
+        return share * means + (1 - share) * earlier_means, weight + earlier_weight
 
     @staticmethod
     def _pass(
@@ -544,6 +569,9 @@ class ListNetLinear(BaseRanker):
 
     def _score_rows(self, X: Any) -> Floats:
         return np.asarray(X @ self.coef_)
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        return linear_contributions(X, self.coef_)
 
     def _warn(self, state: str) -> None:
         warnings.warn(

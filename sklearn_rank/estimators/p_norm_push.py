@@ -13,12 +13,7 @@ from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Gain, Objective, require
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._boosting_problem import (
-    SELECTIONS,
-    BoostingProblem,
-    History,
-    model_attributes,
-)
+from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
@@ -384,18 +379,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         weights = coefficients[used]
         history.coordinates, history.steps = used.tolist(), weights.tolist()
         history.credit = credit + history.credit
-        rules = problem.weak_rankers.rules(used)
         fitted: dict[str, Any] = {
-            "weak_rankers_": rules,
-            "estimator_weights_": weights,
+            **problem.model_attributes(used, weights, np.asarray(history.credit)[used]),
             "objective_curve_": np.array(history.objective),
             "n_iter_": len(history.objective),
             "_history_": vars(history),
         }
         if problem.positive is not None:
             fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
-        n_features = problem.data.X.shape[1]
-        fitted.update(
-            model_attributes(rules, weights, np.asarray(history.credit)[used], n_features)
-        )
         return fitted

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
@@ -78,6 +79,10 @@ class StumpRules:
         if X.shape[0] * len(tables.thresholds) <= _FEW_COMPARISONS * len(tables.features):
             return tables.score_few(X)
         return tables.score_many(X, ThreadPool(1) if threads is None else threads)
+
+    def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
+        """Return the sum of the rules on each feature, for each row of X."""
+        return _StepTables.of(self, weights).by_feature(X, n_features)
 
     def values(self, X: Floats, number: int) -> Mask:
         """Return h of one rule for each row of X."""
@@ -151,10 +156,7 @@ class _StepTables:
     def score_many(self, X: Floats, threads: ThreadPool) -> Floats:
         """Return the scores, feature by feature."""
         out = np.zeros(X.shape[0])
-        bounds = self.start.tolist()
-        columns = [
-            self._column(u, begin, end, len(out)) for u, (begin, end) in enumerate(pairwise(bounds))
-        ]
+        columns = self._columns(len(out))
 
         def score(number: int) -> None:
             rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
@@ -165,15 +167,21 @@ class _StepTables:
         threads.map(score, -(-len(out) // _CHUNK))
         return out
 
-    def _column(
-        self, u: int, begin: int, end: int, n_rows: int
-    ) -> tuple[Callable[[Floats, int], Indices], Floats]:
-        """Return what finds the bins of one feature, and the values of these bins."""
-        thresholds = self.thresholds[begin:end]
-        table = self.values[begin + 2 * u : end + 2 * u + 2]
-        if n_rows >= _MANY_ROWS:
-            return Digitizer(thresholds), table
-        return _Search(thresholds), table
+    def by_feature(self, X: Floats, n_features: int) -> Floats:
+        """Return the value of each feature's step function; zero for features without one."""
+        out = np.zeros((X.shape[0], n_features))
+        for feature, (find_bins, table) in zip(self.features, self._columns(len(out)), strict=True):
+            x = np.ascontiguousarray(X[:, feature])
+            out[:, feature] = table.take(find_bins(x, len(table) - 1))
+        return out
+
+    def _columns(self, n_rows: int) -> list[tuple[Callable[[Floats, int], Indices], Floats]]:
+        """Return what finds the bins of each feature, and the values of these bins."""
+        find = Digitizer if n_rows >= _MANY_ROWS else _Search
+        return [
+            (find(self.thresholds[begin:end]), self.values[begin + 2 * u : end + 2 * u + 2])
+            for u, (begin, end) in enumerate(pairwise(self.start.tolist()))
+        ]
 
 
 def _running_sums(values: Floats, segment: Indices, start: Indices) -> Floats:
@@ -238,6 +246,10 @@ class FeatureRules:
     def scores(self, X: Any, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         return np.asarray(X @ self.coefficients(weights, X.shape[1]))
+
+    def contributions(self, X: Any, weights: Floats, n_features: int) -> Floats:
+        """Return the product of each feature and its coefficient, for each row of X."""
+        return linear_contributions(X, self.coefficients(weights, n_features))
 
     def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
@@ -307,6 +319,12 @@ class EstimatorRules:
             h = predictions(self.estimators[number], X) - self.low[number]
             out = out + weight / self.width[number] * h
             yield out
+
+
+def linear_contributions(X: Any, coefficients: Floats) -> Floats:
+    """Return the dense products of the features of each row and their coefficients."""
+    products = X.multiply(coefficients).toarray() if issparse(X) else X * coefficients
+    return np.asarray(products)
 
 
 def predictions(estimator: Any, X: Any) -> Values:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from sklearn_rank._protocols import (
@@ -60,6 +62,7 @@ class StumpColumns:
     def __init__(self, rows: FitRows) -> None:
         X, order, threads = rows.X, rows.order, rows.threads
         self._threads = threads
+        self._weight = rows.weight
         self.thresholds, self.has_missing = self._find_thresholds(rows)
         self._n_thresholds = np.array([len(t) for t in self.thresholds])
         # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
@@ -126,12 +129,27 @@ class StumpColumns:
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the training rows."""
+        return self._rows.look_up(self._values_by_bin(coefficients))
+
+    def mean_contributions(self, indices: Indices, weights: Floats) -> Floats:
+        """Return the mean over the training rows of the sum of the rules on each feature."""
+        coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
+        values = self._values_by_bin(coefficients)
+        return np.einsum("jb,jb->j", values, self._weight_by_bin) / self._weight.sum()
+
+    @cached_property
+    def _weight_by_bin(self) -> Floats:
+        """Weight of the training rows in each bin, shape (n_features, n_bins)."""
+        return np.asarray(self.histogram(RowGradient.signed(self._weight))[0])
+
+    def _values_by_bin(self, coefficients: Floats) -> Floats:
+        """Return the step function of each feature, shape (n_features, n_bins)."""
         steps = np.asarray(coefficients).reshape(self._shape)
         tables = np.zeros((self._shape[0], self._rows.n_bins))
         np.cumsum(steps.sum(axis=2), axis=1, out=tables[:, 1 : self._shape[1] + 1])
         for feature in np.flatnonzero(self.has_missing):
             tables[feature, self._missing_code[feature]] = steps[feature, :, 1].sum()
-        return self._rows.look_up(tables)
+        return tables
 
     def rules(self, indices: Indices) -> StumpRules:
         """Return the weak rankers of some coordinates, ready for new rows."""

@@ -175,7 +175,9 @@ class ShapeFunctionDisplay:
         return display.plot(ax, **options)
 
     def contributions(self, X: Any) -> Floats:
-        """Return the contribution of each feature to the score of each row.
+        """Return the value of each drawn function for each row.
+
+        The method `contributions` of a ranker subtracts the mean over the training rows.
 
         Parameters
         ----------

@@ -28,9 +28,8 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     if wanted is None:
         return ()
     if isinstance(wanted, str):
-        dtypes = getattr(X, "dtypes", None)  # data frames
-        found = [] if dtypes is None or isinstance(dtypes, dict) else list(dtypes)
-        return tuple(number for number, dtype in enumerate(found) if _is_category(dtype))
+        dtypes = getattr(X, "dtypes", ())  # of data frames
+        return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
     given = np.asarray(wanted)
     n_features = X.shape[1]
     if given.dtype.kind == "b":
@@ -43,8 +42,8 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     names = {name: number for number, name in enumerate(getattr(X, "columns", ()))}
     positions = []
     for one in given.tolist():
-        position = names.get(one) if isinstance(one, str) else one
-        if not isinstance(position, int) or not 0 <= position < n_features:
+        position = names.get(one, -1) if isinstance(one, str) else one
+        if not 0 <= position < n_features:
             raise ValueError(
                 f"categorical_features of {owner} must be names or indices of the {n_features} "
                 f"features. Got {one!r}."

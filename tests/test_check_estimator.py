@@ -10,12 +10,14 @@ from sklearn.utils.estimator_checks import check_estimator
 from tiers import cover
 
 from sklearn_rank import (
+    BoostedTreesRanker,
     KernelPairwiseSGDRanker,
     ListNetLinear,
     PNormPushRanker,
     RankBoost,
     SmoothMarginRanker,
 )
+from sklearn_rank.engines._registry import ENGINES
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 
@@ -34,7 +36,7 @@ class OwnKernel:
 
 # A check fits some ten times: what follows takes few rounds or steps, which change no answer.
 FEW = {KernelPairwiseSGDRanker: {"max_iter": 50}}
-FEW |= {booster: {"n_estimators": 10} for booster in BOOSTERS}
+FEW |= {booster: {"n_estimators": 10} for booster in [*BOOSTERS, BoostedTreesRanker]}
 EVERY_RANKER = [
     ranker(relevance=relevance, **FEW.get(ranker, {}))
     for ranker, relevance in product(RANKERS, RELEVANCES)
@@ -81,6 +83,24 @@ LINEAR = [
     *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=20, relevance=r) for r in RELEVANCES),
     ListNetLinear(solver="ogd", max_norm=3.0, max_iter=20),
 ]
+TREES = [
+    *(BoostedTreesRanker(engine="lightgbm", relevance=r, n_estimators=10) for r in RELEVANCES),
+    *(BoostedTreesRanker(engine=engine, relevance="graded", **STOPPED) for engine in ENGINES),
+    *(
+        BoostedTreesRanker(engine=engine, subsample=0.7, colsample=0.7, n_estimators=10)
+        for engine in ENGINES
+    ),
+    *(
+        BoostedTreesRanker(engine=engine, loss=loss, p=p, push=push, n_estimators=10)
+        for engine in ENGINES
+        for loss, p, push in [
+            ("exponential", 4.0, "both"),
+            ("hinge", 1.0, "top"),
+            ("cross_entropy", 1.0, "top"),
+            ("exponential", 1.0, "ir"),
+        ]
+    ),
+]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -103,7 +123,7 @@ def test_checks_of_scikit_learn(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [*RAW_FEATURES, *KERNELS, *SPECIAL, *LINEAR], ids=str)
+@pytest.mark.parametrize("estimator", [*RAW_FEATURES, *KERNELS, *SPECIAL, *LINEAR, *TREES], ids=str)
 def test_checks_of_other_settings(estimator):
     assert_checks_pass(estimator)
 

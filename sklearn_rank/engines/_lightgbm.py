@@ -65,6 +65,8 @@ class LightGBM(Engine):
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round."""
         params = self._params(settings, rows.relevance is not None)
+        # As many leaves as rows are enough, and memory is taken for all.
+        params["num_leaves"] = min(params["num_leaves"], max(rows.X.shape[0], 2))
         label = np.zeros(rows.X.shape[0]) if rows.relevance is None else rows.relevance
         train = self.module.Dataset(
             _as_matrix(rows.X),
@@ -177,7 +179,9 @@ class LightGBM(Engine):
         for name in set(given) - set(found):
             one = {name: given[name]}
             changed = self._record({**bare, **one}).items() - plain.items()
-            main = next((main for main, _ in sorted(changed)), "")
+            # A seed changes several.
+            mains = sorted((main for main, _ in changed), key=lambda one: one not in self.own_names)
+            main = next(iter(mains), "")
             if main in self.own_names or self._record({**ours, **one}) != with_ours:
                 found[name] = main
         return found

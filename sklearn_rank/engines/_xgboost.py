@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,6 +16,10 @@ from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, T
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
+
+_LOCK = Lock()
+_THREADS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""The number of threads of boosters that have scored."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -180,7 +186,7 @@ class XGBoost(Engine):
         last = booster.num_boosted_rounds() if last is None else last
         if last <= first:
             return np.zeros(X.shape[0], dtype=np.float32)
-        booster.set_param({"nthread": n_threads})
+        _set_threads(booster, n_threads)
 
         def part(rows: Any) -> Floats:
             return np.asarray(
@@ -202,7 +208,7 @@ class XGBoost(Engine):
         if settings.categorical:
             options["feature_types"] = _feature_types(X.shape[1], categorical)
             options["enable_categorical"] = True
-        booster.set_param({"nthread": n_threads})
+        _set_threads(booster, n_threads)
         parts = []
         for block in _blocks(X):
             rows = X[block].toarray() if issparse(X) else X[block]
@@ -223,23 +229,33 @@ class XGBoost(Engine):
         """Return the names that the configuration of a small model has."""
         label = np.array([0.0, 1.0])
         matrix = self.module.DMatrix(label[:, np.newaxis], label=label, group=[2])
-        if "device" in given:
-            self._check_device(str(given["device"]), matrix)
-        ours = {"objective": _objective(has_own_objective), "verbosity": 0}
         others = {name: value for name, value in given.items() if name != "device"}
-        booster = self.module.train({**ours, **others}, matrix, 1)
+        with self.module.config_context(verbosity=0):
+            if "device" in given:
+                self._check_device(str(given["device"]), matrix)
+            ours = {"objective": _objective(has_own_objective)}
+            booster = self.module.train({**ours, **others}, matrix, 1)
         known = set(_keys(json.loads(booster.save_config())))
         return {name: name for name in given if name in known}
 
     def _check_device(self, device: str, matrix: Any) -> None:
         """Raise the engine's error for a device in place of which it would take the CPU."""
-        booster = self.module.Booster({"device": device, "verbosity": 0}, [matrix])
+        booster = self.module.Booster({"device": device}, [matrix])
         found = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
         if found == "cpu" != device:
             raise self.error(
                 f"there is no device={device!r}, or this build can't use it: that of the "
                 "package xgboost-cpu is for the CPU only"
             )
+
+
+def _set_threads(booster: Any, n_threads: int) -> None:
+    """Set the number of threads; safe, as scoring is, when several threads score at once."""
+    with _LOCK:
+        if _THREADS.get(booster) != n_threads:
+            booster.set_param({"nthread": n_threads})
+            booster.save_config()  # takes notice of it now, not in the midst of scoring
+            _THREADS[booster] = n_threads
 
 
 def _objective(has_own_objective: bool) -> str:
@@ -261,7 +277,7 @@ def _keys(config: Any) -> Iterator[str]:
     """Yield the keys of nested dicts that have a string, as parameters do."""
     if isinstance(config, dict):
         for key, value in config.items():
-            if isinstance(value, str):
+            if isinstance(value, str) and key != "name":
                 yield key
             yield from _keys(value)
     elif isinstance(config, list):

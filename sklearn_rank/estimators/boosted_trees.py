@@ -96,7 +96,7 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     learning_rate : float in (0, 1], default=0.1
         Multiplies every tree. Smaller needs more trees.
     max_depth : int in [1, 30], default=6
-        Depth of a tree; LightGBM gets ``num_leaves=2**max_depth``.
+        Depth of a tree; LightGBM gets ``num_leaves=2**max_depth``, at most 131,072.
     max_bins : int in [2, 65535], default=255
         Maximum number of bins of a feature.
     min_child_weight : float in [0, inf), default=1.0
@@ -113,7 +113,8 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
-        feature. A category that training has not seen is missing. X must be dense.
+        feature. A category that training has not seen is missing, as NaN and None are. X must
+        be dense.
     engine_params : dict or None, default=None
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. What is
         a parameter here can't be set there.
@@ -133,7 +134,8 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         Threads of the engine, with joblib's meaning: None is one thread, -1 all.
     random_state : int, RandomState or None, default=None
         Seeds `subsample`, `colsample` and the rows held out. The model is the same with any
-        `n_jobs`, and with the rows in any order.
+        `n_jobs`, and with the rows in any order; not with ``loss="ndcg"``, for which the
+        engines take rows of equal scores in the order in which they come.
     verbose : int, default=0
         1 prints ten lines a fit, 2 one a round.
 
@@ -157,7 +159,8 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     n_iter_ : int
-        Number of rounds that the model keeps.
+        Number of rounds that the model keeps. LightGBM keeps no tree of a round in which
+        no leaf can be split, and such a round does not count.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

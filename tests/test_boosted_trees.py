@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 import skops.io
 import xgboost
-from rankers import RANKERS
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -357,8 +356,9 @@ def test_offsets_of_stages_see_both_classes(loss, engine, monkeypatch):
         ({"scoring": "ndcg@3"}, ranking_scorer("ndcg@3")),
         ({}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
         ({"score_p": 4}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
+        ({"loss": "ndcg", "scoring": "ndcg"}, ranking_scorer("ndcg")),
     ],
-    ids=["scoring", "score", "score_p"],
+    ids=["scoring", "score", "score_p", "ndcg"],
 )
 def test_early_stopping_keeps_the_best_round(engine, options, metric, monkeypatch):
     parts = []
@@ -986,7 +986,3 @@ def test_a_search_equals_a_loop(engine):
             values.append(model.score(scaler.transform(X[test]), GRADES[test], qid=QID[test]))
         assert found == np.mean(values)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
-
-
-def test_it_is_one_of_the_rankers():
-    assert BoostedTreesRanker in RANKERS

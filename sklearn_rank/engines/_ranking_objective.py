@@ -135,8 +135,8 @@ class RankingObjective:
     Arrays are sorted and grouped at the first call and again only when labels, weights or
     queries change. Copies and pickles hold parameters only.
 
-    XGBoost keeps one weight for each query when there are queries: it multiplies the terms
-    of the query. LightGBM keeps weights of rows, which are multiplicities.
+    XGBoost keeps one weight for each query when there are queries: the query counts as if it
+    were there so many times. LightGBM keeps weights of rows, which are multiplicities.
 
     References
     ----------

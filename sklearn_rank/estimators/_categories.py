@@ -49,7 +49,7 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     positions = []
     for one in given.tolist():
         position = names.get(one, -1) if isinstance(one, str) else one
-        is_index = isinstance(position, int) and not isinstance(position, bool)
+        is_index = np.asarray(position).dtype.kind in "iu"
         if not is_index or not 0 <= position < n_features:
             raise ValueError(
                 f"categorical_features of {owner} must be names or indices of the {n_features} "

@@ -138,6 +138,17 @@ def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
 
 @pytest.mark.slow
 @every_engine
+@pytest.mark.parametrize("options", [{}, DRAWN], ids=["all", "drawn"])
+def test_the_names_of_many_queries_do_not_matter(engine, options):
+    rng = np.random.default_rng(0)
+    rows, qid = rng.normal(size=(20_000, 3)), rng.integers(0, 200, 20_000)
+    y, names = rows[:, 0] + rng.normal(size=20_000) > 0, rng.permutation(200)
+    model = make(engine, **options).fit(rows, y, qid=qid)
+    assert_equal(model, clone(model).fit(rows, y, qid=names[qid]), rows)
+
+
+@pytest.mark.slow
+@every_engine
 def test_sparse_is_dense(engine, monkeypatch):
     monkeypatch.setattr(_xgboost, "_BLOCK_VALUES", 50)  # blocks of twelve rows
     dense = make(engine, **DRAWN).fit(SPARSE, Y)

@@ -32,6 +32,13 @@ OBJECTIVES = {
 }
 
 
+QUICK = ["exponential-1-top", "hinge-3.5-both", "logistic-1-top", "cross_entropy-1-top"]
+
+
+def slow(name):
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 # The oracle --------------------------------------------------------------------------------
 
 
@@ -86,7 +93,7 @@ def test_one_list_pair_by_pair(name, problem):
     assert_equal(found, expected(f, y, None, w, **objective))
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in OBJECTIVES])
 @given(problem=problems(queries=("integers",)))
 def test_queries_pair_by_pair(name, problem):
     problem, sizes = grouped(problem)

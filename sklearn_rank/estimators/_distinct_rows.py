@@ -15,15 +15,19 @@ from sklearn_rank.preferences import Preferences
 _Codes = NDArray[np.uint64]
 
 
-def distinct_rows(X: Any, y: Values, qid: Indices | None, weight: Floats) -> tuple[Indices, Floats]:
-    """Return the first of each set of equal rows, and the summed weights.
+def distinct_rows(
+    X: Any, y: Values, qid: Indices | None, weight: Floats
+) -> tuple[Indices, Floats, Indices | None]:
+    """Return the first of each set of equal rows, the summed weights, and codes of queries.
 
     Rows are equal when their features, relevance and query are. They come by query and
-    falling relevance, and inside by a hash of the features: the order of the input has no
-    part in it. Rows with one hash of 64 bits count as equal; of a million different rows
-    two have one with a probability of 3e-8.
+    falling relevance, and inside by a hash of the features; queries come by the smallest
+    hash in them. So the order of the input and the names of the queries have no part in it.
+    Rows with one hash of 64 bits count as equal; of a million different rows two have one
+    with a probability of 3e-8.
     """
     code = hash_rows(X)
+    qid = None if qid is None else _by_smallest(qid, code)
     by_code = np.argsort(code, kind="stable")
     codes = None if qid is None else qid[by_code]
     preferences = Preferences.from_labels(y[by_code], codes, weight[by_code])
@@ -31,7 +35,18 @@ def distinct_rows(X: Any, y: Values, qid: Indices | None, weight: Floats) -> tup
     is_first = starts_run(code[order])
     is_first[preferences.segments.start] = True
     first = np.flatnonzero(is_first)
-    return order[first], np.add.reduceat(preferences.weight, first)
+    rows = order[first]
+    weight = np.add.reduceat(preferences.weight, first)
+    return rows, weight, None if qid is None else qid[rows]
+
+
+def _by_smallest(qid: Indices, code: _Codes) -> Indices:
+    """Return query codes that rise with the smallest code of a row of each query."""
+    smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(smallest, qid, code)
+    rank = np.empty(len(smallest), dtype=np.intp)
+    rank[np.argsort(smallest, kind="stable")] = np.arange(len(smallest))
+    return rank[qid]
 
 
 def hash_rows(X: Any) -> _Codes:

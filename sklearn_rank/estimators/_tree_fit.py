@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ class TreeProblem:
     @classmethod
     def of_objective(cls, data: TrainingData, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
-        first, weight = distinct_rows(data.X, data.y, data.qid, data.weight)
-        data = data.take(first, weight)
+        first, weight, qid = distinct_rows(data.X, data.y, data.qid, data.weight)
+        data = replace(data.take(first, weight), qid=qid)
         objective = PosedObjective.pose(loss, p, push, y=data.y, qid=data.qid, weight=data.weight)
         return cls(data, objective, None)
 

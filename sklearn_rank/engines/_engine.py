@@ -198,8 +198,11 @@ def as_exact_sums(values: Floats) -> Floats:
     any number of threads. The power is 2**-52 of the sum of the absolute values, or less:
     values that are not tiny lose no digit that float32 has.
     """
-    total = float(np.abs(values).sum())
-    if not total > 0:
-        return values.astype(np.float32)
-    unit = 2.0 ** (np.ceil(np.log2(total)) - 52)
-    return (np.rint(values / unit) * unit).astype(np.float32)
+    work = np.abs(values)
+    total = float(work.sum())
+    if total > 0:
+        unit = 2.0 ** (np.ceil(np.log2(total)) - 52)
+        np.multiply(values, 1.0 / unit, out=work)
+        np.rint(work, out=work)
+        work *= unit
+    return work.astype(np.float32)

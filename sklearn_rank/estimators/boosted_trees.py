@@ -487,7 +487,9 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         if descent.stopping is not None:
             fitted["validation_scores_"] = np.array(descent.stopping.curve)
         if descent.offset is not None:
-            scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
+            scores = descent.scores
+            if n_rounds < descent.n_rounds:
+                scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
             offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])

@@ -16,7 +16,7 @@ from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.grouping import GroupedRows
 
-_MOST_ROWS = 1 << 15
+_MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
 
 

@@ -146,7 +146,7 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         Binary mode: added to the scores by `decision_function`. With the exponential loss it
         balances the classes, else it is the cut with the smallest weighted training error.
     staged_offsets_ : ndarray of shape (n_iter_,)
-        The offset of each round, from up to 32,768 of the rows; the last is `offset_`.
+        The offset of each round, from up to 4,096 of the rows; the last is `offset_`.
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round. Not with ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)

@@ -55,6 +55,8 @@ class TreeRows:
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_features)
         Features.
+    weight : ndarray of shape (n_rows,) or None
+        Weights for quantiles; None where the engine finds its bins itself.
     relevance : ndarray of shape (n_rows,) or None
         For the engine's own ranking objective; None when it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
@@ -64,6 +66,7 @@ class TreeRows:
     """
 
     X: Any
+    weight: Floats | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Any = None
@@ -100,8 +103,6 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
-    library: ClassVar[Any]
-
     own_names: ClassVar[dict[str, str]]
     """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its
     names there; "" where it can't be set at all."""

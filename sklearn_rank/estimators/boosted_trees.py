@@ -417,8 +417,14 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        relevance = problem.data.y.astype(float) if self._has_own_objective else None
-        rows = TreeRows(problem.data.X, relevance, problem.query_sizes, rows_held_out)
+        rows = TreeRows(problem.data.X, problem.data.weight, held_out=rows_held_out)
+        if self._has_own_objective:
+            rows = TreeRows(
+                problem.data.X,
+                relevance=problem.data.y.astype(np.float64),
+                query_sizes=problem.query_sizes,
+                held_out=rows_held_out,
+            )
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, rows, descent)
         return self._collect(engine, descent, codes, is_whole=True)

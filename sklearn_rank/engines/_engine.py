@@ -13,6 +13,10 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 
 
+_BLOCK = 32_768
+"""Rows handled at a time: what a block needs stays in the cache."""
+
+
 @dataclass(frozen=True)
 class TreeSettings:
     """The parameters of `BoostedTreesRanker` that an engine needs, under the same names.
@@ -199,11 +203,12 @@ def as_exact_sums(values: Floats) -> Floats:
     any number of threads. The power is 2**-52 of the sum of the absolute values, or less:
     values that are not tiny lose no digit that float32 has.
     """
-    work = np.abs(values)
-    total = float(work.sum())
-    if total > 0:
-        unit = 2.0 ** (np.ceil(np.log2(total)) - 52)
-        np.multiply(values, 1.0 / unit, out=work)
+    starts = range(0, len(values), _BLOCK)
+    total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts)
+    unit = 2.0 ** (np.ceil(np.log2(total)) - 52) if total > 0 else 1.0
+    out = np.empty(len(values), dtype=np.float32)
+    for start in starts:
+        work = values[start : start + _BLOCK] * (1.0 / unit)
         np.rint(work, out=work)
-        work *= unit
-    return work.astype(np.float32)
+        np.multiply(work, unit, out=out[start : start + _BLOCK], casting="same_kind")
+    return out

@@ -12,7 +12,6 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 
-
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
 

@@ -196,9 +196,14 @@ def curvature(f, y, qid=None, w=None, p=1.0, push="top"):
 
     Top: a pair's edge weighs ``p s_k pi_ik``, its derivative times p (``s_k`` the share
     of row k in R, ``pi_ik`` that of row i in its inner sum); on one bipartite list the
-    inner rows have no factor p. ir: row i's term is ``w_i log sum e^z`` over 0 and ``z_k
-    = f_k - f_i + log w_k``, with shares r: a row of share r has ``w_i r (1 - r)``.
+    inner rows have no factor p. both: p times the derivatives of all pairs, in both roles.
+    ir: row i's term is ``w_i log sum e^z`` over 0 and ``z_k = f_k - f_i + log w_k``, with
+    shares r: a row of share r has ``w_i r (1 - r)``.
     """
+    if push == "both":
+        # The pairs' derivatives of ``log(R_top + R_bottom)``, times p for the square of p.
+        derivative = np.exp(log_pair_derivatives(f, y, qid, w, p, push))
+        return p * (derivative.sum(axis=1) + derivative.sum(axis=0))
     if push != "ir":
         derivative = np.exp(log_pair_derivatives(f, y, qid, w, p, push))
         inner_factor = 1.0 if is_one_bipartite_list(y, qid, w) else p
@@ -959,6 +964,26 @@ def margin_push_curvature(
             edge_weight = push_value * share[o[pair]] * weight[n[pair]]
             edge_weight *= second[pair] / h + (p - 1) * b
             found[[o[pair], n[pair]]] += edge_weight
+    return found
+
+
+def margin_push_slopes(f, y, qid=None, w=None, loss="hinge", p=1.0, push="top"):
+    """Per row: sum of ``|dJ / dm_ik|`` over its pairs, times p for those of its own height.
+
+    The height of a pair is that of the row below (top) or above (bottom); "both" adds sides.
+    """
+    i, k, v = weighted_pairs(y, qid, w)
+    weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
+    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
+    heights = [np.bincount(o, weight[n] * phi(loss, m), len(y)) for o, n in sides]
+    counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
+    norm, of_counts = (_norm([1.0] * len(sides), weight, one, p) for one in (heights, counts))
+    found = np.zeros(len(y))
+    if norm == 0:
+        return found
+    for (outer, inner), height in zip(sides, heights, strict=True):
+        slope = v * np.abs(phi_derivative(loss, m)) * (height[outer] / norm) ** (p - 1) / of_counts
+        found += np.bincount(inner, slope, len(y)) + p * np.bincount(outer, slope, len(y))
     return found
 
 

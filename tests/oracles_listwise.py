@@ -71,6 +71,22 @@ def listwise(f, y, qid=None, w=None, loss="cross_entropy", sigma=1.0):
     return math.fsum(total) / len(groups), np.array(gradient)
 
 
+def listwise_curvature(f, y, qid=None, w=None, loss="cross_entropy", sigma=1.0):
+    """Mean over the queries of P (1 - P); smoothed dcg: times (mean gain - least) / sigma^2."""
+    weight = [1.0] * len(y) if w is None else [float(v) for v in w]
+    groups, found = queries(y, qid, w), np.zeros(len(y))
+    for rows in groups:
+        unit = 1.0 if loss == "cross_entropy" else sigma
+        share = top_one([float(f[i]) / unit for i in rows], [weight[i] for i in rows])
+        gain = [2.0 ** float(y[i]) - 1 for i in rows]
+        factor = 1.0
+        if loss == "smoothed_dcg":
+            factor = math.fsum(p * (g - min(gain)) for p, g in zip(share, gain, strict=True))
+        for i, p in zip(rows, share, strict=True):
+            found[i] = factor * p * (1 - p) / unit**2 / len(groups)
+    return found
+
+
 def online_descent(X, y, qid, *, step, radius=math.inf, n_passes=1):
     """Averaged online gradient descent on the cross-entropy, one query a step.
 

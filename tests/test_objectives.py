@@ -108,7 +108,7 @@ def assert_bounds(curvature, matrix, h, tolerance):
 UNIT_H = st.lists(st.floats(0, 1), min_size=9, max_size=9).map(np.array)
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "ir"])
+@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
 @pytest.mark.parametrize("p", [1, 4, 64])
 @given(problem=problems())
 def test_curvature_equals_the_definition(push, p, problem):
@@ -122,7 +122,7 @@ def test_curvature_equals_the_definition(push, p, problem):
     assert (curvature >= 0).all()
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "ir"])
+@pytest.mark.parametrize("push", ["top", "bottom", "both", "ir"])
 @pytest.mark.parametrize("p", [1.0, 3.5])
 @given(problem=problems(spread=2.0), h=UNIT_H)
 def test_curvature_bounds_the_second_derivatives(push, p, problem, h):
@@ -132,7 +132,9 @@ def test_curvature_bounds_the_second_derivatives(push, p, problem, h):
     assert_bounds(curvature, matrix, h, 1e-6 * p**2)
     if push == "ir":  # the diagonal itself
         np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-7)
-    elif preferences.bipartite_segments is not None:  # that but for the square of the gradient
+    elif (
+        push != "both" and preferences.bipartite_segments is not None
+    ):  # that but for the square of the gradient
         square = objective.value_and_gradient(f)[1] ** 2
         inner = np.arange(len(f)) < preferences.segments.start[preferences.bipartite_segments[1]]
         factor = np.where(inner == (push == "top"), 1.0, p)

@@ -96,18 +96,18 @@ class PosedObjective:
     ) -> PosedObjective:
         """Sort and group the rows; weights are positive, `query_weight` is repeated to rows."""
         if is_listwise(loss):
-            derivatives, order, weight, share = _pose_lists(loss, y, qid, weight, query_weight)
+            derivatives, order, share = _pose_lists(loss, y, qid, weight, query_weight)
         else:
-            derivatives, order, weight = _pose_pairs(loss, p, push, y, qid, weight, query_weight)
+            derivatives, order = _pose_pairs(loss, p, push, y, qid, weight, query_weight)
             share = np.ones(1)
         curvature = derivatives(np.zeros(len(weight)))[2] * share
         total = float(curvature.sum())
         if not total > 0:
-            raise ValueError(
-                f"loss={loss!r} has no curvature at equal scores: no row is comparable to another."
-            )
+            raise _no_pair(loss)
         # Rows that are never compared do not count: without them the others stay as they are.
-        n_compared = float((weight * share)[curvature > 0].sum())
+        rows = weight if query_weight is None else weight * query_weight
+        rows = rows if order is None else rows[order]
+        n_compared = float(rows[curvature > 0].sum())
         factor = MEAN_CURVATURE * n_compared / total * share
         if order is not None and (order == np.arange(len(order))).all():
             order = None
@@ -141,6 +141,10 @@ class PosedObjective:
         return out
 
 
+def _no_pair(loss: Any) -> ValueError:
+    return ValueError(f"loss={loss!r} has nothing to minimise: no row is comparable to another.")
+
+
 def _pose_pairs(
     loss: Any,
     p: float,
@@ -149,14 +153,16 @@ def _pose_pairs(
     qid: Indices | None,
     weight: Floats,
     query_weight: Floats | None,
-) -> tuple[Derivatives, Indices, Floats]:
-    """Return derivatives, order and row weights of a push of a margin loss."""
+) -> tuple[Derivatives, Indices]:
+    """Return derivatives and order of a push of a margin loss."""
     if query_weight is not None:
         if push == "ir":
             raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
         # A term of a query is of degree 1 + p in the weights of its rows.
         weight = weight * query_weight ** (1.0 / (1.0 + p))
     preferences = Preferences.from_labels(y, qid, weight)
+    if not preferences.is_paired.any():
+        raise _no_pair(loss)
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
@@ -164,16 +170,16 @@ def _pose_pairs(
     derivatives = getattr(objective, "value_gradient_curvature", None)
     if derivatives is None:
         derivatives = objective.value_gradient_slopes
-    return derivatives, preferences.order, preferences.weight
+    return derivatives, preferences.order
 
 
 def _pose_lists(
     loss: Any, y: Values, qid: Indices | None, weight: Floats, query_weight: Floats | None
-) -> tuple[Derivatives, Indices | None, Floats, Floats]:
-    """Return derivatives, order, row weights and weights of the queries, by row."""
+) -> tuple[Derivatives, Indices | None, Floats]:
+    """Return derivatives, order and weights of the queries, by row."""
     rows = GroupedRows.from_codes(qid, len(y))
     weight = rows.sort(weight)
     objective = ListLoss(rows, as_listwise_loss(loss), rows.sort(y).astype(np.float64), weight)
     require(objective.loss, "curvature", "A fit of trees")
     share = np.ones(1) if query_weight is None else rows.sort(query_weight)
-    return objective.value_gradient_curvature, rows.order, weight, share
+    return objective.value_gradient_curvature, rows.order, share

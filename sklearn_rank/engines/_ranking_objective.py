@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import Choice, Number, check_parameters
-from sklearn_rank.engines._posed_objective import PosedObjective, check_loss
+from sklearn_rank._validation import (
+    Choice,
+    Number,
+    check_parameters,
+    check_relevance,
+    check_weight,
+)
+from sklearn_rank.engines._posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
+from sklearn_rank.objectives._listwise import check_grades
 
 
 class _Rows(NamedTuple):
@@ -52,7 +59,7 @@ class _Rows(NamedTuple):
         if self.group.sum() != len(self.y):
             raise ValueError(
                 f"group of RankingObjective must sum to the number of rows, {len(self.y)}. "
-                f"Got {self.group.sum():g}."
+                f"Got {self.group.sum()}."
             )
         return np.repeat(np.arange(len(self.group)), self.group.astype(np.intp))
 
@@ -85,7 +92,8 @@ class RankingObjective:
     where
 
     - c are second derivatives :math:`\partial^2 L / \partial f_i^2`, or the surrogate below;
-    - n is the number of rows that belong to any pair, weights as multiplicities.
+    - n is the number of rows that belong to any pair (of a loss of whole lists: to a query
+      with other rows), weights as multiplicities.
 
     So the mean curvature of a row is 1/4 at equal scores, as with the log-loss, and
     ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` mean what they mean
@@ -183,7 +191,13 @@ class RankingObjective:
             rows = _Rows.of(data.get_label(), data.get_weight(), data.get_group())
         else:
             scores, rows = y_pred, _Rows.of(y_true, sample_weight, group)
-        _, *derivatives = self._posed(rows).evaluate(np.asarray(scores))
+        scores = np.asarray(scores)
+        if scores.shape != rows.y.shape:
+            raise ValueError(
+                f"RankingObjective needs a score for each of the {len(rows.y)} rows. Got scores "
+                f"of shape {scores.shape}."
+            )
+        _, *derivatives = self._posed(rows).evaluate(scores)
         gradient, curvature = (row.astype(np.float32) for row in derivatives)
         return gradient, curvature
 
@@ -199,16 +213,20 @@ class RankingObjective:
         return posed
 
     def _pose(self, rows: _Rows) -> PosedObjective:
-        weight, query_weight, codes = np.ones(len(rows.y)), None, rows.query_codes()
+        y, codes = check_relevance(rows.y, "The relevance of RankingObjective"), rows.query_codes()
+        if is_listwise(self.loss):
+            check_grades(self.loss, float(np.max(y)), type(self).__name__)
+        weight: Floats = np.ones(len(y))
+        query_weight = None
         if rows.weight is not None:
-            given = rows.weight.astype(np.float64)
+            given = check_weight(rows.weight, len(rows.weight))
             if codes is not None and rows.group is not None and len(given) == len(rows.group):
                 query_weight = given[codes]
             else:
                 weight = given
-        if len(weight) != len(rows.y):
+        if len(weight) != len(y):
             raise ValueError(
-                f"RankingObjective needs a weight for each of the {len(rows.y)} rows, or for "
+                f"RankingObjective needs a weight for each of the {len(y)} rows, or for "
                 f"each query. Got {len(weight)} weights."
             )
         is_used = weight > 0 if query_weight is None else query_weight > 0
@@ -216,7 +234,7 @@ class RankingObjective:
             self.loss,
             self.p,
             self.push,
-            y=rows.y[is_used],
+            y=y[is_used],
             qid=None if codes is None else codes[is_used],
             weight=weight[is_used],
             query_weight=None if query_weight is None else query_weight[is_used],

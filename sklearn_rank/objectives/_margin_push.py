@@ -222,6 +222,8 @@ class MarginPush(Push):
         if self.p == 1:
             weight, total = self.preferences.weight, self.preferences.total_pair_weight
             sums = self._pair_loss.sums(scores, weight, weight)
+            if sums.value == 0:  # no pair has any loss, though some may be at a kink
+                return 0.0, np.zeros(len(scores)), np.zeros(len(scores))
             slopes = weight * (np.abs(sums.upper) + np.abs(sums.lower))
             return sums.value / total, weight * (sums.upper - sums.lower) / total, slopes / total
         value, sides = self._by_height(scores)

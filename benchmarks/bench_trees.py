@@ -21,7 +21,7 @@ from pathlib import Path
 from _harness import describe_machine
 from _real_data import add_data_option
 from _report import PartResult, Report
-from _trees_systems import ENGINES
+from _trees_systems import ENGINES, RATES
 
 PARTS = ("speed", "lists", "queries")
 """Each is a module `_trees_PART` with a function `run(options) -> PartResult`."""
@@ -42,6 +42,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--pairwise-repeats", type=int, help="speed: fits of rank:pairwise (default: --repeats)")
     add("--threads", type=int, default=2, help="speed: threads of a fit (default 2)")
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
+    add("--rates", nargs="+", type=float, default=RATES, help="learning rates of the searches")
     add("--processes", type=int, default=2, help="lists, queries: searches at a time (default 2)")
     add("--quick", action="store_true", help="10,000 rows, few candidates, two splits, one fold")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")

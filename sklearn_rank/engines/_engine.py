@@ -204,7 +204,8 @@ def as_exact_sums(values: Floats) -> Floats:
     """
     starts = range(0, len(values), _BLOCK)
     total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts)
-    unit = 2.0 ** (np.ceil(np.log2(total)) - 52) if total > 0 else 1.0
+    # No finer than the smallest number of 32 bits.
+    unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
     out = np.empty(len(values), dtype=np.float32)
     for start in starts:
         work = values[start : start + _BLOCK] * (1.0 / unit)

@@ -388,12 +388,16 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             unit=unit,
             total=None if n_before is None else total - n_before,
             reconstruct=fitted_so_far,
-            X=data.X,
+            X=lambda: self._rows_as_given(data.X),
             y=lambda: data.labels,
             metadata=lambda: data.metadata,
             printer=printer,
         )
         return combine(observer, getattr(self, "_observer", None))
+
+    def _rows_as_given(self, X: Any) -> Any:
+        """Return training rows as the methods of the ranker take them."""
+        return X
 
     def _check_combination(self) -> None:
         """Raise ValueError for parameters that don't go together."""

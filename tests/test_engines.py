@@ -76,6 +76,7 @@ def grouped(problem):
     return rows, np.unique(codes, return_counts=True)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 @given(problem=problems(queries=("none",)))
 def test_one_list_pair_by_pair(name, problem):

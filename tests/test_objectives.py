@@ -132,9 +132,8 @@ def test_curvature_bounds_the_second_derivatives(push, p, problem, h):
     assert_bounds(curvature, matrix, h, 1e-6 * p**2)
     if push == "ir":  # the diagonal itself
         np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-7)
-    elif (
-        push != "both" and preferences.bipartite_segments is not None
-    ):  # that but for the square of the gradient
+    elif push != "both" and preferences.bipartite_segments is not None:
+        # The diagonal but for the square of the gradient.
         square = objective.value_and_gradient(f)[1] ** 2
         inner = np.arange(len(f)) < preferences.segments.start[preferences.bipartite_segments[1]]
         factor = np.where(inner == (push == "top"), 1.0, p)

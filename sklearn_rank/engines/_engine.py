@@ -142,13 +142,33 @@ class Engine(ABC):
         """Return the total gain of each feature's splits."""
 
     @abstractmethod
-    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
-        """Return those names of `given` that the engine takes notice of."""
+    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
+        """Return the names that the engine takes notice of; of an alias the parameter's name."""
 
-    def check_params(self, owner: str, given: Mapping[str, Any]) -> None:
+    def check_params(
+        self, owner: str, given: Mapping[str, Any], has_own_objective: bool = False
+    ) -> None:
         """Raise ValueError for parameters of the engine that can't be used."""
-        for name in given:
-            ours = self.own_names.get(name)
+        self._check_not_ours(owner, given, {name: name for name in given})
+        if not given:
+            return
+        with self.errors_named(owner, given):
+            known = self.recognised(given, has_own_objective)
+        self._check_not_ours(owner, given, known)
+        unknown = set(given) - set(known)
+        if unknown:
+            raise ValueError(
+                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} takes no "
+                "notice of: not a name from its list of parameters, or an alias with the value "
+                "that is the default. Use the name that its list has first."
+            )
+
+    def _check_not_ours(
+        self, owner: str, given: Mapping[str, Any], known: Mapping[str, str]
+    ) -> None:
+        """Raise ValueError for what `owner` decides; `known` has the engine's name of each."""
+        for name, main in known.items():
+            ours = self.own_names.get(main)
             if ours:
                 raise ValueError(
                     f"engine_params of {owner} has {name!r}, which is its parameter {ours!r}: "
@@ -159,16 +179,6 @@ class Engine(ABC):
                     f"engine_params of {owner} can't have {name!r}: the fit depends on it. "
                     f"Got {name}={given[name]!r}."
                 )
-        if not given:
-            return
-        with self.errors_named(owner, given):
-            unknown = set(given) - self.known_parameters(given)
-        if unknown:
-            raise ValueError(
-                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} takes no "
-                "notice of: not a name from its list of parameters, or an alias with the value "
-                "that is the default. Use the name that its list has first."
-            )
 
     @contextmanager
     def errors_named(self, owner: str, given: Mapping[str, Any]) -> Any:

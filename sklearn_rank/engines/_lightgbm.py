@@ -13,6 +13,9 @@ from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, T
 
 _MOST_LEAVES = 131_072
 
+_LEAST_CURVATURE = 1e-10
+"""Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
+
 
 class LightGBM(Engine):
     """LightGBM, with as many leaves as a tree of `max_depth` can have."""
@@ -74,7 +77,9 @@ class LightGBM(Engine):
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
             group = None if rows.query_sizes is None else [len(zeros)]
-            held_out = train.create_valid(_as_matrix(rows.held_out), label=zeros, group=group)
+            matrix = _as_matrix(rows.held_out)
+            # Other parameters than those of the training rows would make it warn.
+            held_out = train.create_valid(matrix, label=zeros, group=group, params=params)
             booster.add_valid(held_out, "held_out")
         own: dict[str, Any] = {}
         if rows.relevance is None:
@@ -85,8 +90,10 @@ class LightGBM(Engine):
             lambda n_rounds: self.to_bytes(booster, n_rounds),
         )
         for _ in range(settings.n_estimators):
+            n_trees = booster.current_iteration()
             booster.update(**own)
-            if descent.after_round(view):
+            # A round in which no leaf can be split leaves no tree, after the first.
+            if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
         return booster
 
@@ -96,7 +103,7 @@ class LightGBM(Engine):
             "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, _MOST_LEAVES),
             "max_bin": settings.max_bins,
-            "min_sum_hessian_in_leaf": settings.min_child_weight,
+            "min_sum_hessian_in_leaf": max(settings.min_child_weight, _LEAST_CURVATURE),
             "lambda_l2": settings.reg_lambda,
             "bagging_fraction": settings.subsample,
             "bagging_freq": int(settings.subsample < 1),
@@ -108,6 +115,8 @@ class LightGBM(Engine):
             # Limits that count rows would make a weight less than the row so many times.
             "min_data_in_leaf": 0,
             "min_data_in_bin": 1,
+            "min_data_per_group": 1,
+            "cat_smooth": 1.0,
             "feature_pre_filter": False,
             "metric": "None",
             "verbosity": -1,
@@ -156,18 +165,26 @@ class LightGBM(Engine):
         """Return the total gain of each feature's splits."""
         return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
 
-    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
-        """Return the names that a small model records, and those that change its record."""
-        # The size of the data must not matter.
-        plain = self._record({})
-        known = set(plain)
-        others = set(given) - known
-        return known | {name for name in others if self._record({name: given[name]}) != plain}
+    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
+        """Return the names that a small model records, and those that change its record.
 
-    def _record(self, given: Mapping[str, Any]) -> dict[str, str]:
+        An alias changes the record of its parameter, unless the parameter is given too.
+        """
+        ours = self._params(TreeSettings(max_depth=2), False)
+        bare = {"verbosity": -1, "metric": "None"}
+        with_ours, plain = self._record(ours), self._record(bare)
+        found = {name: name for name in given if name in plain}
+        for name in set(given) - set(found):
+            one = {name: given[name]}
+            changed = self._record({**bare, **one}).items() - plain.items()
+            main = next((main for main, _ in sorted(changed)), "")
+            if main in self.own_names or self._record({**ours, **one}) != with_ours:
+                found[name] = main
+        return found
+
+    def _record(self, params: Mapping[str, Any]) -> dict[str, str]:
         """Return the parameters that a small model has stored."""
-        params = {**self._params(TreeSettings(max_depth=2), False), **given}
-        params.pop("device_type", None)
+        params = {name: value for name, value in params.items() if name != "device_type"}
         data = self.module.Dataset(np.array([[0.0], [1.0]]), label=np.zeros(2), params=params)
         text = self.module.Booster(params, data).model_to_string()
         lines = text.partition("\nparameters:\n")[2].partition("\nend of parameters")[0]

@@ -16,6 +16,8 @@ from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, T
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 class XGBoost(Engine):
     """XGBoost.
@@ -106,7 +108,7 @@ class XGBoost(Engine):
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
         }
-        params["objective"] = "rank:ndcg" if has_own_objective else "reg:squarederror"
+        params["objective"] = _objective(has_own_objective)
         if settings.monotonic is not None:
             params["monotone_constraints"] = settings.monotonic
         return {**params, **settings.engine_params}
@@ -209,6 +211,8 @@ class XGBoost(Engine):
         parts = []
         for block in _blocks(X):
             rows = X[block].toarray() if issparse(X) else X[block]
+            # Beyond single precision they would be infinite, which this call refuses.
+            rows = np.clip(rows, -_LARGEST, _LARGEST)
             matrix = self.module.DMatrix(rows, nthread=n_threads, **options)
             parts.append(booster.predict(matrix, pred_contribs=True))
         return np.concatenate(parts).astype(np.float64)
@@ -220,12 +224,31 @@ class XGBoost(Engine):
             gain[int(name.removeprefix("f"))] = value
         return gain
 
-    def known_parameters(self, given: Mapping[str, Any]) -> set[str]:
+    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
         """Return the names that the configuration of a small model has."""
-        matrix = self.module.DMatrix(np.array([[0.0], [1.0]]), label=np.array([0.0, 1.0]))
-        quiet = {name: value for name, value in given.items() if name != "device"}
-        booster = self.module.train({"verbosity": 0, **quiet}, matrix, 1)
-        return set(_keys(json.loads(booster.save_config())))
+        label = np.array([0.0, 1.0])
+        matrix = self.module.DMatrix(label[:, np.newaxis], label=label, group=[2])
+        if "device" in given:
+            self._check_device(str(given["device"]), matrix)
+        ours = {"objective": _objective(has_own_objective), "verbosity": 0}
+        others = {name: value for name, value in given.items() if name != "device"}
+        booster = self.module.train({**ours, **others}, matrix, 1)
+        known = set(_keys(json.loads(booster.save_config())))
+        return {name: name for name in given if name in known}
+
+    def _check_device(self, device: str, matrix: Any) -> None:
+        """Raise the engine's error for a device in place of which it would take the CPU."""
+        booster = self.module.Booster({"device": device, "verbosity": 0}, [matrix])
+        found = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
+        if found == "cpu" != device:
+            raise self.error(
+                f"there is no device={device!r}, or this build can't use it: that of the "
+                "package xgboost-cpu is for the CPU only"
+            )
+
+
+def _objective(has_own_objective: bool) -> str:
+    return "rank:ndcg" if has_own_objective else "reg:squarederror"
 
 
 def _feature_types(n_features: int, categorical: tuple[int, ...]) -> list[str]:
@@ -240,10 +263,11 @@ def _blocks(X: Any) -> Iterator[slice]:
 
 
 def _keys(config: Any) -> Iterator[str]:
-    """Yield all keys of nested dicts."""
+    """Yield the keys of nested dicts that have a string, as parameters do."""
     if isinstance(config, dict):
         for key, value in config.items():
-            yield key
+            if isinstance(value, str):
+                yield key
             yield from _keys(value)
     elif isinstance(config, list):
         for value in config:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Mask, Values
 
@@ -17,7 +19,9 @@ class CategoricalFeatures:
         """Whether `value` is allowed."""
         if value is None or (isinstance(value, str) and value == "from_dtype"):
             return True
-        return not isinstance(value, str) and np.asarray(value).dtype.kind in "biuUO"
+        if isinstance(value, str) or np.ndim(value) != 1:  # type: ignore[arg-type]
+            return False
+        return not len(value) or np.asarray(value).dtype.kind in "biuUO"  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return "'from_dtype', None, or an array of indices, names or True and False of features"
@@ -31,7 +35,9 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
         dtypes = getattr(X, "dtypes", ())  # of data frames
         return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
     given = np.asarray(wanted)
-    n_features = X.shape[1]
+    if not given.size:
+        return ()
+    n_features = as_table(X).shape[1]
     if given.dtype.kind == "b":
         if len(given) != n_features:
             raise ValueError(
@@ -43,13 +49,24 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     positions = []
     for one in given.tolist():
         position = names.get(one, -1) if isinstance(one, str) else one
-        if not 0 <= position < n_features:
+        is_index = isinstance(position, int) and not isinstance(position, bool)
+        if not is_index or not 0 <= position < n_features:
             raise ValueError(
                 f"categorical_features of {owner} must be names or indices of the {n_features} "
                 f"features. Got {one!r}."
             )
         positions.append(position)
     return tuple(sorted(set(positions)))
+
+
+def as_table(X: Any) -> Any:
+    """Return X with columns: a data frame, or an array of two dimensions, of objects for lists."""
+    if issparse(X):
+        raise ValueError("Categorical features need dense X. Got a sparse matrix.")
+    if hasattr(X, "columns"):
+        return X
+    X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+    return check_array(X, dtype=None, ensure_all_finite=False)
 
 
 def _is_category(dtype: Any) -> bool:
@@ -72,18 +89,26 @@ class CategoryCodes:
 
     def __init__(self, X: Any, positions: tuple[int, ...]) -> None:
         self.positions = positions
-        self.encoders = [_encoder().fit(_column(X, number)) for number in positions]
+        self.encoders = [_fitted_encoder(X, number) for number in positions]
         self.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in self.encoders]
 
     def encode(self, X: Any) -> Any:
         """Return the rows with codes in place of categories, NaN where there is none."""
         codes = [
-            encoder.transform(_column(X, number)).ravel()
+            encoder.transform(_of_one_kind(_column(X, number), encoder.categories_[0])).ravel()
             for number, encoder in zip(self.positions, self.encoders, strict=True)
         ]
         for code, known in zip(codes, self.known, strict=True):
             _forget(code, known)
         return _replaced(X, dict(zip(self.positions, codes, strict=True)))
+
+    def decode(self, X: Floats) -> Values:
+        """Return encoded rows, none with a code that is unknown, with their categories."""
+        rows = X.astype(object)
+        for number, encoder in zip(self.positions, self.encoders, strict=True):
+            there = ~np.isnan(X[:, number])
+            rows[there, number] = encoder.categories_[0][X[there, number].astype(np.intp)]
+        return rows
 
     def learn(self, X: Floats) -> None:
         """Keep the codes that occur in encoded training rows."""
@@ -100,13 +125,27 @@ class CategoryCodes:
         return X
 
 
-def _encoder() -> OrdinalEncoder:
-    return OrdinalEncoder(
+def _fitted_encoder(X: Any, number: int) -> OrdinalEncoder:
+    """Return what gives the categories of a column their codes."""
+    encoder = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
         dtype=np.float64,
     )
+    try:
+        return encoder.fit(_column(X, number))
+    except TypeError as error:
+        raise ValueError(
+            f"Categorical feature {number} must have categories of one kind. {error}"
+        ) from error
+
+
+def _of_one_kind(column: Values, categories: Values) -> Values:
+    """Return a column as what can be looked up among categories: objects, or numbers."""
+    if categories.dtype.kind in "OSU":
+        return column.astype(object)
+    return column.astype(np.float64) if column.dtype.kind in "OSU" else column
 
 
 def _forget(code: Floats, known: Mask) -> None:
@@ -122,8 +161,11 @@ def _column(X: Any, number: int) -> Values:
     elif hasattr(X, "to_series"):  # polars
         column = X.to_series(number).to_numpy()
     else:
-        column = np.asarray(X)[:, number]
-    return np.asarray(column)[:, np.newaxis]
+        column = X[:, number]
+    column = np.asarray(column)
+    if column.dtype.kind == "O":  # None is missing, as NaN is
+        column = np.where(column == np.array(None), np.nan, column)
+    return column[:, np.newaxis]
 
 
 def _replaced(X: Any, columns: dict[int, Floats]) -> Any:
@@ -138,7 +180,7 @@ def _replaced(X: Any, columns: dict[int, Floats]) -> Any:
         return X.with_columns(
             [type(one)(one.name, columns[number]) for number, one in series.items()]
         )
-    X = np.array(X, copy=True)
+    X = X.astype(object if X.dtype.kind in "OSU" else np.float64)
     for number, values in columns.items():
         X[:, number] = values
     return X

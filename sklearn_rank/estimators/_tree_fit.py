@@ -55,9 +55,14 @@ class TreeProblem:
         return cls(data, objective, None)
 
     def sample(self) -> Indices:
-        """Return rows at even distances, for what need not know them all."""
-        n_rows = len(self.data.y)
-        return np.arange(0, n_rows, max(1, -(-n_rows // _MOST_ROWS)))
+        """Return rows at even distances, for what need not know them all.
+
+        By relevance: in the order of the rows a query could be as long as the distance, and
+        then all would have one relevance.
+        """
+        step = -(-len(self.data.y) // _MOST_ROWS)
+        order = np.argsort(-self.data.y.astype(float), kind="stable")
+        return np.sort(order[::step])
 
 
 @dataclass(eq=False)

@@ -25,6 +25,7 @@ from sklearn_rank.engines._registry import ENGINES, StoredBooster, get_engine
 from sklearn_rank.estimators._categories import (
     CategoricalFeatures,
     CategoryCodes,
+    as_table,
     find_categorical,
 )
 from sklearn_rank.estimators._early_stopping import (
@@ -317,7 +318,8 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
             )
         else:
             check_loss(name, self.loss, self.p, self.push)
-        get_engine(self.engine, name).check_params(name, self.engine_params or {})
+        engine = get_engine(self.engine, name)
+        engine.check_params(name, self.engine_params or {}, self._has_own_objective)
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -359,31 +361,37 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
                     f"monotonic_cst of {type(self).__name__} has {sorted(unknown)}, which are no "
                     "names of features."
                 )
-            given = [given.get(name, 0) for name in names]
-        found = np.asarray(given)
-        if found.shape != (n_features,) or not np.isin(found, (-1, 0, 1)).all():
+            given = [given.get(name, 0) for name in names] or [0] * n_features
+        found = np.array(given, dtype=object)
+        if found.shape != (n_features,) or not all(one in (-1, 0, 1) for one in found):
             raise ValueError(
                 f"monotonic_cst of {type(self).__name__} must be -1, 0 or 1 for each of the "
                 f"{n_features} features. Got {given!r}."
+            )
+        positions = () if self._codes_ is None else self._codes_.positions
+        if any(found[number] for number in positions):
+            raise ValueError(
+                f"monotonic_cst of {type(self).__name__} must be 0 for categories, which have "
+                f"no order. Got {given!r}, and categorical features {list(positions)}."
             )
         return tuple(found.astype(int).tolist())
 
     def _validate_features(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if reset:
             found = find_categorical(X, self.categorical_features, type(self).__name__)
-            self._codes_ = CategoryCodes(X, found) if found else None
+            self._codes_ = CategoryCodes(as_table(X), found) if found else None
         if self._codes_ is None:
             return super()._validate_features(X, reset=reset, **options)
-        if issparse(X):
-            raise ValueError(
-                f"categorical_features of {type(self).__name__} needs dense X. Got a sparse matrix."
-            )
+        X = as_table(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         X = self._codes_.encode(X)
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if "y" in options:
             return check_X_y(X, options.pop("y"), estimator=self, **checks, **options)
         return check_array(X, estimator=self, **checks)
+
+    def _rows_as_given(self, X: Any) -> Any:
+        return X if self._codes_ is None else self._codes_.decode(X)
 
     # Fitting -----------------------------------------------------------------------------
 

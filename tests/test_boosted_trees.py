@@ -1,0 +1,964 @@
+"""Boosted trees: laws of the estimator with both engines, bad input, and what is stored."""
+
+import copy
+import io
+import pickle
+from types import ModuleType
+
+import joblib
+import lightgbm
+import numpy as np
+import oracles
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+import xgboost
+from rankers import RANKERS
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_callbacks import Log, needs_callbacks
+
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.engines import _registry, _xgboost
+from sklearn_rank.estimators import _tree_fit, boosted_trees
+from sklearn_rank.estimators._distinct_rows import hash_rows
+from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.model_selection import QueryKFold
+
+ENGINES = ["xgboost", "lightgbm"]
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
+
+DATA = make_queries(n_queries=20, rows_per_query=6, n_features=4, random_state=0)
+X, GRADES, QID = DATA.data, DATA.target, DATA.qid
+RANDOM = np.random.default_rng(0)
+Y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + RANDOM.normal(size=len(X)) > 0, "up", "down")
+WEIGHT = RANDOM.integers(0, 3, len(X)).astype(float)
+MISSING = np.where(RANDOM.random(X.shape) < 0.2, np.nan, X)
+SPARSE = np.where(RANDOM.random(X.shape) < 0.6, 0.0, np.round(X, 1))
+LETTERS = np.array(list("dacbe"))[RANDOM.integers(0, 5, len(X))]
+FRAME = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(LETTERS), "z": X[:, 2]})
+"""With categories that are codes 0 to 4 when sorted."""
+
+STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.3, "n_estimators": 12}
+DRAWN = {"subsample": 0.6, "colsample": 0.5}
+
+
+def make(engine="auto", **parameters):
+    return BoostedTreesRanker(
+        engine=engine, **{"n_estimators": 4, "max_depth": 3, "random_state": 0, **parameters}
+    )
+
+
+def labels(relevance):
+    return Y if relevance == "binary" else GRADES
+
+
+def scores(model, rows):
+    return model.decision_function(rows) if model.relevance == "binary" else model.predict(rows)
+
+
+def assert_equal(model, other, rows):
+    """Bit by bit: trees, offsets and curves."""
+    np.testing.assert_array_equal(scores(model, rows), scores(other, rows))
+    for name in ("objective_curve_", "staged_offsets_", "validation_scores_"):
+        np.testing.assert_array_equal(vars(model).get(name, 0), vars(other).get(name, 0))
+
+
+# Weights, order, threads -------------------------------------------------------------------
+
+KINDS = {
+    "dense": X,
+    "missing": MISSING,
+    "sparse": sparse.csr_array(SPARSE),
+    "categories": FRAME,
+}
+OPTIONS = {"all": {}, "drawn": DRAWN, "stopped": STOPPED}
+
+
+def take(rows, chosen):
+    return rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
+
+
+@every_engine
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_weight_is_a_number_of_copies(engine, kind, options):
+    rows, model = KINDS[kind], make(engine, **OPTIONS[options])
+    copies = RANDOM.permutation(np.repeat(np.arange(len(X)), WEIGHT.astype(int)))
+    weighted = clone(model).fit(rows, Y, sample_weight=WEIGHT)
+    assert_equal(weighted, clone(model).fit(take(rows, copies), Y[copies]), rows)
+    assert np.ptp(weighted.decision_function(rows)) > 0
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "hinge", "cross_entropy"])
+def test_a_weight_is_a_number_of_copies_in_a_query(engine, loss):
+    model = make(engine, relevance="graded", loss=loss)
+    copies = RANDOM.permutation(np.repeat(np.arange(len(X)), WEIGHT.astype(int)))
+    weighted = clone(model).fit(X, GRADES, qid=QID, sample_weight=WEIGHT)
+    copied = clone(model).fit(X[copies], GRADES[copies], qid=QID[copies])
+    np.testing.assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7, atol=1e-9)
+
+
+@every_engine
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_order_of_the_rows_does_not_matter(engine, options):
+    order, model = RANDOM.permutation(len(X)), make(engine, relevance="graded", **OPTIONS[options])
+    plain = clone(model).fit(MISSING, GRADES, qid=QID)
+    other = clone(model).fit(MISSING[order], GRADES[order], qid=QID[order])
+    assert_equal(plain, other, MISSING)
+
+
+@pytest.mark.slow
+@every_engine
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
+    """More values than bins, and more rows than an engine gives to one thread."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 6))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    y = np.nan_to_num(rows[:, 0] * rows[:, 1] + rows[:, 2]) + rng.normal(size=20_000) > 0
+    model = make(engine, loss=loss, max_depth=5, **OPTIONS[options])
+    alone, order = clone(model).fit(rows, y), rng.permutation(20_000)
+    assert_equal(alone, clone(model).set_params(n_jobs=2).fit(rows, y), rows)
+    assert_equal(alone, clone(model).fit(rows[order], y[order]), rows)
+    assert 0.6 < alone.score(rows, y) < 1
+    seeded = clone(model).set_params(random_state=1).fit(rows, y)
+    differs = not np.array_equal(seeded.decision_function(rows), alone.decision_function(rows))
+    assert differs == (options != "all")
+
+
+@every_engine
+def test_sparse_is_dense(engine, monkeypatch):
+    monkeypatch.setattr(_xgboost, "_BLOCK_VALUES", 50)  # blocks of twelve rows
+    dense = make(engine, **DRAWN).fit(SPARSE, Y)
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        model = make(engine, **DRAWN).fit(kind(SPARSE), Y)
+        np.testing.assert_array_equal(scores(model, kind(SPARSE)), scores(dense, SPARSE))
+        found, wanted = model.contributions(kind(SPARSE)), dense.contributions(SPARSE)
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_hashes_tell_rows_apart():
+    """Sparse rows have those of the dense ones; signs of zero and kinds of NaN do not matter."""
+    values = np.array([0.0, 1.0, 2.0, 0.5, -1.0, np.nan, 1e-300])
+    rows = np.array(np.meshgrid(values, values, values)).reshape(3, -1).T
+    codes = hash_rows(rows)
+    assert len(np.unique(codes)) == len(rows)
+    np.testing.assert_array_equal(hash_rows(sparse.csr_array(rows)), codes)
+    negative_zero = np.where(rows == 0, -0.0, rows)
+    np.testing.assert_array_equal(hash_rows(negative_zero), codes)
+    np.testing.assert_array_equal(hash_rows(np.asfortranarray(rows)), codes)
+    other_nan = np.where(np.isnan(rows), -np.nan, rows)
+    np.testing.assert_array_equal(hash_rows(other_nan), codes)
+
+
+# Kinds of input ----------------------------------------------------------------------------
+
+INPUTS = {
+    "fortran": np.asfortranarray,
+    "list": lambda rows: rows.tolist(),
+    "float32": lambda rows: rows.astype(np.float32),
+    "int": lambda rows: rows.astype(np.int8),
+    "object": lambda rows: rows.astype(object),
+    "frame": lambda rows: pd.DataFrame(rows, index=range(7, 7 + len(rows))).rename(columns=str),
+    "polars": lambda rows: pl.DataFrame(rows, schema=[f"n{j}" for j in range(rows.shape[1])]),
+    "odd names": lambda rows: pd.DataFrame(rows, columns=["a[0]", "<b>", "x:y,\"'", "ü {é}"]),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("kind", INPUTS)
+def test_kinds_of_arrays(engine, kind):
+    rows = np.round(4 * X)
+    given = INPUTS[kind](rows)
+    model, plain = make(engine).fit(given, Y), make(engine).fit(rows, Y)
+    np.testing.assert_array_equal(scores(model, given), scores(plain, rows))
+    np.testing.assert_array_equal(model.contributions(given), plain.contributions(rows))
+
+
+@every_engine
+def test_arrays_that_cant_be_written_to(engine):
+    rows, y, weight, qid = X.copy(), Y.copy(), WEIGHT.copy(), QID.astype(str)
+    for one in (rows, y, weight, qid):
+        one.flags.writeable = False
+    model = make(engine).fit(rows, y, qid=qid, sample_weight=weight)
+    assert set(model.predict(rows)) <= {"up", "down"}
+    other = make(engine).fit(X, Y, qid=QID.astype(str), sample_weight=WEIGHT)
+    np.testing.assert_array_equal(scores(model, X), scores(other, X))
+
+
+SMALL = {
+    "two rows": ([[0.0], [1.0]], [0, 1], None),
+    "constant features": (np.ones((6, 2)), [0, 1, 0, 1, 1, 0], None),
+    "a column of nothing": (np.column_stack([X[:6, 0], np.full(6, np.nan)]), [0, 1] * 3, None),
+    "a query of one row": (X[:6], [0, 1, 0, 1, 1, 0], list("aabbbc")),
+    "equal rows": (np.repeat(X[:2], 3, axis=0), [0, 0, 1, 1, 1, 0], None),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge", "ndcg"])
+def test_small_data(engine, case, loss, capfd):
+    rows, y, qid = SMALL[case]
+    for relevance in ("binary", "graded"):
+        model = make(engine, loss=loss, relevance=relevance, min_child_weight=0)
+        model.fit(rows, y, qid=qid)
+        assert np.isfinite(scores(model, rows)).all()
+        assert model.contributions(rows).shape == (len(y), np.shape(rows)[1] + 1)
+        assert np.isin(model.feature_importances_.sum().round(12), (0, 1))
+        assert len(list(model.staged_predict(rows))) == model.n_iter_
+    assert capfd.readouterr() == ("", "")
+
+
+@every_engine
+def test_two_rows_are_ranked(engine):
+    model = make(engine, min_child_weight=0).fit(*SMALL["two rows"][:2])
+    assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]
+
+
+@every_engine
+@pytest.mark.parametrize("parameters", [{"max_depth": 30}, {"max_bins": 2}, {"n_estimators": 1}])
+def test_extreme_settings(engine, parameters):
+    model = make(engine, **{"min_child_weight": 0, "n_estimators": 30, **parameters}).fit(X, Y)
+    assert model.score(X, Y) > (0.99 if "max_depth" in parameters else 0.6)
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "least_squares", "hinge", "logistic"])
+@pytest.mark.parametrize("p", [1, 8])
+def test_leaves_without_limits_are_finite(engine, loss, p):
+    parameters = {"min_child_weight": 0, "reg_lambda": 0, "learning_rate": 1.0, "loss": loss}
+    model = make(engine, **parameters, p=p, n_estimators=40).fit(X, Y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.objective_curve_).all()
+    assert model.score(X, Y) > 0.9
+
+
+@every_engine
+def test_relevance_may_be_any_number(engine):
+    fractions = np.exp(GRADES / 3) - 7
+    model, plain = (
+        make(engine, relevance="graded").fit(X, y, qid=QID) for y in (fractions, GRADES)
+    )
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+@every_engine
+def test_values_beyond_single_precision(engine):
+    huge = X.copy()
+    huge[3, 1] = 1e39
+    for rows in (huge, sparse.csr_array(huge)):
+        with pytest.raises(ValueError, match=r"values as large as 1e\+39.* single\s+precision"):
+            make(engine).fit(rows, Y)
+    huge[3, 1] = 3e38
+    model = make(engine).fit(huge, Y)
+    beyond = np.array([[1e39] * 4, [-1e39] * 4])
+    clipped = np.clip(beyond, -3.4e38, 3.4e38)
+    np.testing.assert_array_equal(scores(model, beyond), scores(model, clipped))
+    np.testing.assert_allclose(
+        model.contributions(beyond).sum(axis=1), scores(model, beyond), atol=1e-5
+    )
+
+
+# Silence -----------------------------------------------------------------------------------
+
+
+@every_engine
+@pytest.mark.parametrize("options", [{}, DRAWN, STOPPED, {"loss": "ndcg"}], ids=str)
+def test_silent(engine, options, capfd):
+    for rows in (MISSING, sparse.csr_array(SPARSE), FRAME):
+        model = make(engine, **options).fit(rows, Y, qid=QID)
+        model.contributions(rows), model.predict(rows), list(model.staged_predict(rows))
+    assert capfd.readouterr() == ("", "")
+
+
+@every_engine
+def test_verbose_prints_lines_of_ours(engine, capfd):
+    make(engine, verbose=1, n_estimators=20).fit(X, Y)
+    out, err = capfd.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert len(lines) == 11
+    for line in lines:
+        assert line.startswith("[BoostedTreesRanker] round ")
+
+
+# Rounds ------------------------------------------------------------------------------------
+
+
+@every_engine
+@every_relevance
+@pytest.mark.parametrize("rows", ["dense", "categories"])
+def test_stages_are_shorter_fits(engine, relevance, rows):
+    rows, y = KINDS[rows], labels(relevance)
+    model = make(engine, relevance=relevance, **DRAWN).fit(rows, y)
+    binary = relevance == "binary"
+    stages = list(model.staged_decision_function(rows) if binary else model.staged_predict(rows))
+    assert len(stages) == model.n_iter_ == 4
+    for number, stage in enumerate(stages, start=1):
+        short = clone(model).set_params(n_estimators=number).fit(rows, y)
+        np.testing.assert_array_equal(stage, scores(short, rows))
+    np.testing.assert_array_equal(stages[-1], scores(model, rows))
+    *_, last = model.staged_predict(rows)
+    np.testing.assert_array_equal(last, model.predict(rows))
+
+
+@pytest.mark.parametrize("least", [4.0, 6.0])
+def test_rounds_without_a_split_are_no_stages(least):
+    """LightGBM keeps no tree of such a round, and later ones must not take its place."""
+    model = make("lightgbm", subsample=0.3, min_child_weight=least, n_estimators=30).fit(X, Y)
+    assert 1 < model.n_iter_ < 30
+    assert model.booster_.current_iteration() == model.n_iter_ == len(model.objective_curve_)
+    stages = np.array(list(model.staged_decision_function(X))) - model.staged_offsets_[:, None]
+    # The first round's tree is kept, even without a split.
+    assert (np.abs(np.diff(stages, axis=0)).max(axis=1) > 0).all()
+    for f, value in zip(stages, model.objective_curve_, strict=True):
+        assert oracles.pair_mean(f, Y == "up") == pytest.approx(value, rel=1e-6)
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_offsets_of_stages_see_both_classes(engine, loss, monkeypatch):
+    """Where every second row is looked at, and queries are pairs of rows."""
+    monkeypatch.setattr(_tree_fit, "_MOST_ROWS", 60)
+    y = np.tile([1, 0], 60)
+    model = make(engine, loss=loss).fit(X, y, qid=np.repeat(np.arange(60), 2))
+    whole = model.decision_function(X) - model.offset_
+    assert np.isfinite(model.staged_offsets_).all()
+    if loss == "exponential":
+        wanted = oracles.f_skew_offset(whole, y)
+        assert model.offset_ == pytest.approx(wanted, abs=1e-6)
+        np.testing.assert_allclose(model.staged_offsets_, model.offset_, atol=0.2)
+    else:
+        assert oracles.cut_error(model.offset_, whole, y) == oracles.error_cut(whole, y)[1]
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("options", "metric"),
+    [
+        ({"scoring": "ndcg@3"}, ranking_scorer("ndcg@3")),
+        ({}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
+        ({"score_p": 4}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
+    ],
+    ids=["scoring", "score", "score_p"],
+)
+def test_early_stopping_keeps_the_best_round(engine, options, metric, monkeypatch):
+    parts = []
+    split = boosted_trees.split_validation
+    monkeypatch.setattr(
+        boosted_trees, "split_validation", lambda *a: parts.append(split(*a)) or parts[-1]
+    )
+    model = make(engine, relevance="graded", **{**STOPPED, "n_estimators": 30}, **options)
+    model.fit(X, GRADES, qid=QID)
+    (train, held_out), curve = parts[0], model.validation_scores_
+    assert not set(train.qid) & set(held_out.qid)
+    assert model.n_iter_ == np.argmax(curve) + 1
+    assert len(curve) == model.n_iter_ + 2 or len(curve) == 30
+    short = clone(model).set_params(n_iter_no_change=None, n_estimators=model.n_iter_)
+    short.fit(train.X, train.y, qid=train.qid)
+    np.testing.assert_array_equal(model.predict(X), short.predict(X))
+    found = metric(short, held_out.X, held_out.y, qid=held_out.qid)
+    assert found == pytest.approx(curve.max(), rel=1e-12)
+
+
+# Contributions and importances -------------------------------------------------------------
+
+
+@every_engine
+@every_relevance
+@pytest.mark.parametrize("kind", KINDS)
+def test_contributions_sum_to_scores(engine, relevance, kind):
+    rows = KINDS[kind]
+    model = make(engine, relevance=relevance, n_estimators=20).fit(rows, labels(relevance))
+    parts = model.contributions(rows)
+    assert parts.shape == (len(X), rows.shape[1] + 1)
+    np.testing.assert_allclose(parts.sum(axis=1), scores(model, rows), atol=1e-5)
+    assert np.ptp(parts[:, -1]) == 0
+    assert (model.feature_importances_ > 0).any()
+    assert model.feature_importances_.sum() == pytest.approx(1, rel=1e-12)
+
+
+@every_engine
+def test_a_feature_without_a_split_has_no_part(engine):
+    rows = np.column_stack([X[:, 2], np.ones(len(X)), X[:, 0]])
+    model = make(engine).fit(rows, Y)
+    assert model.feature_importances_[1] == 0
+    assert not model.contributions(rows)[:, 1].any()
+
+
+# The engine's own objective ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_qid", [True, False])
+def test_ndcg_is_the_model_of_xgboost(with_qid):
+    parameters = {"objective": "rank:ndcg", "max_depth": 3, "max_bin": 255, "base_score": 0.0}
+    parameters |= {"learning_rate": 0.1, "nthread": 1}
+    order = np.argsort(QID, kind="stable")
+    qid = QID[order] if with_qid else np.zeros(len(X))
+    rows = xgboost.QuantileDMatrix(X[order], label=GRADES[order], qid=qid, max_bin=255)
+    wanted = xgboost.train(parameters, rows, 8).predict(xgboost.DMatrix(X), output_margin=True)
+    model = make("xgboost", loss="ndcg", relevance="graded", n_estimators=8)
+    found = model.fit(X[order], GRADES[order], qid=qid if with_qid else None).predict(X)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.ptp(found) > 0
+
+
+def test_ndcg_is_the_model_of_lightgbm():
+    parameters = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3, "lambda_l2": 1.0}
+    parameters |= {"min_sum_hessian_in_leaf": 1e-3, "min_data_in_leaf": 0, "min_data_in_bin": 1}
+    parameters |= {"verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
+    order = np.argsort(QID, kind="stable")
+    sizes = np.unique(QID, return_counts=True)[1]
+    rows = lightgbm.Dataset(X[order], GRADES[order], group=sizes)
+    wanted = lightgbm.train(parameters, rows, 8).predict(X, raw_score=True)
+    model = make("lightgbm", loss="ndcg", relevance="graded", n_estimators=8)
+    found = model.set_params(min_child_weight=1e-3).fit(X, GRADES, qid=QID).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert np.ptp(found) > 0
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("parameters", "y", "weight", "message"),
+    [
+        ({"p": 2}, GRADES, None, r"loss='ndcg' .* needs p=1 and push='top'. Got p=2"),
+        ({"push": "both"}, GRADES, None, r"needs p=1 and push='top'.* push='both'"),
+        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker has no sample weights"),
+        ({}, GRADES / 2, None, "whole number from 0 to 31"),
+        ({}, GRADES + 31, None, "whole number from 0 to 31"),
+        ({}, GRADES - 1, None, "whole number from 0 to 31"),
+    ],
+)
+def test_ndcg_refuses(engine, parameters, y, weight, message):
+    with pytest.raises(ValueError, match=message):
+        make(engine, loss="ndcg", relevance="graded", **parameters).fit(
+            X, y, qid=QID, sample_weight=weight
+        )
+
+
+def test_ndcg_of_a_list_too_long_for_lightgbm():
+    rows = np.arange(10_001.0)[:, None]
+    with pytest.raises(ValueError, match="10000"):
+        make("lightgbm", loss="ndcg").fit(rows, rows[:, 0] > 5)
+
+
+# Constraints -------------------------------------------------------------------------------
+
+
+@every_engine
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("given", ["array", "dict"])
+def test_monotonic_constraints(engine, sign, given):
+    names = list("abcd")
+    rows = pd.DataFrame(X, columns=names)
+    constraint = {"c": sign} if given == "dict" else [0, 0, sign, 0]
+    y = X[:, 2] + 2 * np.sin(4 * X[:, 2]) > 0
+    parameters = {"n_estimators": 20, "min_child_weight": 0}
+    free = make(engine, **parameters).fit(rows, y)
+    model = make(engine, **parameters, monotonic_cst=constraint).fit(rows, y)
+    line = pd.DataFrame(np.tile(X.mean(axis=0), (200, 1)), columns=names)
+    line["c"] = np.linspace(-3, 3, 200)
+    assert (np.diff(sign * model.decision_function(line)) >= 0).all()
+    assert (np.diff(sign * free.decision_function(line)) < 0).any()
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 0], "must be -1, 0 or 1 for each of the 3 features"),
+        ([1, 0, 2], "must be -1, 0 or 1"),
+        ([1, [0], 0], "must be -1, 0 or 1"),
+        ("pos", "must be -1, 0 or 1"),
+        ({"w": 1}, r"\['w'\], which are no names of features"),
+        ({"x": 3}, "must be -1, 0 or 1"),
+        ({"kind": 1}, r"must be 0 for categories.* categorical features \[1\]"),
+    ],
+    ids=str,
+)
+def test_wrong_constraints(engine, given, message):
+    with pytest.raises(ValueError, match=f"monotonic_cst of BoostedTreesRanker.*{message}"):
+        make(engine, monotonic_cst=given).fit(FRAME, Y)
+
+
+# Categories --------------------------------------------------------------------------------
+
+CODES = np.unique(LETTERS, return_inverse=True)[1]
+TABLE = np.column_stack([X[:, 0], CODES, X[:, 2]])
+OBJECTS = np.column_stack([X[:, 0].astype(object), LETTERS, X[:, 2].astype(object)])
+POLARS = pl.DataFrame({"x": X[:, 0], "kind": LETTERS, "z": X[:, 2]})
+ENUM = pl.Enum(sorted(set(LETTERS)))
+CATEGORIES = {
+    "pandas": (FRAME, "from_dtype"),
+    "polars": (POLARS.with_columns(pl.col("kind").cast(pl.Categorical)), "from_dtype"),
+    "polars enum": (POLARS.with_columns(pl.col("kind").cast(ENUM)), "from_dtype"),
+    "names": (FRAME.astype({"kind": object}), ["kind"]),
+    "index": (OBJECTS, [1]),
+    "mask": (OBJECTS, [False, True, False]),
+    "a list": (OBJECTS.tolist(), [1]),
+    "codes": (TABLE, [1]),
+    "single precision": (TABLE.astype(np.float32).astype(float), np.array([1])),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_ways_to_say_categories(engine, kind):
+    rows, given = CATEGORIES[kind]
+    wanted = make(engine, n_estimators=10).fit(FRAME, Y)
+    model = make(engine, n_estimators=10, categorical_features=given).fit(rows, Y)
+    tolerance = 1e-6 if kind == "single precision" else 0
+    np.testing.assert_allclose(scores(model, rows), scores(wanted, FRAME), rtol=0, atol=tolerance)
+    numbers = make(engine, n_estimators=10, categorical_features=None).fit(TABLE, Y)
+    assert not np.array_equal(scores(numbers, TABLE), scores(model, rows))
+
+
+@every_engine
+def test_categories_in_arrays_of_strings_and_of_whole_numbers(engine):
+    letters = np.array(list("abcdefghijklmnop"))[RANDOM.integers(0, 16, (len(X), 2))]
+    codes = np.unique(letters, return_inverse=True)[1].reshape(letters.shape)
+    model = make(engine, categorical_features=[0, 1])
+    wanted = scores(clone(model).fit(codes.astype(float), Y), codes.astype(float))
+    for rows in (letters, letters.astype(object), codes, codes.astype(np.int8)):
+        fitted = clone(model).fit(rows, Y)
+        np.testing.assert_array_equal(scores(fitted, rows), wanted)
+    unseen = np.full((1, 2), 99)
+    missing = scores(fitted, np.full((1, 2), np.nan))
+    np.testing.assert_array_equal(scores(fitted, unseen), missing)
+
+
+def one_row(kind):
+    """A row of FRAME with another category; None is missing."""
+    return pd.DataFrame({"x": [0.1], "kind": pd.Categorical([kind], ["a", "new"]), "z": [0.2]})
+
+
+@every_engine
+def test_categories_unseen_or_missing(engine):
+    y = np.where(LETTERS == "a", Y, "up")
+    model = make(engine, min_child_weight=0, n_estimators=20).fit(FRAME, y)
+    missing = scores(model, one_row(None))
+    rows = [one_row("new"), pd.DataFrame({"x": [0.1], "kind": [np.nan], "z": [0.2]})]
+    rows += [pd.DataFrame({"x": [0.1], "kind": [7], "z": [0.2]})]
+    rows += [pl.DataFrame({"x": [0.1], "kind": pl.Series([None], dtype=pl.String), "z": [0.2]})]
+    for row in rows:
+        np.testing.assert_array_equal(scores(model, row), missing)
+    assert scores(model, one_row("a")) != missing
+
+
+@every_engine
+def test_missing_categories_in_training(engine):
+    """None of polars is what NaN is in pandas: not a category of its own."""
+    kinds = np.where(RANDOM.random(len(X)) < 0.3, None, LETTERS)
+    frame = FRAME.assign(kind=pd.Categorical(kinds))
+    polar = pl.DataFrame({"x": X[:, 0], "kind": pl.Series(kinds, dtype=pl.Categorical)})
+    polar = polar.with_columns(z=X[:, 2])
+    model, other = make(engine).fit(frame, Y), make(engine).fit(polar, Y)
+    np.testing.assert_array_equal(scores(model, frame), scores(other, polar))
+    np.testing.assert_array_equal(scores(model, one_row(None)), scores(model, one_row("new")))
+
+
+@every_engine
+def test_a_category_only_held_out_is_unseen(engine, monkeypatch):
+    rare = np.arange(len(X)) == 5
+    frame = FRAME.assign(kind=pd.Categorical(np.where(rare, "rare", LETTERS)))
+
+    def split(data, fraction, seed):
+        return data.take(np.flatnonzero(~rare)), data.take(np.arange(30))
+
+    monkeypatch.setattr(boosted_trees, "split_validation", split)
+    model = make(engine, n_iter_no_change=3).fit(frame, Y)
+    row = frame.iloc[[5]]
+    missing = row.assign(kind=pd.Categorical([None]))
+    np.testing.assert_array_equal(scores(model, row), scores(model, missing))
+
+
+@every_engine
+def test_few_different_rows_are_split_by_category(engine):
+    """Sixteen rows are left of five thousand, each with the weight of hundreds."""
+    kind = RANDOM.integers(0, 8, 5000)
+    chance = np.array([0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, 0.6])
+    y = RANDOM.random(5000) < chance[kind]
+    model = make(engine, categorical_features=[0], n_estimators=20).fit(kind[:, None], y)
+    assert model.score(kind[:, None], y) == pytest.approx(oracles_auc(chance[kind], y), abs=1e-3)
+
+
+def oracles_auc(f, y):
+    above, below = np.sort(f[y]), np.sort(f[~y])
+    left, right = (np.searchsorted(below, above, side) for side in ("left", "right"))
+    return (left + right).sum() / 2 / len(above) / len(below)
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("given", "rows", "message"),
+    [
+        (1, TABLE, "'categorical_features' parameter of BoostedTreesRanker must be"),
+        ("kind", FRAME, "'categorical_features' parameter"),
+        ([[0, 1]], TABLE, "'categorical_features' parameter"),
+        ([0.5], TABLE, "'categorical_features' parameter"),
+        ([3], TABLE, "names or indices of the 3 features. Got 3"),
+        ([-1], TABLE, "names or indices of the 3 features. Got -1"),
+        (["kind"], TABLE, "names or indices of the 3 features. Got 'kind'"),
+        (["w"], FRAME, "names or indices of the 3 features. Got 'w'"),
+        ([True], TABLE, "one truth value for each of the 3 features. Got 1"),
+        ([1], sparse.csr_array(SPARSE), "need dense X. Got a sparse"),
+        ([0], X[:, 0], "Expected 2D array, got 1D array"),
+        ([0], np.array([[1], ["a"]] * 60, dtype=object), "categories of one kind"),
+    ],
+    ids=str,
+)
+def test_wrong_categories(engine, given, rows, message):
+    with pytest.raises(ValueError, match=message):
+        make(engine, categorical_features=given).fit(rows, Y)
+
+
+def test_no_categories():
+    for given in ([], (), [False] * 4, None):
+        model = make(categorical_features=given).fit(X, Y)
+        np.testing.assert_array_equal(scores(model, X), scores(make().fit(X, Y), X))
+
+
+@every_engine
+def test_sparse_rows_for_a_model_with_categories(engine):
+    model = make(engine).fit(FRAME, Y)
+    with pytest.raises(ValueError, match="need dense X. Got a sparse"):
+        model.predict(sparse.csr_array(X[:, :3]))
+
+
+# Parameters of the engine ------------------------------------------------------------------
+
+
+def decided(engine):
+    """Names that a parameter of the ranker decides, aliases of LightGBM among them."""
+    found = dict(_registry.ENGINES[engine].own_names)
+    if engine == "lightgbm":
+        found |= {"num_trees": "n_estimators", "max_iter": "n_estimators"}
+        found |= {"early_stopping": "n_iter_no_change", "n_iter_no_change": "n_iter_no_change"}
+        found |= {"cat_feature": "categorical_features", "nthreads": "n_jobs", "boost": ""}
+        found |= {"random_seed": "random_state", "app": "loss", "loss": "loss"}
+    return sorted(found.items())
+
+
+VALUES = {"cat_feature": [0], "boost": "dart", "app": "binary", "loss": "binary"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "ours"), [(one, *pair) for one in ENGINES for pair in decided(one)]
+)
+def test_what_a_parameter_decides_is_refused_by_name(engine, name, ours):
+    model = make(engine, engine_params={name: VALUES.get(name, 3)})
+    message = f"parameter '{ours}': set that" if ours else "the fit depends on it"
+    with pytest.raises(ValueError, match=f"engine_params .*'{name}'.*{message}"):
+        model.fit(X, Y)
+
+
+@every_engine
+@pytest.mark.parametrize("name", ["bogus", "learning_rates", "metrics", "name"])
+def test_unknown_parameters_of_the_engine(engine, name):
+    with pytest.raises(ValueError, match=rf"engine_params .*\['{name}'\].* takes no notice"):
+        make(engine, engine_params={name: 1}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        ("xgboost", {"gamma": -1}),
+        ("xgboost", {"alpha": "much"}),
+        ("xgboost", {"grow_policy": "sideways"}),
+        ("lightgbm", {"lambda_l1": -1}),
+        ("lightgbm", {"num_leaves": 1}),
+    ],
+)
+def test_errors_of_the_engine_name_the_parameter(engine, given):
+    with pytest.raises(ValueError, match=f"engine_params=.*{next(iter(given))}.*{engine} says"):
+        make(engine, engine_params=given).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        ("xgboost", {"gamma": 5.0}),
+        ("xgboost", {"reg_alpha": 5.0}),
+        ("xgboost", {"grow_policy": "lossguide", "max_leaves": 2}),
+        ("xgboost", {"tree_method": "exact"}),
+        ("xgboost", {"num_parallel_tree": 2, "colsample_bynode": 0.5}),
+        ("lightgbm", {"lambda_l1": 5.0}),
+        ("lightgbm", {"reg_alpha": 5.0}),
+        ("lightgbm", {"num_leaves": 3}),
+        ("lightgbm", {"extra_trees": True}),
+        ("lightgbm", {"force_row_wise": True, "min_data_in_leaf": 30}),
+    ],
+)
+def test_other_parameters_reach_the_engine(engine, given):
+    before = copy.deepcopy(given)
+    model = make(engine, engine_params=given).fit(SPARSE, Y)
+    assert given == before
+    plain = make(engine).fit(SPARSE, Y)
+    assert not np.array_equal(scores(model, SPARSE), scores(plain, SPARSE))
+    *_, last = model.staged_decision_function(SPARSE)
+    np.testing.assert_allclose(last, scores(model, SPARSE), rtol=1e-6, atol=1e-6)
+
+
+def test_parameters_of_the_own_objective_of_xgboost():
+    given = {"lambdarank_pair_method": "mean"}
+    model = make("xgboost", loss="ndcg", relevance="graded", engine_params=given)
+    found = model.fit(X, GRADES, qid=QID).predict(X)
+    plain = clone(model).set_params(engine_params=None).fit(X, GRADES, qid=QID).predict(X)
+    assert not np.array_equal(found, plain)
+    with pytest.raises(ValueError, match="lambdarank_pair_method.* takes no notice"):
+        clone(model).set_params(loss="logistic").fit(X, GRADES, qid=QID)
+
+
+def has_device(engine):
+    try:
+        make(engine, engine_params={"device": "cuda"}).fit(X, Y)
+    except ValueError:
+        return False
+    return True
+
+
+@every_engine
+def test_a_device_that_is_not_there_is_an_error(engine):
+    if has_device(engine):
+        pytest.skip("there is one")
+    with pytest.raises(ValueError, match=r"engine_params=\{'device': 'cuda'\} of Boosted"):
+        make(engine, engine_params={"device": "cuda"}).fit(X, Y)
+
+
+@every_engine
+def test_a_device_gives_the_same_ranking(engine):
+    if not has_device(engine):
+        pytest.skip("needs a CUDA device, and an engine that is built for it")
+    rows, y = make_classification(5000, flip_y=0.2, random_state=0)
+    model = make(engine, n_estimators=50).fit(rows[:2500], y[:2500])
+    other = clone(model).set_params(engine_params={"device": "cuda"}).fit(rows[:2500], y[:2500])
+    assert abs(model.score(rows[2500:], y[2500:]) - other.score(rows[2500:], y[2500:])) < 0.002
+
+
+# Engines that are not there ----------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Returns what makes some engines the only ones, the others with a reason."""
+
+    def only(**reasons):
+        def loaded(name):
+            if name in reasons:
+                return None, reasons[name]
+            return __import__(name), ""
+
+        monkeypatch.setattr(_registry, "_loaded", loaded)
+
+    return only
+
+
+def test_auto_takes_xgboost_first(installed):
+    assert make().fit(X, Y).engine_ == "xgboost"
+    installed(xgboost="xgboost is not installed")
+    assert make().fit(X, Y).engine_ == "lightgbm"
+    with pytest.raises(ImportError, match=r"engine='xgboost' .* sklearn-rank\[xgboost\]"):
+        make("xgboost").fit(X, Y)
+
+
+def test_no_engine(installed):
+    installed(xgboost="xgboost is not installed", lightgbm="lightgbm is not installed")
+    with pytest.raises(ImportError) as caught:
+        make().fit(X, Y)
+    for extra in ("sklearn-rank[xgboost]", "sklearn-rank[lightgbm]", "engine='auto'"):
+        assert extra in str(caught.value)
+
+
+def test_a_fitted_model_without_its_engine(installed):
+    model = pickle.loads(pickle.dumps(make("lightgbm").fit(X, Y)))
+    installed(lightgbm="lightgbm is not installed")
+    with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.* sklearn-rank\[lightgbm\]"):
+        model.predict(X)
+
+
+def test_an_engine_that_cant_be_loaded(monkeypatch):
+    def broken(name):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(_registry.importlib, "import_module", broken)
+    module, reason = _registry._loaded.__wrapped__("lightgbm")
+    assert module is None
+    assert "can't be loaded: libgomp.so.1" in reason
+    assert "libgomp1" in reason
+
+
+def test_an_engine_whose_own_imports_fail_is_not_taken_for_missing(monkeypatch):
+    def broken(name):
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+
+    monkeypatch.setattr(_registry.importlib, "import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match="scipy"):
+        _registry._loaded.__wrapped__("xgboost")
+
+
+# Copies and state --------------------------------------------------------------------------
+
+
+def through_joblib(model):
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+def through_skops(model):
+    data = skops.io.dumps(model)
+    return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+
+
+COPIES = {
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "joblib": through_joblib,
+    "skops": through_skops,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@every_engine
+@pytest.mark.parametrize("kind", COPIES)
+def test_copies_of_a_model_with_categories(engine, kind):
+    model = make(engine).fit(FRAME, Y)
+    model.predict(FRAME)  # the engine's object is there, and must not be copied
+    found = COPIES[kind](model)
+    np.testing.assert_array_equal(scores(found, FRAME), scores(model, FRAME))
+    np.testing.assert_array_equal(scores(found, one_row("new")), scores(model, one_row("new")))
+    np.testing.assert_array_equal(found.contributions(FRAME), model.contributions(FRAME))
+    assert type(found.booster_) is type(model.booster_)
+    assert found.booster_ is not model.booster_
+
+
+@every_engine
+def test_the_booster_is_an_object_of_the_engine(engine):
+    model = make(engine).fit(X, Y)
+    kind: ModuleType = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
+    assert isinstance(model.booster_, kind.Booster)
+    assert model.booster_ is model.booster_
+
+
+@every_engine
+def test_predicting_changes_nothing(engine):
+    model = COPIES["pickle"](make(engine).fit(FRAME, Y))
+    before = pickle.dumps(model)
+    model.predict(FRAME), model.contributions(FRAME), list(model.staged_predict(FRAME))
+    model.predict(one_row("new"))
+    assert pickle.dumps(model) == before
+
+
+@every_engine
+def test_predicting_in_threads(engine):
+    model = COPIES["pickle"](make(engine, n_estimators=30).fit(FRAME, Y))
+    wanted, parts = scores(model, FRAME), model.contributions(FRAME)
+    model = COPIES["pickle"](model)
+
+    def both(number):
+        one = model if number % 2 else clone(model).set_params(**{}) and model
+        return one.decision_function(FRAME), one.contributions(FRAME)
+
+    found = joblib.Parallel(8, backend="threading")(joblib.delayed(both)(n) for n in range(40))
+    for one, part in found:
+        np.testing.assert_array_equal(one, wanted)
+        np.testing.assert_array_equal(part, parts)
+
+
+@every_engine
+def test_a_refused_fit_changes_nothing(engine):
+    model = make(engine).fit(FRAME, Y)
+    before = scores(model, FRAME)
+    wrong = [
+        (X, np.ones(len(X)), {}),
+        (X, Y[:5], {}),
+        (FRAME.assign(x=np.inf), Y, {}),
+        (X, Y, {"categorical_features": [9]}),
+        (X, Y, {"monotonic_cst": [1]}),
+        (X, Y, {"engine_params": {"bogus": 1}}),
+        (X, Y, {"loss": "ndcg", "p": 2}),
+    ]
+    for rows, y, parameters in wrong:
+        with pytest.raises(ValueError):  # noqa: PT011
+            model.set_params(**parameters).fit(rows, y)
+        np.testing.assert_array_equal(scores(model, FRAME), before)
+        model.set_params(**{name: make().get_params()[name] for name in parameters})
+
+
+@every_engine
+def test_another_fit_forgets_the_first(engine):
+    model = make(engine).fit(FRAME, Y)
+    again = clone(model).fit(X, Y)
+    np.testing.assert_array_equal(scores(model.fit(X, Y), X), scores(again, X))
+    assert vars(model).keys() == vars(again).keys()
+
+
+# Callbacks ---------------------------------------------------------------------------------
+
+
+@needs_callbacks
+@every_engine
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_callback_gets_rows_that_its_ranker_takes(engine, kind):
+    rows, log = KINDS[kind], Log()
+    model = make(engine).set_callbacks(log).fit(rows, Y)
+    assert len(log.fitted) == 4
+    stages = model.staged_decision_function(rows)
+    for (so_far, seen, y, metadata), stage in zip(log.fitted, stages, strict=True):
+        seen = pd.DataFrame(seen, columns=FRAME.columns) if kind == "categories" else seen
+        score = accuracy_score(y, so_far.predict(seen), **metadata)
+        assert score == np.mean((stage > 0) == (Y == "up"))
+
+
+@needs_callbacks
+@every_engine
+def test_a_callback_ends_the_fit(engine):
+    log = Log(end_after=2)
+    model = make(engine, n_estimators=9).set_callbacks(log).fit(X, Y)
+    assert model.n_iter_ == len(log.fitted) == 2
+    np.testing.assert_array_equal(
+        scores(model, X), scores(make(engine, n_estimators=2).fit(X, Y), X)
+    )
+
+
+# Searches ----------------------------------------------------------------------------------
+
+
+@every_engine
+def test_a_search_equals_a_loop(engine):
+    grid = {"ranker__p": [1.0, 4.0], "ranker__loss": ["exponential", "logistic"]}
+    splits = QueryKFold(2)
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), make(engine, relevance="graded"))
+        pipeline.steps[-1] = ("ranker", pipeline[-1])
+        search = GridSearchCV(pipeline, grid, cv=splits, error_score="raise")
+        search.fit(X, GRADES, qid=QID)
+    for parameters, found in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        values = []
+        for train, test in splits.split(X, GRADES, qid=QID):
+            scaler = StandardScaler().fit(X[train])
+            options = {name.removeprefix("ranker__"): one for name, one in parameters.items()}
+            model = make(engine, relevance="graded", **options)
+            model.fit(scaler.transform(X[train]), GRADES[train], qid=QID[train])
+            values.append(model.score(scaler.transform(X[test]), GRADES[test], qid=QID[test]))
+        assert found == np.mean(values)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_it_is_one_of_the_rankers():
+    assert BoostedTreesRanker in RANKERS

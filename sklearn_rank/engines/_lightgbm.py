@@ -74,7 +74,9 @@ class LightGBM(Engine):
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
             group = None if rows.query_sizes is None else [len(zeros)]
-            held_out = train.create_valid(_as_matrix(rows.held_out), label=zeros, group=group)
+            held_out = train.create_valid(
+                _as_matrix(rows.held_out), label=zeros, group=group, params=params
+            )
             booster.add_valid(held_out, "held_out")
         own: dict[str, Any] = {}
         if rows.relevance is None:

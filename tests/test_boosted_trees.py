@@ -892,7 +892,7 @@ def test_a_refused_fit_changes_nothing(engine):
         (X, Y, {"loss": "ndcg", "p": 2}),
     ]
     for rows, y, parameters in wrong:
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):
             model.set_params(**parameters).fit(rows, y)
         np.testing.assert_array_equal(scores(model, FRAME), before)
         model.set_params(**{name: make().get_params()[name] for name in parameters})

@@ -35,7 +35,6 @@ DATA_TITLES = {
     "digit8": "digits, 8 against the rest",
     "generated": "generated rows",
 }
-QUICK_DATA = ("cancer",)
 
 OURS = (LOGISTIC, EXPONENTIAL, CHOSEN_P)
 MEASURES = {"auc": "AUC", "top": "top"}
@@ -47,12 +46,12 @@ Runs = dict[str, list[Record]]
 
 def tasks_of(options: Any) -> Iterator[tuple[str, str, str, int]]:
     """Yield data set, engine, system and split; the longest searches first."""
-    for data in QUICK_DATA if options.quick else DATA_TITLES:
+    for data in options.sets:
         for engine in options.engine:
             for name in sorted(LIST_SYSTEMS, key=lambda name: PUSH_POWERS.get(name, 0) < 2):
                 for split in range(options.splits):
                     yield data, engine, name, split
-    for data in QUICK_DATA if options.quick else DATA_TITLES:
+    for data in options.sets:
         for p in POWERS:
             for split in range(options.splits):
                 yield data, LINEAR, f"{LINEAR} p={p}", split

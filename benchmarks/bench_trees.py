@@ -3,6 +3,7 @@
     python benchmarks/bench_trees.py --data DIR
     python benchmarks/bench_trees.py --quick                          # a minute
     python benchmarks/bench_trees.py --only speed --rows 10000 --depths 6
+    python benchmarks/bench_trees.py --only lists --sets cancer magic --data DIR
     python benchmarks/bench_trees.py --only lists queries --data DIR --processes 16
 
 Parts:
@@ -21,6 +22,7 @@ from pathlib import Path
 from _harness import describe_machine
 from _real_data import add_data_option
 from _report import PartResult, Report
+from _trees_lists import DATA_TITLES
 from _trees_systems import ENGINES, RATES
 
 PARTS = ("speed", "lists", "queries")
@@ -41,6 +43,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--repeats", type=int, default=5, help="speed: fits of each (default 5)")
     add("--pairwise-repeats", type=int, help="speed: fits of rank:pairwise (default: --repeats)")
     add("--threads", type=int, default=2, help="speed: threads of a fit (default 2)")
+    add(
+        "--sets", nargs="+", choices=DATA_TITLES, default=list(DATA_TITLES), help="lists: data sets"
+    )
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
     add("--rates", nargs="+", type=float, default=RATES, help="learning rates of the searches")
     add("--processes", type=int, default=2, help="lists, queries: searches at a time (default 2)")
@@ -50,7 +55,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.rows, options.repeats, options.splits = (10_000,), 2, 2
-        options.depths, options.pairwise_repeats = (6,), 1
+        options.depths, options.pairwise_repeats, options.sets = (6,), 1, ["cancer"]
     if options.pairwise_repeats is None:
         options.pairwise_repeats = options.repeats
     least = (options.repeats, options.splits, options.threads, options.processes)
@@ -59,6 +64,17 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     if options.data is not None:
         options.data = Path(options.data)
     return options
+
+
+def settings_in_words(options: argparse.Namespace) -> str:
+    """Say what was run, for the parts that were."""
+    parts = {
+        "speed": f"{options.threads} threads, {options.repeats} fits of each objective, "
+        f"{options.pairwise_repeats} of rank:pairwise.",
+        "lists": f"{options.splits} splits of each list.",
+        "queries": "One search for each fold of queries.",
+    }
+    return " ".join(words for part, words in parts.items() if part in options.only)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -71,8 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
             parts[part] = importlib.import_module(f"_trees_{part}").run(options)
     report = Report(
         "trees",
-        f"{options.threads} threads and {options.repeats} repeats where fits are timed; "
-        f"{options.splits} splits of each list. Seconds are those of this machine: compare ratios.",
+        settings_in_words(options),
         machine,
         [table for part in parts.values() for table in part.tables],
         [verdict for part in parts.values() for verdict in part.verdicts],

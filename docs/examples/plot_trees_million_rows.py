@@ -28,7 +28,7 @@ from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.metrics import auc_score
 
 rng = np.random.default_rng(0)
-X = rng.standard_normal((1_050_000, 10))
+X = rng.standard_normal((1_050_000, 6))
 utility = (
     2 * X[:, 0] * X[:, 1]
     + X[:, 2] * np.sign(X[:, 3])
@@ -91,20 +91,21 @@ for name, (fit, sizes) in runs.items():
         )
 
 # %%
-# The dashed line continues the last time of ``rank:pairwise`` in
+# The dotted line continues the last time of ``rank:pairwise`` in
 # proportion to the rows: an extrapolation, not a measurement.
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for name, points in found.items():
     n_rows, seconds, auc = np.transpose(points)
-    (line,) = axes[0].loglog(n_rows, seconds, marker="o", label=name)
-    axes[1].semilogx(n_rows, auc, marker="o", label=name)
+    look = {"marker": "o", "linestyle": "-", "label": name}
+    (line,) = axes[0].loglog(n_rows, seconds, **look)
+    axes[1].semilogx(n_rows, auc, **look)
 ends = np.array([n_rows[-1], 1_000_000])
 axes[0].loglog(
     ends,
     seconds[-1] * ends / ends[0],
     color=line.get_color(),
-    linestyle="--",
+    linestyle=":",
     label="extrapolated",
 )
 axes[0].set(title="Time for 20 rounds", xlabel="rows", ylabel="seconds")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -59,7 +59,7 @@ def tasks_of(options: Any) -> Iterator[tuple[str, str, str, int]]:
 
 def search_all(options: Any) -> dict[tuple[str, str], Runs]:
     """Return what every search found, by data set and engine."""
-    grid = QUICK_GRID if options.quick else replace(LIST_GRID, rates=options.rates)
+    grid = QUICK_GRID if options.quick else LIST_GRID.within(options)
     folder = None if options.data is None else str(options.data)
     given = json.dumps({"folder": folder, "grid": asdict(grid)})
 
@@ -189,7 +189,7 @@ def verdicts_of(title: str, runs: Runs | None) -> list[Verdict]:
 
 def run(options: Any) -> PartResult:
     """Search on every data set with every engine."""
-    grid = QUICK_GRID if options.quick else replace(LIST_GRID, rates=options.rates)
+    grid = QUICK_GRID if options.quick else LIST_GRID.within(options)
     found = search_all(options)
     notes = [NOTE.format(grid=grid.words, splits=options.splits)]
     result = PartResult([], notes=notes, runs={})

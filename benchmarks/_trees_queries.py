@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -37,7 +37,7 @@ Folds = list[dict[str, Record]]
 
 def search_all(folds: Sequence[tuple[str, int]], names: Sequence[str], options: Any) -> Any:
     """Return the folds of each data set, each system with its choice."""
-    grid = QUICK_GRID if options.quick else replace(QUERY_GRID, rates=options.rates)
+    grid = QUICK_GRID if options.quick else QUERY_GRID.within(options)
     given = json.dumps({"folder": str(options.data), "grid": asdict(grid)})
 
     def search(task: tuple[str, int, str]) -> Record:
@@ -168,7 +168,7 @@ def run(options: Any) -> PartResult:
         folds, names, there = folds[:1], list(QUICK_SYSTEMS), there[:1]
     found = search_all(folds, names, options)
     differences = compare(found)
-    grid = QUICK_GRID if options.quick else replace(QUERY_GRID, rates=options.rates)
+    grid = QUICK_GRID if options.quick else QUERY_GRID.within(options)
     result = PartResult([], notes=[NOTE.format(grid=grid.words), *notes], runs={})
     for data, of in found.items():
         result.tables.append(quality_table(data, of, differences))

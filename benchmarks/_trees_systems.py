@@ -38,6 +38,11 @@ class Grid:
             for rate in self.rates
         ]
 
+    def within(self, options: Any) -> "Grid":
+        """Return the grid with the learning rates and at most the rounds of the command line."""
+        rounds = tuple(number for number in self.rounds if number <= options.rounds)
+        return Grid(options.rates, self.depths, rounds)
+
     @property
     def words(self) -> str:
         """Describe the candidates."""

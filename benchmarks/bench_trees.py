@@ -48,6 +48,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
     add("--rates", nargs="+", type=float, default=RATES, help="learning rates of the searches")
+    add("--rounds", type=int, default=500, help="most rounds of the searches (default 500)")
     add("--processes", type=int, default=2, help="lists, queries: searches at a time (default 2)")
     add("--quick", action="store_true", help="10,000 rows, few candidates, two splits, one fold")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")

@@ -1,7 +1,8 @@
 """Generated data for the benchmarks: two overlapping classes, features with and without signal.
 
-The rows are drawn in blocks of fixed size from one seeded stream. So the first n rows are the same
-however many follow, and writing them to disk never holds the whole table in memory.
+One kind has effects of single features only, the other interactions. The rows are drawn in blocks
+of fixed size from one seeded stream. So the first n rows are the same however many follow, and
+writing them to disk never holds the whole table in memory.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import numpy as np
 
 BLOCK = 50_000
 POSITIVE_SHARE = 0.3
+UTILITY_CUT = 1.91
+"""The utility of `draw_interactions` that `POSITIVE_SHARE` of the rows exceed."""
 
 
 def _blocks(
@@ -62,4 +65,24 @@ def draw_two_classes(
     X, y = np.empty((n_rows, n_features)), np.empty(n_rows, dtype=np.int64)
     for rows, features, labels in _blocks(n_rows, n_features, n_informative, seed):
         X[rows], y[rows] = features, labels
+    return X, y
+
+
+def draw_interactions(n_rows: int, *, n_features: int = 20, seed: int = 0) -> tuple[Any, Any]:
+    """Return standard normal features and labels that depend on interactions of them.
+
+    A label says whether a utility is in the upper `POSITIVE_SHARE` of its distribution. With
+    features x_0, x_1, ... the utility is 2 x_0 x_1 + x_2 |x_3| + x_4 + 1.5 [x_5 > 1 or x_6 > 1]
+    plus logistic noise; the other features are noise.
+    """
+    rng = np.random.default_rng([seed, n_features])
+    X, y = np.empty((n_rows, n_features)), np.empty(n_rows, dtype=np.int64)
+    for start in range(0, n_rows, BLOCK):
+        rows = slice(start, min(start + BLOCK, n_rows))
+        x = rng.standard_normal((BLOCK, n_features))
+        either = (x[:, 5] > 1) | (x[:, 6] > 1)
+        utility = 2 * x[:, 0] * x[:, 1] + x[:, 2] * np.abs(x[:, 3]) + x[:, 4] + 1.5 * either
+        utility += rng.logistic(size=BLOCK)
+        n_kept = rows.stop - start
+        X[rows], y[rows] = x[:n_kept], (utility > UTILITY_CUT)[:n_kept]
     return X, y

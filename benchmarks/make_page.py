@@ -17,6 +17,9 @@ SECTIONS = {
     "peers_magic_trees": "Beside other libraries: MAGIC, and trees of depth 3",
     "peers_search": "Beside other libraries: quality after a search",
     "peers_letor": "Beside other libraries: queries",
+    "trees_speed": "Objectives in the trees of XGBoost and LightGBM: time",
+    "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
+    "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
     "paper_tables": "Tables of Rudin (2009)",
     "bench_pairs": "Sums over all pairs",
     "bench_kernel": "Kernel ranking and linear rankers",
@@ -94,8 +97,15 @@ def evidence(report: Report) -> str:
     return table_in_pipes(Table("", heads, rows)) + f"\n\n{found.title}.\n"
 
 
+def powers(report: Report) -> str:
+    """Return what p does to boosted trees and to a linear model, for the pages that say so."""
+    found = next(table for table in report.tables if table.title.startswith("What p does"))
+    engine = found.title.rpartition(", ")[2]
+    return table_in_pipes(found) + f"\n\nTrees of {engine}. {report.settings}\n"
+
+
 def main() -> None:
-    """Write the page, and the table that another page takes from it."""
+    """Write the page, and the tables that other pages take from it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--output", type=Path, default=FOLDER.with_suffix(".md"), help="default: docs/benchmarks.md"
@@ -112,7 +122,10 @@ def main() -> None:
     options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     short = FOLDER / "choosing.md"
     short.write_text(evidence(reports["peers_magic_trees"]), encoding="utf-8")
-    print(options.output, short, sep="\n")
+    of_powers = FOLDER / "trees_p.md"
+    if "trees_lists" in reports:
+        of_powers.write_text(powers(reports["trees_lists"]), encoding="utf-8")
+    print(options.output, short, of_powers, sep="\n")
 
 
 if __name__ == "__main__":

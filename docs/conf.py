@@ -63,6 +63,7 @@ GALLERY = [
     "margins",
     "scorecard",
     "million_rows",
+    "trees_million_rows",
     "losses",
     "kernel_ring",
     "calibration",

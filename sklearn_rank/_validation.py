@@ -50,7 +50,8 @@ class Number:
     def __str__(self) -> str:
         kind = "an int" if self.integer else "a float"
         left = "[" if self.closed in ("both", "left") and np.isfinite(self.low) else "("
-        right = "]" if self.closed in ("both", "right") and not self.integer else ")"
+        is_open = self.integer and np.isinf(self.high)  # no int is infinite
+        right = "]" if self.closed in ("both", "right") and not is_open else ")"
         text = f"{kind} in {left}{self.low:g}, {self.high:g}{right}"
         return " or ".join([text, *map(repr, self.other)])
 

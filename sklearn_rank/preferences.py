@@ -102,6 +102,11 @@ class Preferences:
         return np.log(self.weight)
 
     @cached_property
+    def has_unit_weights(self) -> bool:
+        """Whether all weights are one."""
+        return bool((self.weight == 1).all())
+
+    @cached_property
     def is_paired(self) -> Mask:
         """Mask of the rows (preference order) that belong to at least one pair."""
         return self.spread(self.queries.spread(self.queries.length > 1))

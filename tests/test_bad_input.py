@@ -18,7 +18,13 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+)
 from sklearn_rank.estimators._boosting_problem import History
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
@@ -669,3 +675,8 @@ def test_a_training_part_without_pairs_is_refused(ranker):
     for seed in range(12):
         model = make(ranker, n_iter_no_change=2, validation_fraction=0.25, random_state=seed)
         refuses(model, "n_iter_no_change", "no comparable pair", X=features, y=y, qid=qid)
+
+
+def test_the_largest_int_is_shown_as_allowed():
+    assert str(BoostedTreesRanker._allowed["max_depth"]) == "an int in [1, 30]"
+    assert str(BoostedTreesRanker._allowed["n_estimators"]) == "an int in [1, inf)"

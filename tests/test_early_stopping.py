@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
@@ -256,3 +256,11 @@ def test_a_warm_start_refuses_another_power_of_the_score():
     for unwatched in ({"n_iter_no_change": None}, {"scoring": "map"}):
         model = fit(make(PNormPushRanker, score_p=2, warm_start=True).set_params(**unwatched))
         fit(model.set_params(score_p=None))
+
+
+@pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
+def test_early_stopping_of_trees_warns_of_nothing(engine):
+    pytest.importorskip(engine)
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=3, n_iter_no_change=2, max_bins=9)
+    assert len(ranker.fit(X, X[:, 0] > 0).validation_scores_) > 0

@@ -28,6 +28,7 @@ MODULES = {
     "sklearn_rank.preprocessing": "Preprocessing",
     "sklearn_rank.datasets": "Data sets",
     "sklearn_rank.objectives": "Objectives",
+    "sklearn_rank.engines": "Engines",
     "sklearn_rank.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",
 }

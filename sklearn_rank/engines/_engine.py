@@ -12,6 +12,9 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 
+_BLOCK = 32_768
+"""Rows handled at a time: what a block needs stays in the cache."""
+
 
 @dataclass(frozen=True)
 class TreeSettings:
@@ -55,6 +58,8 @@ class TreeRows:
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_features)
         Features.
+    weight : ndarray of shape (n_rows,) or None
+        Weights for quantiles; None where the engine finds its bins itself.
     relevance : ndarray of shape (n_rows,) or None
         For the engine's own ranking objective; None when it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
@@ -64,6 +69,7 @@ class TreeRows:
     """
 
     X: Any
+    weight: Floats | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Any = None
@@ -100,8 +106,6 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
-    library: ClassVar[Any]
-
     own_names: ClassVar[dict[str, str]]
     """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its
     names there; "" where it can't be set at all."""
@@ -208,8 +212,13 @@ def as_exact_sums(values: Floats) -> Floats:
     any number of threads. The power is 2**-52 of the sum of the absolute values, or less:
     values that are not tiny lose no digit that float32 has.
     """
-    total = float(np.abs(values).sum())
-    if not total > 0:
-        return values.astype(np.float32)
-    unit = 2.0 ** (np.ceil(np.log2(total)) - 52)
-    return (np.rint(values / unit) * unit).astype(np.float32)
+    starts = range(0, len(values), _BLOCK)
+    total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts)
+    # No finer than the smallest number of 32 bits.
+    unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
+    out = np.empty(len(values), dtype=np.float32)
+    for start in starts:
+        work = values[start : start + _BLOCK] * (1.0 / unit)
+        np.rint(work, out=work)
+        np.multiply(work, unit, out=out[start : start + _BLOCK], casting="same_kind")
+    return out

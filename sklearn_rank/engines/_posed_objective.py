@@ -124,7 +124,9 @@ class PosedObjective:
     def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the value, and gradient and curvature scaled, in the caller's order."""
         value, *rows = self.derivatives(self._sorted(scores))
-        gradient, curvature = (self._restored(row * self.factor) for row in rows)
+        for row in rows:
+            np.multiply(row, self.factor, out=row)
+        gradient, curvature = map(self._restored, rows)
         return value, gradient, curvature
 
     def _sorted(self, scores: Floats) -> Floats:
@@ -161,7 +163,10 @@ def _pose_pairs(
     preferences = Preferences.from_labels(y, qid, weight)
     if not preferences.is_paired.any():
         raise _no_pair(loss)
-    objective: Any = make_push(preferences, loss, p, push)
+    margin_loss: Any = as_margin_loss(loss)
+    if hasattr(margin_loss, "single_precision"):
+        margin_loss = margin_loss.single_precision()
+    objective: Any = make_push(preferences, margin_loss, p, push)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     if derivatives is None:
         derivatives = objective.value_gradient_slopes

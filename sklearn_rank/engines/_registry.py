@@ -19,13 +19,11 @@ def _loaded(name: str) -> tuple[Any, str]:
     """Return the module of an engine, or None and why it can't be used."""
     try:
         return importlib.import_module(name), ""
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return None, f"{name} is not installed"
-    except (OSError, ValueError) as error:  # a library that the wheel doesn't bring
-        text = str(error).strip().partition("\n")[0]
-        hint = " (the package libgomp1 of Debian and Ubuntu)" if "libgomp" in str(error) else ""
+    except Exception as error:  # a library that the wheel doesn't bring can show in any way
+        if getattr(error, "name", None) == name:
+            return None, f'{name} is not installed (pip install "sklearn-rank[{name}]")'
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""
         return None, f"{name} is installed but can't be loaded: {text}{hint}"
 
 
@@ -36,21 +34,25 @@ def missing_engines() -> dict[str, str]:
 
 
 def get_engine(name: str, owner: str) -> Engine:
-    """Return an engine; "auto" is the first that can be used.
+    """Return an engine; "auto" is the first that can be used, and no other is imported.
 
     Raises
     ------
     ImportError
         When it can't be used; the message says how to install it.
+    ValueError
+        When there is no engine of that name.
     """
-    missing = missing_engines()
-    wanted = tuple(ENGINES) if name == "auto" else (name,)
-    for candidate in wanted:
-        if candidate not in missing:
-            return ENGINES[candidate](_loaded(candidate)[0])
-    reasons = "; ".join(missing[candidate] for candidate in wanted)
-    extras = " or ".join(f'pip install "sklearn-rank[{candidate}]"' for candidate in wanted)
-    raise ImportError(f"engine={name!r} of {owner} can't be used: {reasons}. {extras} brings it.")
+    if name not in ("auto", *ENGINES):
+        known = ", ".join(map(repr, ("auto", *ENGINES)))
+        raise ValueError(f"The engine of {owner} must be one of {known}. Got {name!r} instead.")
+    reasons = []
+    for candidate in ENGINES if name == "auto" else (name,):
+        module, reason = _loaded(candidate)
+        if module is not None:
+            return ENGINES[candidate](module)
+        reasons.append(reason)
+    raise ImportError(f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}")
 
 
 class StoredBooster:

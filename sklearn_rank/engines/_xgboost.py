@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.engines._bins import bin_starts
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _BLOCK_VALUES = 1 << 22
@@ -72,7 +73,11 @@ class XGBoost(Engine):
 
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round."""
-        train = self._matrix(rows.X, settings, label=rows.relevance, group=rows.query_sizes)
+        options = {"label": rows.relevance, "group": rows.query_sizes}
+        if rows.weight is not None:
+            starts = bin_starts(rows.X, rows.weight, settings.max_bins, settings.categorical)
+            options = {"ref": self._matrix(starts, settings)}
+        train = self._matrix(rows.X, settings, **options)
         held_out = None
         if rows.held_out is not None:
             held_out = self._matrix(rows.held_out, settings, ref=train)

@@ -16,7 +16,7 @@ from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.grouping import GroupedRows
 
-_MOST_ROWS = 1 << 15
+_MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
 
 
@@ -81,6 +81,8 @@ class TreeDescent:
         Returns what is told of every round, given this.
     values, offsets : list of float
         The objective and the offset after each round.
+    scores : ndarray of shape (n_rows,)
+        The scores after the last round.
     """
 
     problem: TreeProblem
@@ -93,9 +95,10 @@ class TreeDescent:
     def __post_init__(self) -> None:
         self.n_rounds = 0
         self.last: RoundView | None = None
+        self.scores: Floats = np.zeros(len(self.problem.data.y))
         self._sample = self.problem.sample()
         self._derivatives: tuple[Floats, Floats] | None = None
-        self._evaluate(np.zeros(len(self.problem.data.y)))
+        self._evaluate(self.scores)
         self._observer = self.make_observer(self)
 
     def gradient(self) -> tuple[Floats, Floats]:
@@ -106,7 +109,7 @@ class TreeDescent:
     def after_round(self, view: RoundView) -> bool:
         """Take note of a round; return True to end the fit there."""
         self.n_rounds, self.last = self.n_rounds + 1, view
-        scores = view.scores()
+        self.scores = scores = view.scores()
         value = self._evaluate(scores)
         self.values.append(value)
         if self.offset is not None:

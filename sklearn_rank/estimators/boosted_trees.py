@@ -149,7 +149,7 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         Binary mode: added to the scores by `decision_function`. With the exponential loss it
         balances the classes, else it is the cut with the smallest weighted training error.
     staged_offsets_ : ndarray of shape (n_iter_,)
-        The offset of each round, from up to 32,768 of the rows; the last is `offset_`.
+        The offset of each round, from up to 4,096 of the rows; the last is `offset_`.
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round. Not with ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)
@@ -428,8 +428,14 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        relevance = problem.data.y.astype(float) if self._has_own_objective else None
-        rows = TreeRows(problem.data.X, relevance, problem.query_sizes, rows_held_out)
+        rows = TreeRows(problem.data.X, problem.data.weight, held_out=rows_held_out)
+        if self._has_own_objective:
+            rows = TreeRows(
+                problem.data.X,
+                relevance=problem.data.y.astype(np.float64),
+                query_sizes=problem.query_sizes,
+                held_out=rows_held_out,
+            )
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, rows, descent)
         return self._collect(engine, descent, codes, is_whole=True)
@@ -498,7 +504,9 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         if descent.stopping is not None:
             fitted["validation_scores_"] = np.array(descent.stopping.curve)
         if descent.offset is not None:
-            scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
+            scores = descent.scores
+            if n_rounds < descent.n_rounds:
+                scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
             offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])

@@ -56,15 +56,30 @@ class BlockSums:
         self, scores: Floats, scale: float, with_second: bool = False
     ) -> tuple[float, Floats, Floats]:
         """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
-        weight = self.preferences.weight
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
-            sums = self.sums(scores, weight, weight, with_second)
-            gradient = weight * (sums.upper - sums.lower)
-            curvature = weight * (sums.second_upper + sums.second_lower) if with_second else EMPTY
-            if scale != 1:
-                gradient /= scale
-                curvature = curvature / scale
-            return sums.value / scale, gradient, curvature
+            value, gradient, curvature = self._by_row(scores, with_second)
+            for rows in [gradient, curvature][: 1 + with_second]:
+                if not self.preferences.has_unit_weights:
+                    np.multiply(rows, self.preferences.weight, out=rows)
+                if scale != 1:
+                    np.divide(rows, scale, out=rows)
+            return value / scale, gradient, curvature
+
+    def _by_row(self, scores: Floats, with_second: bool) -> tuple[float, Floats, Floats]:
+        """Return the value, and for each row the sums of phi' and phi'' in both its roles."""
+        weight = self.preferences.weight
+        if len(self._large) == 1 and not self._batches and self.preferences.is_bipartite_list:
+            middle = int(self._large[0, 1])
+            part = self._sums_of(
+                scores[:middle], weight[:middle], scores[middle:], weight[middle:], with_second
+            )
+            # Each row has one role: nothing is added up over blocks.
+            gradient = np.concatenate([part.upper, -part.lower])
+            second = (part.second_upper, part.second_lower)
+            return part.value, gradient, np.concatenate(second) if with_second else EMPTY
+        sums = self.sums(scores, weight, weight, with_second)
+        curvature = sums.second_upper + sums.second_lower if with_second else EMPTY
+        return sums.value, sums.upper - sums.lower, curvature
 
     def sums(
         self, scores: Floats, above: Floats, below: Floats, with_second: bool = False

@@ -72,12 +72,32 @@ class ExponentialSums:
         inside the bracket, that of an outer row s times the derivative by its score
         outside. At p = 1 they are shares of the sum over all pairs.
         """
+        if self.preferences.is_bipartite_list:
+            return self._bipartite_masses(scores)
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
         outer, outer_share = normalised(self.preferences, self._log_outer(scores))
         value, inner_mass, outer_mass = self._segment_masses(inner, outer)
         inner_share *= self.preferences.spread(inner_mass)
         outer_share *= self.preferences.spread(outer_mass)
         return value, inner_share, outer_share
+
+    def _bipartite_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return the same on one list of two levels, where each row has one role."""
+        middle = int(self.preferences.segments.start[1])
+        halves = slice(None, middle), slice(middle, None)
+        inner, outer = halves if self.side == "top" else halves[::-1]
+        mass = np.zeros((2, len(scores)))
+        log_sums = []
+        for out, rows, exponent in zip(mass, (inner, outer), (-1.0, self.p), strict=True):
+            share = np.multiply(scores[rows], self.sign * exponent, out=out[rows])
+            if not self.preferences.has_unit_weights:
+                share += self.preferences.log_weight[rows]
+            top = float(share.max())
+            share -= top
+            total = float(np.exp(share, out=share).sum())
+            share *= 1.0 / total
+            log_sums.append(top + float(np.log(total)))
+        return log_sums[0] + log_sums[1] / self.p, mass[0], mass[1]
 
     def log_heights(self, scores: Floats, weight: Floats | None = None) -> Floats:
         """Return the logarithm of each outer row's bracket; -inf where it is empty.

@@ -46,6 +46,8 @@ class MarginLoss(ABC):
       L-BFGS needs where phi has kinks;
     - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
       within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
+    - ``single_precision()``: the same loss with sums that are less exact and sooner found, for
+      engines that keep gradients as floats of 32 bits;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
@@ -122,6 +124,7 @@ _STATED: dict[str, Any] = {
     "second_derivative": _Absent(),
     "rounded": _Absent(),
     "local_lipschitz": _Absent(),
+    "single_precision": _Absent(),
     "self_bound": _Absent(),
 }
 """What a class may state about its loss, and what holds where it doesn't."""
@@ -255,6 +258,18 @@ class Logistic(MarginLoss):
     def local_lipschitz(self, radius: float) -> float:
         """Return 1/4."""
         return 0.25
+
+    def single_precision(self) -> MarginLoss:
+        """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
+        return CoarseLogistic()
+
+
+class CoarseLogistic(Logistic):
+    """Logistic loss with sums for numbers of 32 bits."""
+
+    fast_sums = FastSums(
+        partial(logistic_sums, error=1e-10), partial(logistic_heights, error=1e-10), 800e3, 30.0
+    )
 
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {

@@ -29,32 +29,42 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._logistic._axis import Axis, shorten_gaps
 from sklearn_rank.pair_sums._logistic._cheapest import Split, cheapest
 from sklearn_rank.pair_sums._logistic._grid import Grid
-from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
+from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._panels import by_panels
 from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 
 
 def logistic_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    with_second: bool = False,
+    error: float = ERROR,
 ) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1)
-    return PairSums(value, -upper[0], -lower[0], *upper[1:], *lower[1:])
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
+
+    `error` is the share of a row's pairs by which its sums may be wrong.
+    """
+    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1, error)
+    for slopes in (upper[0], lower[0]):
+        np.negative(slopes, out=slopes)
+    return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 
 
-def logistic_heights(f: Floats, a: Floats, g: Floats) -> Floats:
+def logistic_heights(f: Floats, a: Floats, g: Floats, error: float = ERROR) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), 0).heights
+    return _evaluate(f, a, g, np.ones(len(g)), 0, error).heights
 
 
-def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, n_orders: int) -> Sums:
+def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, n_orders: int, error: float) -> Sums:
     """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
     axis = shorten_gaps(f, a, g, b)
-    method = cheapest(axis)
+    method = cheapest(axis, error)
     if isinstance(method, Grid):
         sums = _by_grid(axis, a, b, method, n_orders)
     elif isinstance(method, Split):
-        sums = _by_density(axis, a, b, method, n_orders)
+        sums = _by_density(axis, a, b, method, n_orders, error)
     else:
         sums = by_panels(axis.f, a, axis.g, b, method, n_orders)
     if axis.ramp is None:
@@ -80,7 +90,9 @@ def _by_grid(axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int) -> Sum
     return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
 
 
-def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -> Sums:
+def _by_density(
+    axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int, error: float
+) -> Sums:
     """Take the rows of crowded panels among themselves on their own, and the others by panels."""
     few, many = (np.flatnonzero(split.upper == crowded) for crowded in (False, True))
     sparse, dense = (np.flatnonzero(split.lower == crowded) for crowded in (False, True))
@@ -91,7 +103,7 @@ def _by_density(axis: Axis, a: Floats, b: Floats, split: Split, n_orders: int) -
         if not (len(i) and len(k)):
             continue
         if is_crowded:
-            part = _evaluate(axis.f[i], a[i], axis.g[k], b[k], n_orders)
+            part = _evaluate(axis.f[i], a[i], axis.g[k], b[k], n_orders, error)
         else:
             part = by_panels(axis.f[i], a[i], axis.g[k], b[k], split.width, n_orders)
         value += part.value

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._grid import TILE, Grid
-from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, REACH
+from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 
 _MOST_CELLS = 1 << 24
 """More than these would not fit into memory beside the rows."""
@@ -22,7 +22,10 @@ _MANY_ROWS = 40
 
 
 class _Fineness(NamedTuple):
-    """Width and degree of the cells, and the largest error for one pair (measured)."""
+    """Width and degree of the cells, and the largest error for one pair (measured).
+
+    The error of the sums of the sigmoid; that of its derivative is up to a thousand times it.
+    """
 
     step: float
     degree: int
@@ -30,6 +33,7 @@ class _Fineness(NamedTuple):
 
 
 _FINENESSES = (
+    _Fineness(1 / 128, 4, 2.2e-11),
     _Fineness(1 / 32, 8, 1e-14),
     _Fineness(1 / 8, 12, 3e-14),
     _Fineness(1 / 4, 14, 2e-11),
@@ -38,6 +42,7 @@ _FINENESSES = (
 
 # Nanoseconds on one machine. Only their ratios matter, and only roughly.
 _PER_ROW_AND_DEGREE, _PER_CELL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
+_PER_KERNEL_CELL = 100.0
 _PER_ROW_IN_PANELS, _PER_PANEL, _PER_PAIR, _PER_CROWDED_ROW = 35.0, 30.0, 9.0, 100.0
 
 
@@ -49,14 +54,17 @@ class Split(NamedTuple):
     width: float
 
 
-def cheapest(axis: Axis) -> Grid | Split | float:
-    """Return the cheapest method: a grid, panels of some width, or both."""
+def cheapest(axis: Axis, allowed: float) -> Grid | Split | float:
+    """Return the cheapest method: a grid, panels of some width, or both.
+
+    `allowed` is the share of a row's pairs by which its sums may be wrong.
+    """
     length, n_rows = axis.high - axis.low, len(axis.f) + len(axis.g)
-    by_grid, grid = _cheapest_grid(axis, length, n_rows)
+    by_grid, grid = _cheapest_grid(axis, length, n_rows, allowed)
     if grid is not None and by_grid <= _SPLIT_ROW * n_rows:
         return grid
     # The tails of exp(-|z|) beyond the panels, both sides: 2 / (1 - 1/e) times a unit.
-    width = float(np.clip(np.log(3.2 * axis.density / ERROR), 4.0, REACH))
+    width = float(np.clip(np.log(3.2 * axis.density / allowed), 4.0, REACH))
     width = max(width, length / n_rows)
     upper, lower = (((x - axis.low) / width).astype(np.intp) for x in (axis.f, axis.g))
     n = int(length / width) + 1
@@ -83,14 +91,17 @@ def _panel_cost(n_rows: int, n_panels: int, n_pairs: float) -> float:
     return _PER_ROW_IN_PANELS * n_rows + _PER_PANEL * n_panels + _PER_PAIR * n_pairs
 
 
-def _cheapest_grid(axis: Axis, length: float, n_rows: int) -> tuple[float, Grid | None]:
+def _cheapest_grid(
+    axis: Axis, length: float, n_rows: int, allowed: float
+) -> tuple[float, Grid | None]:
     """Return the cost of the cheapest grid, and the grid."""
     best: tuple[float, Grid | None] = (np.inf, None)
     for step, degree, error in _FINENESSES:
         n_cells = length / step + 1
         # The error of a pair decays with its distance as the kernel does.
-        if n_cells < _MOST_CELLS and error * 4 * axis.density <= ERROR:
+        if n_cells < _MOST_CELLS and error * 4 * axis.density <= allowed:
             cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_CELL_AND_DEGREE * n_cells)
+            cost += _PER_KERNEL_CELL * min(2 * REACH / step, 2 * n_cells)
             cost += _PER_SORTED_ROW * n_rows if n_cells > TILE else 0.0
             if cost < best[0]:
                 origin = float(np.floor(axis.low / step) * step)

@@ -1,0 +1,216 @@
+"""Boosted trees that `bench_trees.py` compares, all with the same parameters.
+
+Both libraries get the parameters of `BoostedTreesRanker`, so that only the objective differs. The
+rankers of the libraries keep what else they have by default. Packages are imported when a model is
+built.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from _systems import by_group_sizes, by_qid, no_queries
+
+ENGINES = ("xgboost", "lightgbm")
+ENGINE_TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}
+
+POWERS = (1, 2, 4, 8)
+"""Values of p that are compared, and chosen from."""
+
+RATES = (0.03, 0.1, 0.3)
+LIST_DEPTHS, LIST_ROUNDS = (2, 4, 6), (10, 20, 30, 50, 100, 200, 300, 500)
+QUERY_DEPTHS, QUERY_ROUNDS = (1, 2, 4, 6), (10, 30, 100, 300)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Parameters to search: each fit is judged after several numbers of rounds."""
+
+    rates: Sequence[float]
+    depths: Sequence[int]
+    rounds: Sequence[int]
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return what is fitted, the shallow and the slow first."""
+        return [
+            {"learning_rate": rate, "max_depth": depth, "n_estimators": max(self.rounds)}
+            for depth in self.depths
+            for rate in self.rates
+        ]
+
+    def within(self, options: Any) -> "Grid":
+        """Return the grid with the learning rates and at most the rounds of the command line."""
+        rounds = tuple(number for number in self.rounds if number <= options.rounds)
+        return Grid(options.rates, self.depths, rounds)
+
+    @property
+    def words(self) -> str:
+        """Describe the candidates."""
+        parts = {
+            "learning rates": self.rates,
+            "depths": self.depths,
+            "numbers of rounds": self.rounds,
+        }
+        return ", ".join(
+            f"{name} {' '.join(f'{value:g}' for value in values)}" for name, values in parts.items()
+        )
+
+
+LIST_GRID = Grid(RATES, LIST_DEPTHS, LIST_ROUNDS)
+QUERY_GRID = Grid(RATES, QUERY_DEPTHS, QUERY_ROUNDS)
+QUICK_GRID = Grid((0.1,), (2, 4), (30, 100))
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def ours(n_threads: int, *, engine: str, loss: str, p: int = 1, **parameters: Any) -> Any:
+    from sklearn_rank import BoostedTreesRanker
+
+    return BoostedTreesRanker(engine=engine, loss=loss, p=p, n_jobs=n_threads, **parameters)
+
+
+def log_loss(n_threads: int, *, engine: str, **parameters: Any) -> Any:
+    """Return the engine's own classifier with the parameters of `BoostedTreesRanker`."""
+    shared = {"min_child_weight": 1.0, "reg_lambda": 1.0, "max_bin": 255, "n_jobs": n_threads}
+    if engine == "xgboost":
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(tree_method="hist", **shared, **parameters)
+    from lightgbm import LGBMClassifier
+
+    leaves = {"num_leaves": 2 ** parameters["max_depth"], "min_child_samples": 0}
+    return LGBMClassifier(verbosity=-1, **leaves, **shared, **parameters)
+
+
+def xgboost_ranker(n_threads: int, **parameters: Any) -> Any:
+    from xgboost import XGBRanker
+
+    return XGBRanker(tree_method="hist", n_jobs=n_threads, random_state=0, **parameters)
+
+
+def xgboost_pairwise(n_threads: int, **parameters: Any) -> Any:
+    return xgboost_ranker(
+        n_threads,
+        objective="rank:pairwise",
+        lambdarank_pair_method="mean",
+        min_child_weight=1.0,
+        reg_lambda=1.0,
+        max_bin=255,
+        **parameters,
+    )
+
+
+def lightgbm_ranker(n_threads: int, *, max_depth: int, **parameters: Any) -> Any:
+    from lightgbm import LGBMRanker
+
+    return LGBMRanker(
+        objective="lambdarank",
+        max_depth=max_depth,
+        num_leaves=2**max_depth,
+        n_jobs=n_threads,
+        random_state=0,
+        verbosity=-1,
+        **parameters,
+    )
+
+
+def scores_after(model: Any, X: Any, n_rounds: int) -> Any:
+    """Return scores by the first rounds of any of these models."""
+    if hasattr(model, "booster_") and hasattr(model, "engine_"):
+        booster = model.booster_
+        if model.engine_ == "lightgbm":
+            return booster.predict(X, raw_score=True, num_iteration=n_rounds)
+        return booster.inplace_predict(X, predict_type="margin", iteration_range=(0, n_rounds))
+    if type(model).__name__.startswith("XGB"):
+        return model.predict(X, output_margin=True, iteration_range=(0, n_rounds))
+    return model.predict(X, raw_score=True, num_iteration=n_rounds)
+
+
+def linear_push(X: Any, y: Any, p: int) -> Callable[[Any], Any]:
+    """Fit a p-norm push with one coefficient for each feature; return its scores of rows."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler
+
+    from sklearn_rank import PNormPushRanker
+
+    model = make_pipeline(MinMaxScaler(), PNormPushRanker(p=p, weak_ranker="feature"))
+    return model.fit(X, y).decision_function
+
+
+# --- on one list ---------------------------------------------------------------------------------
+
+LOG_LOSS, LOGISTIC, EXPONENTIAL, LINEAR = "log-loss", "logistic", "exponential", "linear"
+CHOSEN_P = "logistic, p chosen"
+
+
+def push_name(p: int) -> str:
+    """Return the name of the logistic push at a power."""
+    return LOGISTIC if p == 1 else f"{LOGISTIC} p={p}"
+
+
+PUSH_POWERS = {push_name(p): p for p in POWERS}
+
+LIST_SYSTEMS = (LOG_LOSS, *PUSH_POWERS, EXPONENTIAL)
+"""What is searched with each engine, by name."""
+
+
+def list_model(name: str, n_threads: int, engine: str, **parameters: Any) -> Any:
+    """Return the model of a name of `LIST_SYSTEMS`."""
+    if name == LOG_LOSS:
+        return log_loss(n_threads, engine=engine, **parameters)
+    if name == EXPONENTIAL:
+        return ours(n_threads, engine=engine, loss=EXPONENTIAL, **parameters)
+    return ours(n_threads, engine=engine, loss=LOGISTIC, p=PUSH_POWERS[name], **parameters)
+
+
+# --- on queries ----------------------------------------------------------------------------------
+
+
+def by_qid_alike(qid: Any) -> dict[str, Any]:
+    """Hand over query ids, and weights of one over the query's number of rows."""
+    import numpy as np
+
+    _, query, n_rows = np.unique(qid, return_inverse=True, return_counts=True)
+    return {"qid": qid, "sample_weight": n_rows.mean() / n_rows[query]}
+
+
+@dataclass(frozen=True)
+class QuerySystem:
+    """A ranker of queries: how it is built, and how it gets the queries."""
+
+    build: Callable[..., Any]
+    keywords: Mapping[str, Any]
+    queries: Callable[[Any], dict[str, Any]] = no_queries
+    is_ours: bool = False
+
+    def fitted(self, part: Any, n_threads: int, **parameters: Any) -> Any:
+        """Return the model, fitted to a query set."""
+        model = self.build(n_threads, **self.keywords, **parameters)
+        return model.fit(part.data, part.target, **self.queries(part.qid))
+
+
+QUERY_LOSSES = {
+    "logistic": ("logistic", by_qid),
+    "logistic, queries alike": ("logistic", by_qid_alike),
+    "cross_entropy": ("cross_entropy", by_qid),
+    "ndcg": ("ndcg", by_qid),
+}
+
+LAMBDARANK, RANK_NDCG = "LightGBM lambdarank", "XGBoost rank:ndcg"
+
+
+def _query_systems() -> dict[str, QuerySystem]:
+    systems = {
+        f"ours, {ENGINE_TITLES[engine]}, {name}": QuerySystem(
+            ours, {"engine": engine, "loss": loss, "relevance": "graded"}, queries, is_ours=True
+        )
+        for engine in ENGINES
+        for name, (loss, queries) in QUERY_LOSSES.items()
+    }
+    systems[LAMBDARANK] = QuerySystem(lightgbm_ranker, {}, by_group_sizes)
+    systems[RANK_NDCG] = QuerySystem(xgboost_ranker, {"objective": "rank:ndcg"}, by_qid)
+    return systems
+
+
+QUERY_SYSTEMS = _query_systems()

@@ -3,7 +3,7 @@
 import copy
 import io
 import pickle
-from types import ModuleType
+from types import SimpleNamespace
 
 import joblib
 import lightgbm
@@ -789,61 +789,66 @@ def test_a_device_gives_the_same_ranking(engine):
 
 
 @pytest.fixture
-def installed(monkeypatch):
-    """Returns what makes some engines the only ones, the others with a reason."""
+def without(monkeypatch):
+    """Returns what makes the import of some engines fail, and the list of those imported."""
 
-    def only(**reasons):
-        def loaded(name):
-            if name in reasons:
-                return None, reasons[name]
-            return __import__(name), ""
+    def fail(**errors):
+        imported = []
 
-        monkeypatch.setattr(_registry, "_loaded", loaded)
+        def load(name):
+            imported.append(name)
+            if name in errors:
+                raise errors[name]
+            return __import__(name)
 
-    return only
+        monkeypatch.setattr(_registry, "importlib", SimpleNamespace(import_module=load))
+        monkeypatch.setattr(_registry, "_loaded", _registry._loaded.__wrapped__)
+        return imported
+
+    return fail
 
 
-def test_auto_takes_xgboost_first(installed):
+def missing(name):
+    return ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def test_auto_takes_xgboost_first(without):
+    imported = without()
     assert make().fit(X, Y).engine_ == "xgboost"
-    installed(xgboost="xgboost is not installed")
+    assert set(imported) == {"xgboost"}
+    without(xgboost=missing("xgboost"))
     assert make().fit(X, Y).engine_ == "lightgbm"
     with pytest.raises(ImportError, match=r"engine='xgboost' .*sklearn-rank\[xgboost\]"):
         make("xgboost").fit(X, Y)
 
 
-def test_no_engine(installed):
-    installed(xgboost="xgboost is not installed", lightgbm="lightgbm is not installed")
+def test_no_engine(without):
+    without(xgboost=missing("xgboost"), lightgbm=missing("lightgbm"))
     with pytest.raises(ImportError) as caught:
         make().fit(X, Y)
     for extra in ("sklearn-rank[xgboost]", "sklearn-rank[lightgbm]", "engine='auto'"):
         assert extra in str(caught.value)
 
 
-def test_a_fitted_model_without_its_engine(installed):
+def test_a_fitted_model_without_its_engine(without):
     model = pickle.loads(pickle.dumps(make("lightgbm").fit(X, Y)))
-    installed(lightgbm="lightgbm is not installed")
+    without(lightgbm=missing("lightgbm"))
     with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.*sklearn-rank\[lightgbm\]"):
         model.predict(X)
 
 
-def test_an_engine_that_cant_be_loaded(monkeypatch):
-    def broken(name):
-        raise OSError("libgomp.so.1: cannot open shared object file")
-
-    monkeypatch.setattr(_registry.importlib, "import_module", broken)
-    module, reason = _registry._loaded.__wrapped__("lightgbm")
-    assert module is None
-    assert "can't be loaded: libgomp.so.1" in reason
-    assert "libgomp1" in reason
-
-
-def test_an_engine_whose_own_imports_fail_is_not_taken_for_missing(monkeypatch):
-    def broken(name):
-        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
-
-    monkeypatch.setattr(_registry.importlib, "import_module", broken)
-    with pytest.raises(ModuleNotFoundError, match="scipy"):
-        _registry._loaded.__wrapped__("xgboost")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError("libgomp.so.1: cannot open shared object file"), "libgomp.so.1.* libgomp1"),
+        (missing("scipy"), "No module named 'scipy'"),
+    ],
+    ids=["library", "import"],
+)
+def test_an_engine_that_cant_be_loaded_says_why(without, error, words):
+    without(lightgbm=error)
+    with pytest.raises(ImportError, match=f"lightgbm is installed but can't be loaded: {words}"):
+        make("lightgbm").fit(X, Y)
 
 
 # Copies and state --------------------------------------------------------------------------
@@ -884,7 +889,7 @@ def test_copies_of_a_model_with_categories(kind, engine):
 @every_engine
 def test_the_booster_is_an_object_of_the_engine(engine):
     model = make(engine).fit(X, Y)
-    kind: ModuleType = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
+    kind = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
     assert isinstance(model.booster_, kind.Booster)
     assert model.booster_ is model.booster_
 

@@ -766,16 +766,22 @@ def installed(monkeypatch):
     return only
 
 
+ABSENT = {
+    name: f'{name} is not installed (pip install "sklearn-rank[{name}]")'
+    for name in ("xgboost", "lightgbm")
+}
+
+
 def test_auto_takes_xgboost_first(installed):
     assert make().fit(X, Y).engine_ == "xgboost"
-    installed(xgboost="xgboost is not installed")
+    installed(xgboost=ABSENT["xgboost"])
     assert make().fit(X, Y).engine_ == "lightgbm"
-    with pytest.raises(ImportError, match=r"engine='xgboost' .* sklearn-rank\[xgboost\]"):
+    with pytest.raises(ImportError, match=r"engine='xgboost' .*sklearn-rank\[xgboost\]"):
         make("xgboost").fit(X, Y)
 
 
 def test_no_engine(installed):
-    installed(xgboost="xgboost is not installed", lightgbm="lightgbm is not installed")
+    installed(xgboost=ABSENT["xgboost"], lightgbm=ABSENT["lightgbm"])
     with pytest.raises(ImportError) as caught:
         make().fit(X, Y)
     for extra in ("sklearn-rank[xgboost]", "sklearn-rank[lightgbm]", "engine='auto'"):
@@ -784,8 +790,8 @@ def test_no_engine(installed):
 
 def test_a_fitted_model_without_its_engine(installed):
     model = pickle.loads(pickle.dumps(make("lightgbm").fit(X, Y)))
-    installed(lightgbm="lightgbm is not installed")
-    with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.* sklearn-rank\[lightgbm\]"):
+    installed(lightgbm=ABSENT["lightgbm"])
+    with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.*sklearn-rank\[lightgbm\]"):
         model.predict(X)
 
 
@@ -805,8 +811,8 @@ def test_an_engine_whose_own_imports_fail_is_not_taken_for_missing(monkeypatch):
         raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
     monkeypatch.setattr(_registry.importlib, "import_module", broken)
-    with pytest.raises(ModuleNotFoundError, match="scipy"):
-        _registry._loaded.__wrapped__("xgboost")
+    reason = _registry._loaded.__wrapped__("xgboost")[1]
+    assert reason == "xgboost is installed but can't be loaded: No module named 'scipy'"
 
 
 # Copies and state --------------------------------------------------------------------------

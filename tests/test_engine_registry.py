@@ -66,7 +66,7 @@ def test_an_engine_that_is_not_installed(importing, name):
             ValueError("\nThe library could not be loaded.\nLikely cause: libgomp.so"),
             "The library could not be loaded. (on Debian and Ubuntu: apt install libgomp1)",
         ),
-        (ImportError("DLL load failed"), "DLL load failed"),
+        (ImportError("DLL load failed", name="lightgbm"), "DLL load failed"),
         (absent("scipy"), "No module named 'scipy'"),
         (RuntimeError("cannot find the library file"), "cannot find the library file"),
         (AttributeError(), "AttributeError"),

@@ -34,8 +34,7 @@ from sklearn_rank.cli._output import check_output, write_atomically
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
-    BASELINE,
-    baseline_pipeline,
+    baseline_pipelines,
     choose_rankers,
     fit_pipeline,
     leave_out_slow,
@@ -66,23 +65,26 @@ from sklearn_rank.cli._schema import (
 )
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
 from sklearn_rank.cli._tables import Table, read_table
+from sklearn_rank.cli._trees import check_engines, leave_out_trees
 from sklearn_rank.grouping import Groups
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Cross-validate rankers beside the baseline and print a table."""
+    """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
     names = choose_rankers(options.rankers)
     params = parse_params(options.param)
     rankers = make_rankers(names, options.relevance, options.seed, params)
+    if options.rankers is not None:
+        check_engines(rankers)
     json_path = _optional_output(options.json, (".json",), options)
     plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
     data = training_data(options, notes)
     if options.rankers is None:
         n_training = len(data.y) * (options.cv - 1) // options.cv
-        rankers = leave_out_slow(rankers, n_training, notes)
+        rankers = leave_out_slow(leave_out_trees(rankers, notes), n_training, notes)
     candidates = _candidates(rankers, data, notes)
     folds = make_folds(data, options.cv, options.seed)
     try:
@@ -119,6 +121,7 @@ def train(options: argparse.Namespace) -> None:
     (name,) = choose_rankers([options.ranker])
     params = parse_params(options.param)
     ranker = make_rankers([name], options.relevance, options.seed, params)[name]
+    check_engines({name: ranker})
     path = check_output(
         options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
     )
@@ -236,10 +239,13 @@ def _candidates(rankers: dict[str, Any], data: Dataset, notes: list[str]) -> lis
     candidates = [
         Candidate(name, ranker_pipeline(ranker, data.schema)) for name, ranker in rankers.items()
     ]
+    baselines = baseline_pipelines(rankers, data.schema)
     if np.unique(data.y > 0).size == 2:
-        candidates.append(Candidate(BASELINE, baseline_pipeline(data.schema), is_baseline=True))
+        candidates += [Candidate(*one, is_baseline=True) for one in baselines.items()]
     else:
-        notes.append(f"no {BASELINE}: it needs rows with a relevance above 0, and others")
+        notes += [
+            f"no {name}: it needs rows with a relevance above 0, and others" for name in baselines
+        ]
     return candidates
 
 
@@ -275,10 +281,13 @@ def _compare_footnote(
     scaled = [one.name for one in candidates if "scale" in one.pipeline.named_steps]
     if scaled:
         sentences.append(f"On filled and scaled columns: {', '.join(scaled)}.")
-    if any(one.is_baseline for one in candidates):
-        limits = ["on relevance > 0"] if data.schema.relevance == "graded" else []
-        limits += ["without queries"] if data.qid is not None else []
-        sentences += [f"{BASELINE.capitalize()}: {', '.join(limits)}."] if limits else []
+    limits = ["on relevance > 0"] if data.schema.relevance == "graded" else []
+    limits += ["without queries"] if data.qid is not None else []
+    for one in candidates:
+        if one.is_baseline:
+            about = [text for text in (getattr(one.pipeline[-1], "about", ""), *limits) if text]
+            name = one.name[0].upper() + one.name[1:]
+            sentences += [f"{name}: {', '.join(about)}."] if about else []
     return " ".join(sentences)
 
 

@@ -30,7 +30,7 @@ Fold = tuple[Indices, Indices]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A ranker or the baseline: a row of the table.
+    """A ranker or a baseline: a row of the table.
 
     Attributes
     ----------

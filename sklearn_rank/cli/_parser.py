@@ -130,13 +130,15 @@ def _add_compare(commands: Any) -> _Parser:
     parser = _add_command(
         commands,
         "compare",
-        "cross-validate rankers beside logistic regression",
+        "cross-validate rankers beside classifiers",
         "sklearn-rank compare loans.csv --target default --positive yes",
     )
     parser.description = (
-        f"{parser.description} Held-out metrics with 95 % intervals: over queries, from 10 queries "
-        "on, of AUC, NDCG@10, AP and P@10; over rows, in one list, of the AUC. A star marks what "
-        "is worse than the best by more than noise."
+        f"{parser.description} The classifiers are logistic regression and, with "
+        "BoostedTreesRanker, that of its engine, XGBoost or LightGBM. Held-out metrics with "
+        "95 % intervals: over queries, from 10 queries on, of AUC, NDCG@10, AP and P@10; over "
+        "rows, in one list, of the AUC. A star marks what is worse than the best by more than "
+        "noise."
     )
     add = parser.add_argument
     add(
@@ -152,7 +154,7 @@ def _add_compare(commands: Any) -> _Parser:
         nargs="+",
         action="extend",
         help=f"of {_RANKERS}; default: every one, but KernelPairwiseSGDRanker only up to 5000 "
-        "training rows",
+        "training rows, and BoostedTreesRanker only if XGBoost or LightGBM is installed",
     )
     _add_param(parser, f"parameters, such as p=8, of every ranker that has them; {_KERNEL_SOLVER}")
     add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")

@@ -1,4 +1,4 @@
-"""The rankers of this package, the baseline, and their pipelines."""
+"""The rankers of this package, the baselines, and their pipelines."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
+from sklearn_rank.cli._trees import TREES, TreeClassifier
 
 BASELINE = "logistic regression"
 
@@ -126,16 +127,22 @@ def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
     the columns unchanged. The others are linear or kernel models, which need imputed and scaled
     columns.
     """
-    steps = [("columns", _encoder(schema))]
-    if not get_tags(ranker).input_tags.allow_nan:
-        steps += _fill_and_scale()
-    return Pipeline([*steps, ("ranker", ranker)])
+    return _pipeline(ranker, schema, scales=not get_tags(ranker).input_tags.allow_nan)
 
 
-def baseline_pipeline(schema: Schema) -> Pipeline:
-    """Return a pipeline of scikit-learn only, with logistic regression."""
-    model = LogisticRegression(max_iter=1000)
-    return Pipeline([("columns", _encoder(schema)), *_fill_and_scale(), ("ranker", model)])
+def baseline_pipelines(rankers: Mapping[str, Any], schema: Schema) -> dict[str, Pipeline]:
+    """Return pipelines with classifiers: logistic regression, and beside trees their engine's."""
+    linear = LogisticRegression(max_iter=1000)
+    baselines = {BASELINE: _pipeline(linear, schema, scales=True)}
+    if TREES in rankers:
+        trees = TreeClassifier(rankers[TREES])
+        baselines[trees.name] = _pipeline(trees, schema, scales=False)
+    return baselines
+
+
+def _pipeline(model: Any, schema: Schema, *, scales: bool) -> Pipeline:
+    steps = [("columns", _encoder(schema)), *(_fill_and_scale() if scales else [])]
+    return Pipeline([*steps, ("ranker", model)])
 
 
 def fit_pipeline(
@@ -172,8 +179,8 @@ def with_name(name: str, message: str) -> str:
 
 def scores_of(pipeline: Pipeline, X: Any) -> Floats:
     """Return the scores of the rows."""
-    respond = getattr(pipeline, "decision_function", pipeline.predict)
-    return np.asarray(respond(X), dtype=np.float64)
+    method = "decision_function" if hasattr(pipeline, "decision_function") else "predict"
+    return np.asarray(getattr(pipeline, method)(X), dtype=np.float64)
 
 
 def note_unknown_categories(pipeline: Pipeline, schema: Schema, X: Any, notes: list[str]) -> None:

@@ -83,7 +83,12 @@ def _as_model(content: Any, path: Path) -> Model:
             f"{path}: was written by sklearn-rank {content['version']}, whose model files "
             "this version does not read; train again"
         )
-    return Model(content["pipeline"], content["ranker"], Schema(**content["schema"]))
+    pipeline = content["pipeline"]
+    try:
+        getattr(pipeline[-1], "booster_", None)  # trees are read by their engine
+    except Exception as error:  # no engine, or bytes that it can't read
+        raise InputError(f"{path}: the model cannot be loaded ({error})") from error
+    return Model(pipeline, content["ranker"], Schema(**content["schema"]))
 
 
 def _is_trusted(type_name: str) -> bool:

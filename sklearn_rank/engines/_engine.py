@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Values
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -106,6 +106,8 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
+    title: ClassVar[str]
+
     own_names: ClassVar[dict[str, str]]
     """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its
     names there; "" where it can't be set at all."""
@@ -116,6 +118,12 @@ class Engine(ABC):
     @abstractmethod
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round until `descent` says to stop; return the booster."""
+
+    @abstractmethod
+    def train_classifier(
+        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
+    ) -> Any:
+        """Grow trees by the engine's own log-loss of the classes 0 and 1; return the booster."""
 
     @abstractmethod
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _MOST_LEAVES = 131_072
@@ -21,6 +21,7 @@ class LightGBM(Engine):
     """LightGBM, with as many leaves as a tree of `max_depth` can have."""
 
     name: ClassVar[str] = "lightgbm"
+    title: ClassVar[str] = "LightGBM"
     own_names: ClassVar[dict[str, str]] = {
         "num_iterations": "n_estimators",
         "num_boost_round": "n_estimators",
@@ -64,7 +65,7 @@ class LightGBM(Engine):
 
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round."""
-        params = self._params(settings, rows.relevance is not None)
+        params = self._params(settings, "none" if rows.relevance is None else "lambdarank")
         # As many leaves as rows are enough, and memory is taken for all.
         params["num_leaves"] = min(params["num_leaves"], max(rows.X.shape[0], 2))
         label = np.zeros(rows.X.shape[0]) if rows.relevance is None else rows.relevance
@@ -99,8 +100,17 @@ class LightGBM(Engine):
                 break
         return booster
 
-    def _params(self, settings: TreeSettings, has_own_objective: bool) -> dict[str, Any]:
+    def train_classifier(
+        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
+    ) -> Any:
+        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
+        params = self._params(settings, "binary")
+        rows = self.module.Dataset(_as_matrix(X), label=y, weight=weight, params=params)
+        return self.module.train(params, rows, settings.n_estimators)
+
+    def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         params = {
+            "objective": objective,
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, _MOST_LEAVES),
@@ -123,7 +133,6 @@ class LightGBM(Engine):
             "metric": "None",
             "verbosity": -1,
         }
-        params["objective"] = "lambdarank" if has_own_objective else "none"
         if settings.monotonic is not None:
             params["monotone_constraints"] = list(settings.monotonic)
         if "force_row_wise" in settings.engine_params:
@@ -172,7 +181,7 @@ class LightGBM(Engine):
 
         An alias changes the record of its parameter, unless the parameter is given too.
         """
-        ours = self._params(TreeSettings(max_depth=2), False)
+        ours = self._params(TreeSettings(max_depth=2), "none")
         bare = {"verbosity": -1, "metric": "None"}
         with_ours, plain = self._record(ours), self._record(bare)
         found = {name: name for name in given if name in plain}

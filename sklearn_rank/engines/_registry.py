@@ -20,7 +20,7 @@ def _loaded(name: str) -> tuple[Any, str]:
     try:
         return importlib.import_module(name), ""
     except Exception as error:  # a library that the wheel doesn't bring can show in any way
-        if getattr(error, "name", None) == name:
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
             return None, f'{name} is not installed (pip install "sklearn-rank[{name}]")'
         text = str(error).strip().partition("\n")[0] or type(error).__name__
         hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.engines._bins import bin_starts
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
@@ -33,6 +33,7 @@ class XGBoost(Engine):
     """
 
     name: ClassVar[str] = "xgboost"
+    title: ClassVar[str] = "XGBoost"
     own_names: ClassVar[dict[str, str]] = {
         "num_boost_round": "n_estimators",
         "n_estimators": "n_estimators",
@@ -88,7 +89,7 @@ class XGBoost(Engine):
         # Rows in `evals` keep their scores from round to round.
         evals = [] if held_out is None else [(held_out, "held_out")]
         return self.module.train(
-            self._params(settings, rows.relevance is not None),
+            self._params(settings, _objective(rows.relevance is not None)),
             train,
             settings.n_estimators,
             evals=evals,
@@ -98,8 +99,18 @@ class XGBoost(Engine):
             **own,
         )
 
-    def _params(self, settings: TreeSettings, has_own_objective: bool) -> dict[str, Any]:
+    def train_classifier(
+        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
+    ) -> Any:
+        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
+        rows = self._matrix(X, settings, label=y, weight=weight)
+        params = {**self._params(settings, "binary:logistic"), "verbosity": 0}
+        del params["base_score"]  # the engine starts at the share of the ones
+        return self.module.train(params, rows, settings.n_estimators, verbose_eval=False)
+
+    def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         params = {
+            "objective": objective,
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
             "max_bin": settings.max_bins,
@@ -114,7 +125,6 @@ class XGBoost(Engine):
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
         }
-        params["objective"] = _objective(has_own_objective)
         if settings.monotonic is not None:
             params["monotone_constraints"] = settings.monotonic
         return {**params, **settings.engine_params}

@@ -87,7 +87,7 @@ def test_an_engine_that_cannot_be_loaded(importing, error, reason):
 def test_a_stored_model_names_no_module_to_import(importing):
     imported = importing()
     with pytest.raises(ValueError, match="Got 'antigravity' instead"):
-        _ = _registry.StoredBooster("antigravity", b"").loaded
+        _ = _registry.StoredBooster("antigravity", b"").loaded(1)
     assert imported == []
 
 

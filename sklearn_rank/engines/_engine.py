@@ -130,8 +130,8 @@ class Engine(ABC):
         """Return the first rounds of a booster, as the engine stores them."""
 
     @abstractmethod
-    def from_bytes(self, stored: bytes) -> Any:
-        """Return a booster."""
+    def from_bytes(self, stored: bytes, n_threads: int) -> Any:
+        """Return a booster that scores with some threads."""
 
     @abstractmethod
     def scores(

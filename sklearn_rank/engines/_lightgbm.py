@@ -143,7 +143,7 @@ class LightGBM(Engine):
         """Return the first rounds of a booster."""
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
-    def from_bytes(self, stored: bytes) -> Any:
+    def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
         return self.module.Booster(model_str=stored.decode())
 

@@ -71,14 +71,17 @@ class StoredBooster:
     def __init__(self, engine: str, stored: bytes) -> None:
         self.engine, self.stored = engine, stored
 
-    @property
-    def loaded(self) -> tuple[Engine, Any]:
-        """The engine and its booster."""
-        known = vars(self).get("_loaded")
-        if known is None:
+    def loaded(self, n_threads: int) -> tuple[Engine, Any]:
+        """Return the engine, and its booster that scores with some threads.
+
+        One booster for each number of threads: changing it while another thread scores
+        would not be safe.
+        """
+        known: dict[int, tuple[Engine, Any]] = vars(self).setdefault("_loaded", {})
+        if n_threads not in known:
             engine = get_engine(self.engine, "a fitted BoostedTreesRanker")
-            known = self._loaded = engine, engine.from_bytes(self.stored)
-        return known
+            known[n_threads] = engine, engine.from_bytes(self.stored, n_threads)
+        return known[n_threads]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the name and the bytes."""

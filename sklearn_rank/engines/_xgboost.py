@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from threading import Lock
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,10 +15,6 @@ from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, T
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
-
-_LOCK = Lock()
-_THREADS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""The number of threads of boosters that have scored."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -188,10 +182,12 @@ class XGBoost(Engine):
         kept = booster if n_rounds == booster.num_boosted_rounds() else booster[:n_rounds]
         return bytes(kept.save_raw("ubj"))
 
-    def from_bytes(self, stored: bytes) -> Any:
+    def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
         booster = self.module.Booster()
         booster.load_model(bytearray(stored))
+        booster.set_param({"nthread": n_threads})
+        booster.save_config()  # takes notice of the threads now, not while several threads score
         return booster
 
     def scores(
@@ -201,7 +197,6 @@ class XGBoost(Engine):
         last = booster.num_boosted_rounds() if last is None else last
         if last <= first:
             return np.zeros(X.shape[0], dtype=np.float32)
-        _set_threads(booster, n_threads)
 
         def part(rows: Any) -> Floats:
             return np.asarray(
@@ -223,7 +218,6 @@ class XGBoost(Engine):
         if settings.categorical:
             options["feature_types"] = _feature_types(X.shape[1], categorical)
             options["enable_categorical"] = True
-        _set_threads(booster, n_threads)
         parts = []
         for block in _blocks(X):
             rows = X[block].toarray() if issparse(X) else X[block]
@@ -262,15 +256,6 @@ class XGBoost(Engine):
                 f"there is no device={device!r}, or this build can't use it: that of the "
                 "package xgboost-cpu is for the CPU only"
             )
-
-
-def _set_threads(booster: Any, n_threads: int) -> None:
-    """Set the number of threads; safe, as scoring is, when several threads score at once."""
-    with _LOCK:
-        if _THREADS.get(booster) != n_threads:
-            booster.set_param({"nthread": n_threads})
-            booster.save_config()  # takes notice of it now, not in the midst of scoring
-            _THREADS[booster] = n_threads
 
 
 def _objective(has_own_objective: bool) -> str:

@@ -275,24 +275,24 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     def booster_(self) -> Any:
         """The trees, as an object of the engine."""
         check_is_fitted(self)
-        return self._trees_.loaded[1]
+        return self._trees_.loaded(self._n_threads)[1]
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        engine, booster = self._trees_.loaded
+        engine, booster = self._trees_.loaded(self._n_threads)
         found = engine.contributions(booster, X, self._n_threads, self._categorical_)
         return found[:, :-1], float(found[0, -1])
 
     # Scores ----------------------------------------------------------------------------
 
     def _score_rows(self, X: Any) -> Floats:
-        engine, booster = self._trees_.loaded
+        engine, booster = self._trees_.loaded(self._n_threads)
         scores: Floats = engine.scores(booster, X, self._n_threads, last=self.n_iter_)
         return scores.astype(np.float64)
 
     def _stages(self, X: Any) -> Iterator[Floats]:
         check_is_fitted(self)
         X = self._validate_features(X, reset=False)
-        engine, booster = self._trees_.loaded
+        engine, booster = self._trees_.loaded(self._n_threads)
         total = None
         for number in range(self.n_iter_):
             # In the engine's own precision, so that the last stage is its sum, bit by bit.
@@ -489,7 +489,7 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         assert descent.last is not None
         n_rounds = descent.best_round if is_whole else descent.n_rounds
         trees = StoredBooster(engine.name, descent.last.stored(n_rounds))
-        X, booster = descent.problem.data.X, trees.loaded[1]
+        X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])
         fitted: dict[str, Any] = {
             "engine_": engine.name,

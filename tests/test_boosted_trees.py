@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-from types import ModuleType
 
 import joblib
 import lightgbm
@@ -785,67 +784,6 @@ def test_a_device_gives_the_same_ranking(engine):
     assert abs(model.score(rows[2500:], y[2500:]) - other.score(rows[2500:], y[2500:])) < 0.002
 
 
-# Engines that are not there ----------------------------------------------------------------
-
-
-@pytest.fixture
-def installed(monkeypatch):
-    """Returns what makes some engines the only ones, the others with a reason."""
-
-    def only(**reasons):
-        def loaded(name):
-            if name in reasons:
-                return None, reasons[name]
-            return __import__(name), ""
-
-        monkeypatch.setattr(_registry, "_loaded", loaded)
-
-    return only
-
-
-def test_auto_takes_xgboost_first(installed):
-    assert make().fit(X, Y).engine_ == "xgboost"
-    installed(xgboost="xgboost is not installed")
-    assert make().fit(X, Y).engine_ == "lightgbm"
-    with pytest.raises(ImportError, match=r"engine='xgboost' .*sklearn-rank\[xgboost\]"):
-        make("xgboost").fit(X, Y)
-
-
-def test_no_engine(installed):
-    installed(xgboost="xgboost is not installed", lightgbm="lightgbm is not installed")
-    with pytest.raises(ImportError) as caught:
-        make().fit(X, Y)
-    for extra in ("sklearn-rank[xgboost]", "sklearn-rank[lightgbm]", "engine='auto'"):
-        assert extra in str(caught.value)
-
-
-def test_a_fitted_model_without_its_engine(installed):
-    model = pickle.loads(pickle.dumps(make("lightgbm").fit(X, Y)))
-    installed(lightgbm="lightgbm is not installed")
-    with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.*sklearn-rank\[lightgbm\]"):
-        model.predict(X)
-
-
-def test_an_engine_that_cant_be_loaded(monkeypatch):
-    def broken(name):
-        raise OSError("libgomp.so.1: cannot open shared object file")
-
-    monkeypatch.setattr(_registry.importlib, "import_module", broken)
-    module, reason = _registry._loaded.__wrapped__("lightgbm")
-    assert module is None
-    assert "can't be loaded: libgomp.so.1" in reason
-    assert "libgomp1" in reason
-
-
-def test_an_engine_whose_own_imports_fail_is_not_taken_for_missing(monkeypatch):
-    def broken(name):
-        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
-
-    monkeypatch.setattr(_registry.importlib, "import_module", broken)
-    with pytest.raises(ModuleNotFoundError, match="scipy"):
-        _registry._loaded.__wrapped__("xgboost")
-
-
 # Copies and state --------------------------------------------------------------------------
 
 
@@ -884,9 +822,17 @@ def test_copies_of_a_model_with_categories(kind, engine):
 @every_engine
 def test_the_booster_is_an_object_of_the_engine(engine):
     model = make(engine).fit(X, Y)
-    kind: ModuleType = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
+    kind = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
     assert isinstance(model.booster_, kind.Booster)
     assert model.booster_ is model.booster_
+
+
+@every_engine
+def test_a_fitted_model_without_its_engine(engine, monkeypatch):
+    model = COPIES["pickle"](make(engine).fit(X, Y))
+    monkeypatch.setattr(_registry, "_loaded", lambda name: (None, f"{name} is not there"))
+    with pytest.raises(ImportError, match=f"of a fitted BoostedTreesRanker .*{engine} is not"):
+        model.predict(X)
 
 
 @every_engine

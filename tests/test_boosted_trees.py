@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-from types import SimpleNamespace
 
 import joblib
 import lightgbm
@@ -785,72 +784,6 @@ def test_a_device_gives_the_same_ranking(engine):
     assert abs(model.score(rows[2500:], y[2500:]) - other.score(rows[2500:], y[2500:])) < 0.002
 
 
-# Engines that are not there ----------------------------------------------------------------
-
-
-@pytest.fixture
-def without(monkeypatch):
-    """Returns what makes the import of some engines fail, and the list of those imported."""
-
-    def fail(**errors):
-        imported = []
-
-        def load(name):
-            imported.append(name)
-            if name in errors:
-                raise errors[name]
-            return __import__(name)
-
-        monkeypatch.setattr(_registry, "importlib", SimpleNamespace(import_module=load))
-        monkeypatch.setattr(_registry, "_loaded", _registry._loaded.__wrapped__)
-        return imported
-
-    return fail
-
-
-def missing(name):
-    return ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-def test_auto_takes_xgboost_first(without):
-    imported = without()
-    assert make().fit(X, Y).engine_ == "xgboost"
-    assert set(imported) == {"xgboost"}
-    without(xgboost=missing("xgboost"))
-    assert make().fit(X, Y).engine_ == "lightgbm"
-    with pytest.raises(ImportError, match=r"engine='xgboost' .*sklearn-rank\[xgboost\]"):
-        make("xgboost").fit(X, Y)
-
-
-def test_no_engine(without):
-    without(xgboost=missing("xgboost"), lightgbm=missing("lightgbm"))
-    with pytest.raises(ImportError) as caught:
-        make().fit(X, Y)
-    for extra in ("sklearn-rank[xgboost]", "sklearn-rank[lightgbm]", "engine='auto'"):
-        assert extra in str(caught.value)
-
-
-def test_a_fitted_model_without_its_engine(without):
-    model = pickle.loads(pickle.dumps(make("lightgbm").fit(X, Y)))
-    without(lightgbm=missing("lightgbm"))
-    with pytest.raises(ImportError, match=r"fitted BoostedTreesRanker.*sklearn-rank\[lightgbm\]"):
-        model.predict(X)
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (OSError("libgomp.so.1: cannot open shared object file"), "libgomp.so.1.* libgomp1"),
-        (missing("scipy"), "No module named 'scipy'"),
-    ],
-    ids=["library", "import"],
-)
-def test_an_engine_that_cant_be_loaded_says_why(without, error, words):
-    without(lightgbm=error)
-    with pytest.raises(ImportError, match=f"lightgbm is installed but can't be loaded: {words}"):
-        make("lightgbm").fit(X, Y)
-
-
 # Copies and state --------------------------------------------------------------------------
 
 
@@ -892,6 +825,14 @@ def test_the_booster_is_an_object_of_the_engine(engine):
     kind = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
     assert isinstance(model.booster_, kind.Booster)
     assert model.booster_ is model.booster_
+
+
+@every_engine
+def test_a_fitted_model_without_its_engine(engine, monkeypatch):
+    model = COPIES["pickle"](make(engine).fit(X, Y))
+    monkeypatch.setattr(_registry, "_loaded", lambda name: (None, f"{name} is not there"))
+    with pytest.raises(ImportError, match=f"of a fitted BoostedTreesRanker .*{engine} is not"):
+        model.predict(X)
 
 
 @every_engine

@@ -195,17 +195,19 @@ class Engine(ABC):
             yield
         except self.error as error:
             text = str(error).partition("\nStack trace")[0].strip()
-            found = [name for name in given if name in text or repr(given[name]) in text]
-            ours = [mine for name, mine in self.own_names.items() if mine and name in text]
-            who = f"engine_params={ {name: given[name] for name in found} }" if found else ""
-            who = (
-                who
-                or (ours[0] if ours else "")
-                or (f"engine_params={dict(given)}" if given else "")
-            )
             raise ValueError(
-                f"{who + ' of ' if who else ''}{owner}: {self.name} says: {text}"
+                f"{self._parameter_in(text, given)}{owner}: {self.name} says: {text}"
             ) from error
+
+    def _parameter_in(self, text: str, given: Mapping[str, Any]) -> str:
+        """Return "... of " with the parameter that an error is about, as far as it says."""
+        found = {
+            name: value for name, value in given.items() if name in text or repr(value) in text
+        }
+        ours = next((mine for name, mine in self.own_names.items() if mine and name in text), "")
+        if found or (given and not ours):
+            return f"engine_params={found or dict(given)} of "
+        return f"{ours} of " if ours else ""
 
     @property
     @abstractmethod

@@ -219,7 +219,7 @@ def as_exact_sums(values: Floats) -> Floats:
     """Round values to multiples of one power of two, as float32, so that sums are exact.
 
     Then every sum of them in float64 is the same in any order, and so is every tree, with
-    any number of threads. The power is 2**-52 of the sum of the absolute values, or less:
+    any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
     values that are not tiny lose no digit that float32 has.
     """
     starts = range(0, len(values), _BLOCK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -208,8 +209,7 @@ class RankingObjective:
             return last[1]
         posed = self._pose(rows)
         # Copies: the caller may write into its arrays.
-        kept = _Rows(*(None if one is None else one.copy() for one in rows))  # type: ignore[arg-type]
-        object.__setattr__(self, "_last", (kept, posed))
+        object.__setattr__(self, "_last", (deepcopy(rows), posed))
         return posed
 
     def _pose(self, rows: _Rows) -> PosedObjective:

@@ -27,12 +27,6 @@ def _loaded(name: str) -> tuple[Any, str]:
         return None, f"{name} is installed but can't be loaded: {text}{hint}"
 
 
-def missing_engines() -> dict[str, str]:
-    """Return why each engine that can't be used can't, by name."""
-    found = {name: _loaded(name)[1] for name in ENGINES}
-    return {name: reason for name, reason in found.items() if reason}
-
-
 def get_engine(name: str, owner: str) -> Engine:
     """Return an engine; "auto" is the first that can be used, and no other is imported.
 

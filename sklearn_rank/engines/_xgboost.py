@@ -139,9 +139,7 @@ class XGBoost(Engine):
 
     def _matrix(self, X: Any, settings: TreeSettings, **options: Any) -> Any:
         """Return rows as the engine takes them, with bins of the features."""
-        if settings.categorical:
-            options["feature_types"] = _feature_types(X.shape[1], settings.categorical)
-            options["enable_categorical"] = True
+        options = {**options, **_categories(X.shape[1], settings.categorical)}
         if settings.engine_params.get("tree_method", "hist") != "hist":
             options.pop("ref", None)
             dense = X.toarray() if issparse(X) else X
@@ -213,11 +211,7 @@ class XGBoost(Engine):
         self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
     ) -> Floats:
         """Return Shapley values, the constant last."""
-        settings = TreeSettings(categorical=categorical)
-        options: dict[str, Any] = {}
-        if settings.categorical:
-            options["feature_types"] = _feature_types(X.shape[1], categorical)
-            options["enable_categorical"] = True
+        options = _categories(X.shape[1], categorical)
         parts = []
         for block in _blocks(X):
             rows = X[block].toarray() if issparse(X) else X[block]
@@ -262,8 +256,12 @@ def _objective(has_own_objective: bool) -> str:
     return "rank:ndcg" if has_own_objective else "reg:squarederror"
 
 
-def _feature_types(n_features: int, categorical: tuple[int, ...]) -> list[str]:
-    return ["c" if number in categorical else "q" for number in range(n_features)]
+def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]:
+    """Return what tells a matrix of the engine which features are categories."""
+    if not categorical:
+        return {}
+    types = ["c" if number in categorical else "q" for number in range(n_features)]
+    return {"feature_types": types, "enable_categorical": True}
 
 
 def _blocks(X: Any) -> Iterator[slice]:

@@ -19,9 +19,10 @@ class CategoricalFeatures:
         """Whether `value` is allowed."""
         if value is None or (isinstance(value, str) and value == "from_dtype"):
             return True
-        if isinstance(value, str) or np.ndim(value) != 1:  # type: ignore[arg-type]
+        given: Any = value
+        if isinstance(value, str) or np.ndim(given) != 1:
             return False
-        return not len(value) or np.asarray(value).dtype.kind in "biuUO"  # type: ignore[arg-type]
+        return not len(given) or np.asarray(given).dtype.kind in "biuUO"
 
     def __str__(self) -> str:
         return "'from_dtype', None, or an array of indices, names or True and False of features"

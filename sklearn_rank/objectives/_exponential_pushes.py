@@ -257,8 +257,8 @@ class BothPush(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""
-        value, gradient, _ = self.value_gradient_curvature(scores)
-        return value, gradient
+        value, sides = self._sides(scores)
+        return value, self._gradient(sides)
 
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return J, its gradient and a bound c of its second derivatives.
@@ -271,16 +271,24 @@ class BothPush(Push):
         outer are the masses of row n at that side. The second derivative is the variance
         of a difference that is at most p.
         """
-        top, inner, outer = self.top.row_masses(scores)
-        bottom, bottom_inner, bottom_outer = self.bottom.row_masses(scores)
+        value, sides = self._sides(scores)
+        masses = [share * (inner + outer) for share, inner, outer in sides]
+        return value, self._gradient(sides), self.p**2 * (masses[0] + masses[1])
+
+    def _gradient(self, sides: list[tuple[float, Floats, Floats]]) -> Floats:
+        (top, inner, outer), (bottom, bottom_inner, bottom_outer) = sides
+        return self.p * (top * (outer - inner) + bottom * (bottom_inner - bottom_outer))
+
+    def _sides(self, scores: Floats) -> tuple[float, list[tuple[float, Floats, Floats]]]:
+        """Return J, and of each side its share in the sum and its inner and outer masses."""
+        top, *top_masses = self.top.row_masses(scores)
+        bottom, *bottom_masses = self.bottom.row_masses(scores)
         log_top, log_bottom = self.p * top, self.p * bottom + self.log_bottom_weight
         value = float(np.logaddexp(log_top, log_bottom))
-        share, bottom_share = np.exp(log_top - value), np.exp(log_bottom - value)
-        curvature = self.p**2 * (
-            share * (inner + outer) + bottom_share * (bottom_inner + bottom_outer)
-        )
-        gradient = self.p * (share * (outer - inner) + bottom_share * (bottom_inner - bottom_outer))
-        return value, gradient, curvature
+        shares = float(np.exp(log_top - value)), float(np.exp(log_bottom - value))
+        inner, outer = top_masses
+        bottom_inner, bottom_outer = bottom_masses
+        return value, [(shares[0], inner, outer), (shares[1], bottom_inner, bottom_outer)]
 
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {

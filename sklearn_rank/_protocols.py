@@ -100,15 +100,18 @@ class RowGradient:
     pointer : ndarray of shape (n_groups + 1,)
         ``data[pointer[g]:pointer[g + 1]]`` is group g: ``[0, n]`` for one signed group,
         ``[0, n_above, n]`` for the rows above and the rows below.
+    curvature : ndarray of shape (n_rows,) or None
+        With one group, the c of `Objective.value_gradient_curvature`, where it is known.
     """
 
     data: Floats
     pointer: Indices
+    curvature: Floats | None = None
 
     @classmethod
-    def signed(cls, gradient: Floats) -> RowGradient:
+    def signed(cls, gradient: Floats, curvature: Floats | None = None) -> RowGradient:
         """Return a gradient as one group."""
-        return cls(gradient, np.array([0, len(gradient)]))
+        return cls(gradient, np.array([0, len(gradient)]), curvature)
 
     @property
     def n_groups(self) -> int:
@@ -133,11 +136,14 @@ class ObjectiveState(Protocol):
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
         """Return d+, d-, d0 when the closed-form step applies to h, else None."""
 
+    def curvature(self, candidate: Candidate, h: Values) -> float | None:
+        """Return a bound of the second derivative along h, None where none is known."""
+
     def slope(self, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``objective(f + a * h)`` as a function of a."""
 
-    def advance(self, candidate: Candidate, h: Values, step: float) -> None:
-        """Move the scores by ``step * h``."""
+    def advance(self, candidate: Candidate, h: Values, step: float) -> float:
+        """Move the scores by ``step * h``, or less; return the step taken."""
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`."""
@@ -196,16 +202,27 @@ class Candidate:
     one, zero : ndarray of shape (n_groups,) or None
         Sum of the gradient's data, in each group, where h is 1 and where it is 0; None
         when h is not 0/1.
+    curvature : float or None
+        Bound of the second derivative of the objective along h, where the search found it.
     """
 
     index: int
     edge: float
     one: Floats | None = None
     zero: Floats | None = None
+    curvature: float | None = None
 
 
-Gain = Callable[[Floats, Floats], Floats]
-"""Maps sums of the gradient where h = 1, shape (n_groups, ...), and totals to a gain each."""
+class Gain(Protocol):
+    """What a search maximises."""
+
+    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
+        """Return the gain of each weak ranker.
+
+        `above` holds the sums of the gradient times h, of shape (n_groups, ...), `totals`
+        those of the gradient, of shape (n_groups,), and `curvature`, of shape (...), bounds
+        of the second derivatives along each h, where they are known.
+        """
 
 
 class Rules(Protocol):
@@ -240,9 +257,11 @@ class WeakRankers(Protocol):
 
     - ``is_two_sided``: True where `search` takes gradients in two groups, and gives
       candidates with `one` and `zero`;
-    - ``histogram(gradient)`` and ``choose(histogram, gain)``: the two halves of `search`,
-      a sum over the rows held here, which can be added over parts, and the choice, which
-      is made once;
+    - ``sums_curvature``: True where `search` passes the gain bounds of second derivatives,
+      made from `RowGradient.curvature`;
+    - ``histogram(gradient)``, ``curvature_histogram(curvature)`` and
+      ``choose(histogram, gain, curvature_histogram)``: the parts of `search`, sums over the
+      rows held here, which can be added over parts, and the choice, which is made once;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of

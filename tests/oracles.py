@@ -28,6 +28,7 @@ from scipy.special import logsumexp
 
 TIE_TOLERANCE = 1e-10
 SEARCH_TOLERANCE = 1e-13
+ROUNDING = 1e-14
 
 
 # --------------------------------------------------------------------------------------
@@ -316,11 +317,69 @@ def takes_closed_form(h, y, qid=None, w=None, p=1.0, push="top"):
     return is_binary and push in ("top", "bottom") and exact
 
 
-def step(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
-    """Coordinate-descent step of h: the closed form where there is one."""
+def exact_step(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
+    """Step of h that minimises an exponential push: the closed form where there is one."""
     if takes_closed_form(h, y, qid, w, p, push):
         return closed_form_step(h, f, y, qid, w, p, push)
     return line_search(h, f, y, qid, w, p, push, bottom_weight)
+
+
+def has_exact_steps(y, qid=None, w=None, push="top", loss="exponential"):
+    """Whether steps come from the sums of exponential sides rather than from curvature.
+
+    With both sides only where there are no rows beside those of one list of two levels.
+    """
+    if loss != "exponential" or push == "ir" or not is_one_bipartite_list(y, qid, w):
+        return False
+    kept = row_weights(y, w) > 0
+    others = [] if qid is None else np.unique(np.asarray(qid)[kept])[1:]
+    return push != "both" or len(others) == 0
+
+
+def posed(f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
+    """Value of the objective, its gradient and the curvature c of each row."""
+    if loss == "exponential":
+        objective = (y, qid, w, p, push)
+        return log_push(f, *objective), -row_masses(f, *objective), curvature(f, *objective)
+    value, gradient = margin_push(f, y, qid, w, loss, p, push)
+    return value, gradient, margin_push_curvature(f, y, qid, w, loss, p, push)
+
+
+def curvature_bound(h, c):
+    """Bound of the second derivative along h: ``min(c @ h, c @ (1 - h))`` for h in [0, 1].
+
+    Other h are mapped to [0, 1]; ``2 sum c (h - a)^2`` at the mean a is a bound as well.
+    """
+    h = np.asarray(h, dtype=float)
+    low, width = h.min(), np.ptp(h)
+    if width == 0 or c.sum() == 0:
+        return 0.0
+    t = (h - low) / width
+    bound = width**2 * min(math.fsum(c * t), math.fsum(c * (1 - t)))
+    if np.isin(h, (0.0, 1.0)).all():
+        return bound
+    mean = math.fsum(c * h) / math.fsum(c)
+    return min(bound, 2 * math.fsum(c * (h - mean) ** 2))
+
+
+def second_order_step(h, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
+    """``sign(g) log(1 + p |g| / B) / p``, g minus the slope; p is 1 for the IR push."""
+    power = 1.0 if push == "ir" else p
+    _, gradient, c = posed(f, y, qid, w, p, push, loss)
+    g, bound = -math.fsum(gradient * h), curvature_bound(h, c)
+    if g == 0:
+        return 0.0
+    cap = step_cap(h, y, qid, w, power)
+    length = math.log1p(power * abs(g) / bound) / power if bound > 0 else math.inf
+    return math.copysign(min(length, cap), g)
+
+
+def step(h, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
+    """Coordinate-descent step of h: the closed form, a line search, or of second order."""
+    has_closed_form = loss == "exponential" and takes_closed_form(h, y, qid, w, p, push)
+    if has_closed_form or has_exact_steps(y, qid, w, push, loss):
+        return exact_step(h, f, y, qid, w, p, push)
+    return second_order_step(h, f, y, qid, w, p, push, loss)
 
 
 # --------------------------------------------------------------------------------------
@@ -428,14 +487,27 @@ def candidate_scores(
     w=None,
     p=1.0,
     push="top",
-    bottom_weight=1.0,
+    loss="exponential",
     selection="steepest",
 ):
-    """What the selection maximises, per candidate: |edge|, or the decrease of J."""
-    if selection == "optimal":
+    """What the selection maximises, per candidate: |edge|, or the decrease of J.
+
+    The decrease is that of J itself where steps are in closed form, and elsewhere that of
+    the quadratic bound, ``g^2 / (2 B)`` unless its step is longer than allowed.
+    """
+    if selection == "optimal" and push != "both" and has_exact_steps(y, qid, w, push, loss):
         return [optimal_decrease(c.h, f, y, qid, w, p, push) for c in candidates]
-    masses = row_masses(f, y, qid, w, p, push, bottom_weight)
-    return [abs(float(masses @ c.h)) for c in candidates]
+    _, gradient, c = posed(f, y, qid, w, p, push, loss)
+    slopes = [abs(math.fsum(gradient * candidate.h)) for candidate in candidates]
+    if selection == "steepest":
+        return slopes
+    e, power = smoothing(y, qid, w), 1.0 if push == "ir" else p
+    longest, gains = math.log((1 + e) / e) / (power + 1), []
+    for candidate, slope in zip(candidates, slopes, strict=True):
+        bound = curvature_bound(candidate.h, c)
+        alpha = min(slope / bound, longest) if bound > 0 else longest
+        gains.append(alpha * slope - alpha**2 * bound / 2)
+    return gains
 
 
 def first_best(candidates, scores):
@@ -453,13 +525,13 @@ def best_stump(
     w=None,
     p=1.0,
     push="top",
-    bottom_weight=1.0,
+    loss="exponential",
     selection="steepest",
     max_bins=64,
 ):
     """The stump that ``selection`` takes at scores f; ties go to the first."""
     candidates = stumps(X, w, max_bins)
-    arguments = (f, y, qid, w, p, push, bottom_weight, selection)
+    arguments = (f, y, qid, w, p, push, loss, selection)
     return first_best(candidates, candidate_scores(candidates, *arguments))
 
 
@@ -491,7 +563,7 @@ def boost(
     n_rounds,
     p=1.0,
     push="top",
-    bottom_weight=1.0,
+    loss="exponential",
     selection="steepest",
     learning_rate=1.0,
     max_bins=64,
@@ -499,18 +571,21 @@ def boost(
 ):
     """Coordinate descent on J from f = 0 (Rudin2009; RankBoost is p=1).
 
-    Never stops early; no rounds at all when every weak ranker is constant.
+    A step of second order is halved until the objective does not rise. Never stops early; no
+    rounds at all when every weak ranker is constant.
     """
     candidates = _weak_rankers(X, w, max_bins, weak_ranker)
     f = np.zeros(len(y))
     rounds = []
     for _ in range(n_rounds if candidates else 0):
-        objective = (y, qid, w, p, push, bottom_weight)
+        objective = (y, qid, w, p, push, loss)
         scores = candidate_scores(candidates, f, *objective, selection)
         chosen = first_best(candidates, scores)
         alpha = learning_rate * step(chosen.h, f, *objective)
+        while posed(f + alpha * chosen.h, *objective)[0] > posed(f, *objective)[0] + ROUNDING:
+            alpha /= 2
         f = f + alpha * chosen.h
-        rounds.append(Round(*chosen[:3], alpha, log_push(f, *objective)))
+        rounds.append(Round(*chosen[:3], alpha, posed(f, *objective)[0]))
     return rounds
 
 
@@ -804,8 +879,13 @@ def phi_derivative(loss, m):
 
 
 def phi_second(loss, m):
-    """Second derivative of `phi`; of the squared hinge the bound 2, also beyond its margin."""
+    """Second derivative of `phi`; of the squared hinge the bound 2, also beyond its margin.
+
+    Of the hinge that of ``log(1 + e^(1 - m))``, as boosting takes it.
+    """
     m = np.asarray(m, dtype=float)
+    if loss == "hinge":
+        return phi_second("logistic", m - 1)
     if loss == "exponential":
         return phi(loss, m)
     if loss in ("least_squares", "squared_hinge"):

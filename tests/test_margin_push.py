@@ -105,7 +105,6 @@ def test_a_wrong_label_moves_the_logistic_loss_less():
     [
         ({"p": np.inf, "solver": "lbfgs"}, "p=inf"),
         ({"push": "ir"}, "push='ir'"),
-        ({"selection": "optimal"}, "selection='optimal'"),
     ],
 )
 def test_what_only_the_exponential_loss_has(parameters, setting):

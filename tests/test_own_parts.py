@@ -35,6 +35,13 @@ class OwnLogistic(MarginLoss):
         return np.logaddexp(0, -margin), -expit(-margin)
 
 
+class OwnCurvedLogistic(OwnLogistic):
+    """The same with second derivatives."""
+
+    def second_derivative(self, margin):
+        return expit(margin) * expit(-margin)
+
+
 class WideHinge(MarginLoss):
     """(2 - m)_+, a loss with a kink."""
 
@@ -147,9 +154,19 @@ def test_a_kernel_ranker_with_a_loss_of_ones_own(solver, kernel):
 def test_a_push_with_a_loss_of_ones_own(push, solver):
     options = {"push": push, "solver": solver, "p": 2, "n_estimators": 4}
     options |= {"alpha": 0.1} if solver == "lbfgs" else {}
-    own = scores(PNormPushRanker(loss=OwnLogistic(), **options))
+    own = OwnCurvedLogistic() if solver == "coordinate" else OwnLogistic()
+    own = scores(PNormPushRanker(loss=own, **options))
     named = scores(PNormPushRanker(loss="logistic", **options))
     np.testing.assert_allclose(own, named, atol=1e-8)
+
+
+def test_a_loss_without_second_derivatives_takes_a_line_search():
+    """Fewer abilities, another way down: the objective is lowered as far or further."""
+    options = {"p": 1, "n_estimators": 10, "selection": "steepest"}
+    searched = PNormPushRanker(loss=OwnLogistic(), **options).fit(X, Y == 1)
+    bounded = PNormPushRanker(loss="logistic", **options).fit(X, Y == 1)
+    assert searched.objective_curve_[0] < bounded.objective_curve_[0]
+    assert searched.objective_curve_[-1] < searched.objective_curve_[0]
 
 
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)

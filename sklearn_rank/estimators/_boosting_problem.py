@@ -13,9 +13,16 @@ from sklearn_rank._protocols import Floats, Gain, Indices, Mask, Objective, Obje
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.solvers import Coefficients, OptimalGain, PushStep, Round, steepest
+from sklearn_rank.solvers import (
+    Coefficients,
+    OptimalGain,
+    PushStep,
+    QuadraticGain,
+    Round,
+    steepest,
+)
 
-SELECTIONS = ("steepest", "optimal")
+SELECTIONS = ("auto", "steepest", "optimal")
 
 
 @dataclass
@@ -123,6 +130,16 @@ class BoostingProblem:
         return bool(getattr(self.weak_rankers, "is_two_sided", False))
 
     @property
+    def is_second_order(self) -> bool:
+        """Whether steps come from second derivatives.
+
+        Where all pairs are of two segments an exponential push has exact steps at little cost.
+        """
+        has_sides = hasattr(self.objective, "side_exponents")
+        is_exact = has_sides and self.preferences.bipartite_segments is not None
+        return hasattr(self.objective, "value_gradient_curvature") and not is_exact
+
+    @property
     def smoothing(self) -> float:
         """The e of the closed-form step: half a pair of unit weight."""
         return 1.0 / (2.0 * self.preferences.total_pair_weight)
@@ -142,13 +159,19 @@ class BoostingProblem:
         """Return what the `selection` parameter of the ranker `owner` maximises."""
         if selection == "steepest":
             return steepest
-        is_top = getattr(self.objective, "side", None) == "top"
-        if is_top and self.is_two_sided and self.preferences.is_bipartite_list:
-            return OptimalGain(p, self.smoothing)
+        exponents = getattr(self.objective, "side_exponents", None)
+        if self.is_two_sided and exponents is not None:
+            above, below = exponents
+            return OptimalGain(above, below, self.smoothing)
+        if self.is_second_order and getattr(self.weak_rankers, "sums_curvature", False):
+            return QuadraticGain(p, self.push_step(p).longest)
+        if selection == "auto":
+            return steepest
         raise ValueError(
-            f"selection='optimal' of {owner} is for weak_ranker='stump' and one list with two "
-            "levels of relevance, pushed at the top: elsewhere the decrease of every weak "
-            "ranker would need a table for each query. Use selection='steepest'."
+            f"selection='optimal' of {owner} needs the decrease of the objective along every weak "
+            "ranker: in closed form (stumps and the exponential loss in one list of two levels, "
+            "pushed at one end), or from second derivatives, which the loss and the weak rankers "
+            "must have. Use selection='steepest' or 'auto'."
         )
 
     def model_attributes(self, indices: Indices, weights: Floats, credit: Floats) -> dict[str, Any]:

@@ -122,6 +122,9 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     def _make_gain(self, problem: BoostingProblem) -> Gain:
         return problem.make_gain(type(self).__name__, "steepest", 1.0)
 
+    def _is_second_order(self, problem: BoostingProblem) -> bool:
+        return problem.is_second_order
+
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         return problem.push_step(1.0)
 
@@ -296,6 +299,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             is_two_sided=problem.is_two_sided,
             find_offset=partial(self._offset, problem) if self.relevance == "binary" else None,
             with_margin=self._tracks_margin,
+            with_curvature=self._is_second_order(problem),
         )
 
     def _make_stopping(

@@ -205,7 +205,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         score_p: float | None = None,
         n_estimators: int = 100,
         weak_ranker: Any = "stump",
-        selection: str = "steepest",
+        selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
         tol: float = 1e-9,
@@ -246,8 +246,16 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     def _is_exponential(self) -> bool:
         return bool(as_margin_loss(self.loss).factorises)
 
+    @property
+    def _power(self) -> float:
+        """p, or 1 for the IR push, which has no power."""
+        return 1.0 if self.push == "ir" else float(self.p)
+
     def _make_objective(self, preferences: Preferences) -> Objective:
-        return make_push(preferences, self.loss, self.p, self.push, self.bottom_weight)
+        loss: Any = as_margin_loss(self.loss)
+        if self.solver == "coordinate" and hasattr(loss, "with_curvature"):
+            loss = loss.with_curvature()
+        return make_push(preferences, loss, self.p, self.push, self.bottom_weight)
 
     def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
         if self._is_exponential:
@@ -256,11 +264,10 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         return -error_cut(scores, problem.positive, problem.preferences.weight)
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
-        return problem.make_gain(type(self).__name__, self.selection, float(self.p))
+        return problem.make_gain(type(self).__name__, self.selection, self._power)
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
-        # The IR push has no power: its step is bounded as RankBoost's is.
-        return problem.push_step(1.0 if self.push == "ir" else float(self.p))
+        return problem.push_step(self._power)
 
     def _check_combination(self) -> None:
         super()._check_combination()
@@ -287,7 +294,6 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         needs_exponential = {
             "p=inf": np.isinf(self.p),
             "push='ir'": self.push == "ir",
-            "selection='optimal'": self.selection == "optimal",
         }
         for setting, is_set in needs_exponential.items():
             if is_set and not self._is_exponential:

@@ -168,7 +168,7 @@ class RankBoost(BoostingRanker):
         *,
         n_estimators: int = 100,
         weak_ranker: Any = "stump",
-        selection: str = "steepest",
+        selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
         tol: float = 1e-9,

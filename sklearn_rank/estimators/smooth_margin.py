@@ -115,6 +115,9 @@ class SmoothMarginRanker(BoostingRanker):
     True
     """
 
+    def _is_second_order(self, problem: BoostingProblem) -> bool:
+        return False  # the step needs the whole slope along h
+
     def _make_step_rule(
         self, problem: BoostingProblem, coefficients: Coefficients
     ) -> SmoothMarginStep:

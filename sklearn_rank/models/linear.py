@@ -76,23 +76,49 @@ class LinearModel:
 
     # Weak rankers ---------------------------------------------------------------------
 
+    sums_curvature = True
+
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
-        return self.choose(self.histogram(gradient), gain)
+        curvature = gradient.curvature
+        sums = None if curvature is None else self.curvature_histogram(curvature)
+        return self.choose(self.histogram(gradient), gain, sums)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient by the coefficients and, last, the sum of its absolute values."""
         return np.append(self.pull_back(gradient.data), np.abs(gradient.data).sum())
 
-    def choose(self, histogram: Floats, gain: Gain) -> Candidate | None:
+    def curvature_histogram(self, curvature: Floats) -> Floats:
+        """Return the sums of c, c x and c x^2 of each feature x, measured from its middle.
+
+        Shape (3, n_features). A sparse feature is measured from zero.
+        """
+        if self._order is not None:
+            by_row = np.zeros(self.X.shape[0])
+            by_row[self._order] = curvature
+            curvature = by_row
+        total = np.full(self.n_coordinates, curvature.sum())
+        if sparse.issparse(self.X):
+            return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
+        sums = np.zeros((2, self.n_coordinates))
+        for first in range(0, len(curvature), _FEW_ROWS):
+            some = self.X[first : first + _FEW_ROWS] - self._middle
+            c = curvature[first : first + _FEW_ROWS]
+            sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
+        return np.concatenate([total[None], sums])
+
+    def choose(
+        self, histogram: Floats, gain: Gain, curvature_histogram: Floats | None = None
+    ) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
         edges = -histogram[:-1]
-        largest, is_constant = self._ranges
+        low, high = self._ranges
         # A column far from zero has large products with the gradient, which sums to zero,
         # and a small edge: that may be rounding. The edge of a constant is nothing else.
-        rounding = ROUNDING * largest * histogram[-1]
-        edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
-        index = first_largest(gain(edges[None], np.zeros(1)))
+        rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * histogram[-1]
+        edges[(np.abs(edges) <= rounding) | (low == high)] = 0.0
+        bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
+        index = first_largest(gain(edges[None], np.zeros(1), bounds))
         return Candidate(index, float(edges[index])) if edges[index] else None
 
     def values(self, candidate: Candidate) -> Values:
@@ -112,13 +138,33 @@ class LinearModel:
         return self.X.tocsc() if sparse.issparse(self.X) else self.X
 
     @cached_property
-    def _ranges(self) -> tuple[Floats, Values]:
-        """Largest absolute value of each feature, and whether the feature is constant."""
+    def _ranges(self) -> tuple[Floats, Floats]:
+        """Smallest and largest value of each feature."""
         low, high = (
-            np.asarray(one.toarray() if sparse.issparse(one) else one).ravel()
+            np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
             for one in (self.X.min(axis=0), self.X.max(axis=0))
         )
-        return np.maximum(np.abs(low), np.abs(high)), low == high
+        return low, high
+
+    @property
+    def _middle(self) -> Floats:
+        """The point from which features are measured where their squares are summed."""
+        low, high = self._ranges
+        return np.zeros_like(low) if sparse.issparse(self.X) else low / 2 + high / 2
+
+    def _bounds(self, sums: Floats) -> Floats:
+        """Return a bound of the second derivative along each feature, from the sums of c.
+
+        The smaller of ``2 sum c (x - mean)^2`` and, x mapped to t in [0, 1] by its range r,
+        ``r^2 min(c @ t, c @ (1 - t))``.
+        """
+        (low, high), middle = self._ranges, self._middle
+        total, first, second = sums
+        spread = np.divide(first**2, total, out=np.zeros_like(first), where=total > 0)
+        reach = np.minimum(first + total * (middle - low), total * (high - middle) - first)
+        bounds = np.minimum(2 * (second - spread), (high - low) * reach)
+        # Differences of sums: below this they may be rounding alone.
+        return np.maximum(bounds, ROUNDING * (second + total * (high - low) ** 2))
 
     # Function space -------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ class StumpColumns:
     """
 
     is_two_sided = True
+    sums_curvature = True
 
     def __init__(self, rows: FitRows) -> None:
         X, order, threads = rows.X, rows.order, rows.threads
@@ -87,19 +88,28 @@ class StumpColumns:
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first."""
-        return self.choose(self.histogram(gradient), gain)
+        curvature = gradient.curvature
+        by_bin = None if curvature is None else self.curvature_histogram(curvature)
+        return self.choose(self.histogram(gradient), gain, by_bin)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
         return self._rows.sum_by_bin(gradient)
 
-    def choose(self, histogram: Floats, gain: Gain) -> Candidate | None:
+    def curvature_histogram(self, curvature: Floats) -> Floats:
+        """Return the curvature summed by bin, shape (n_features, n_bins)."""
+        return np.asarray(self.histogram(RowGradient.signed(curvature))[0])
+
+    def choose(
+        self, histogram: Floats, gain: Gain, curvature_histogram: Floats | None = None
+    ) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first."""
         if not self._is_valid.any():
             return None
         by_bin = histogram
         totals = by_bin[:, 0].sum(axis=-1)
-        gains = gain(self._sums_above(by_bin, totals), totals)
+        bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
+        gains = gain(self._sums_above(by_bin, totals), totals, bounds)
         index = first_largest(np.where(self._is_valid, gains, -np.inf).ravel())
         feature, h = self._by_code(index)
         one = by_bin[:, feature] @ h
@@ -109,7 +119,11 @@ class StumpColumns:
             edge, size = np.subtract(*(one / (one + zero))), 1.0
         if abs(edge) <= ROUNDING * size:
             return None
-        return Candidate(index, float(edge), one, zero)
+        bound = None
+        if curvature_histogram is not None:
+            of_bin = curvature_histogram[feature]
+            bound = float(min(of_bin @ h, of_bin @ ~h))
+        return Candidate(index, float(edge), one, zero, bound)
 
     def values(self, candidate: Candidate) -> Values:
         """Return h on the training rows."""
@@ -204,6 +218,13 @@ class StumpColumns:
         last = np.minimum(self._missing_code, self._rows.n_bins - 1)
         missing = np.where(self.has_missing, by_bin[:, features, last], 0.0)
         return np.stack([above - missing[..., None], above], axis=-1)
+
+    def _bounds(self, curvature: Floats) -> Floats:
+        """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given c by bin."""
+        totals = curvature[:1].sum(axis=-1)
+        one = self._sums_above(curvature[None], totals)[0]
+        # Differences of sums: below this they may be rounding alone.
+        return np.maximum(np.minimum(one, totals - one), ROUNDING * totals)
 
     def _by_code(self, index: int) -> tuple[int, Mask]:
         """Return the feature of a weak ranker and its value in each bin."""

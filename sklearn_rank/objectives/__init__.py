@@ -14,10 +14,11 @@ from sklearn_rank.objectives._listwise import (
     SmoothedDcg,
 )
 from sklearn_rank.objectives._margin_push import MarginPush
+from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._offsets import balancing_offset, error_cut
 from sklearn_rank.objectives._posing import make_push
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.objectives._states import ExponentialState, ScoreState
+from sklearn_rank.objectives._states import ScoreState, SecondOrderState
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
     MarginLoss,
@@ -30,6 +31,7 @@ __all__ = [
     "MARGIN_LOSSES",
     "PUSHES",
     "BothPush",
+    "BothState",
     "CrossEntropy",
     "ExponentialState",
     "InformationRetrievalPush",
@@ -40,6 +42,7 @@ __all__ = [
     "PairLoss",
     "Push",
     "ScoreState",
+    "SecondOrderState",
     "SidePush",
     "SmoothedDcg",
     "balancing_offset",

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised
 from sklearn_rank.preferences import Preferences
@@ -82,6 +84,15 @@ class SidePush(ExponentialSums, Push):
         if not self.preferences.is_bipartite_list:
             return None
         return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
+
+    @available_if(lambda push: push.preferences.is_bipartite_list)
+    def state(
+        self, scores: Floats, threads: ThreadPool, *, with_offset: bool, with_margin: bool
+    ) -> ExponentialState:
+        """Return the state, on one bipartite list, that is moved in place."""
+        return ExponentialState(
+            self, scores, threads, with_offset=with_offset, with_margin=with_margin
+        )
 
     def value(self, scores: Floats) -> float:
         """Return J_p; here p may be infinite."""
@@ -250,10 +261,21 @@ class BothPush(Push):
     """
 
     def __init__(self, preferences: Preferences, p: float, bottom_weight: float = 1.0) -> None:
+        self.preferences = preferences
         self.p = p
         self.top = SidePush(preferences, p, "top")
         self.bottom = SidePush(preferences, p, "bottom")
         self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
+
+    @available_if(lambda push: push.preferences.is_bipartite_list)
+    def state(
+        self, scores: Floats, threads: ThreadPool, *, with_offset: bool, with_margin: bool
+    ) -> BothState:
+        """Return the state, on one bipartite list, that is moved in place.
+
+        It always has an offset and a smallest margin.
+        """
+        return BothState(self, scores, threads)
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""

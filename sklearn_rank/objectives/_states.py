@@ -20,12 +20,8 @@ from sklearn_rank._protocols import (
 )
 from sklearn_rank.preferences import Preferences
 
-_BLOCK = 32_768
-"""Rows updated at a time: what a block needs stays in the second-level cache."""
-
-_SMALLEST_EXPONENT = -690.0
-_SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
-"""Smaller masses are raised to this: arithmetic on subnormal numbers is 20 times slower."""
+_SHORTEST_STEP = 1e-12
+"""A step that must be shorter than this to lower the objective is not taken."""
 
 
 class ScoreState:
@@ -88,6 +84,10 @@ class ScoreState:
         shares: PairShares | None = find_shares(self.scores, h)
         return shares
 
+    def curvature(self, candidate: Candidate, h: Values) -> float | None:
+        """Return None: second derivatives are not computed."""
+        return None
+
     def slope(self, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along h."""
         slope: Callable[[float], float] = require(self.objective, "slope", "A line search")(
@@ -95,8 +95,12 @@ class ScoreState:
         )
         return slope
 
-    def advance(self, candidate: Candidate, h: Values, step: float) -> None:
+    def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``."""
+        self._move(h, step)
+        return step
+
+    def _move(self, h: Values, step: float) -> None:
         self.scores += step * h
         self._update()
 
@@ -114,218 +118,76 @@ class ScoreState:
         self.gradient = RowGradient.signed(gradient)
 
 
-class _SideMass:
-    """Masses ``w exp(c f)`` of one side of a list, moved in place.
+class SecondOrderState(ScoreState):
+    r"""The state of an objective with second derivatives, all found in one pass over the rows.
 
-    Their true values are ``data * exp(log_scale)``, `total` is the sum of `data` and
-    `peak` the largest of ``data / w``.
-    """
+    Along h the second derivative of the objective is at most
 
-    def __init__(self, rows: slice, exponent: float, data: Floats, weight: Floats):
-        self.rows = rows
-        self.exponent = exponent
-        self.data = data
-        is_uniform = np.ptp(weight[rows]) == 0
-        known = weight[rows][:1] if is_uniform else weight[rows]
-        self.log_weight = np.log(known)
-        self._per_weight: Floats | float = 1.0 / (float(known[0]) if is_uniform else known)
+    .. math:: B = \min(c^\top h, \; c^\top (1 - h)) \text{ for } h \in [0, 1]^n, \qquad
+        B = 2 \sum_n c_n (h_n - a)^2 \text{ for any } h \text{ and any number } a
 
-    def restart(self, scores: Floats) -> None:
-        """Compute the masses in the log domain."""
-        data = self.data
-        np.multiply(scores[self.rows], self.exponent, out=data)
-        data += self.log_weight
-        top = float(data.max())
-        data -= top
-        np.maximum(data, _SMALLEST_EXPONENT, out=data)
-        np.exp(data, out=data)
-        total = float(data.sum())
-        data /= total
-        self.log_scale = top + float(np.log(total))
-        self.total = 1.0
-        self.peak = self.largest(slice(None))
-
-    def move(self, block: slice, h: Values, step: float) -> None:
-        """Multiply a block by ``exp(c step h) / total``."""
-        factor = h[self.rows][block].astype(np.float64)
-        factor *= np.expm1(self.exponent * step) / self.total
-        factor += 1.0 / self.total
-        data = self.data[block]
-        data *= factor
-        np.maximum(data, _SMALLEST_MASS, out=data)
-
-    def finish_move(self, total: float, peak: float) -> None:
-        """Set the sums of the moved masses."""
-        self.log_scale += float(np.log(self.total))
-        self.total, self.peak = total, peak
-
-    def largest(self, block: slice) -> float:
-        """Return the largest ``data / w`` of a block."""
-        if isinstance(self._per_weight, float):
-            return float(self.data[block].max()) * self._per_weight
-        return float((self.data[block] * self._per_weight[block]).max())
-
-    @property
-    def log_total(self) -> float:
-        """Logarithm of the true sum."""
-        return self.log_scale + float(np.log(self.total))
-
-    @property
-    def extreme_score(self) -> float:
-        """The lowest score of the rows above, the highest of those below."""
-        return (self.log_scale + float(np.log(self.peak))) / self.exponent
-
-
-class ExponentialState:
-    r"""The state of a sum of one exponential term for each side, moved in place.
-
-    On one bipartite list the p-norm push of `SidePush` is such a sum,
-
-    .. math:: J_p(f) = \frac1a \log \sum_i w_i e^{-a f_i} + \frac1b \log \sum_k w_k e^{b f_k}
-
-    where f are scores, w row weights, i runs over the rows above and k over those below,
-    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A step along a
-    0/1 weak ranker multiplies the masses :math:`w e^{\mp f}` by one of two factors, so that
-    no exponential of a row is computed between two calls of `refresh`.
+    where c is the curvature of the rows, of `Objective.value_gradient_curvature`. It holds at
+    the present scores, not along a step: a step that raises the objective is halved until it
+    does not.
 
     Parameters
     ----------
     objective : Objective
-        Has `side_exponents`, (-a, b), and `preferences`, one bipartite list.
-    scores : ndarray of shape (n_rows,)
-        The first scores.
-    threads : ThreadPool
-        Threads that share the rows.
-    with_offset, with_margin : bool
-        Whether `offset` and `smallest_margin` will be called: each needs a pass a round.
+        With `value_gradient_curvature`.
+    preferences, scores, find_offset
+        As in `ScoreState`.
 
     References
     ----------
-    Rudin2009, sec. 2 (the objective); the two terms are derived here.
+    Defined here.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._parallel import ThreadPool
-    >>> from sklearn_rank.objectives import ExponentialState, SidePush
+    >>> from sklearn_rank._protocols import Candidate
+    >>> from sklearn_rank.objectives import MarginPush, SecondOrderState
     >>> from sklearn_rank.preferences import Preferences
-    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
-    >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
-    >>> state = ExponentialState(push, scores, ThreadPool(), with_offset=True, with_margin=True)
-    >>> round(state.value, 9) == round(push.value(scores), 9)
-    True
-    >>> round(state.smallest_margin(), 9)
+    >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
+    >>> state = SecondOrderState(MarginPush(preferences, "logistic", 1), preferences, np.zeros(5))
+    >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one
+    >>> candidate = Candidate(0, -float(state.gradient.data @ h))
+    >>> round(candidate.edge, 3), round(state.curvature(candidate, h), 3), round(state.value, 3)
+    (0.083, 0.208, 0.693)
+    >>> state.advance(candidate, h, 8.0)  # too long: halved until the objective is lower
     1.0
+    >>> round(state.value, 3)
+    0.67
     """
 
-    needs_refresh = True
+    def curvature(self, candidate: Candidate, h: Values) -> float:
+        """Return the bound B of the second derivative along h."""
+        if candidate.curvature is not None:
+            return candidate.curvature
+        c = self.gradient.curvature
+        assert c is not None
+        if h.dtype == np.bool_:
+            return min(float(c[h].sum()), float(c[~h].sum()))
+        total, low, width = float(c.sum()), float(h.min()), float(np.ptp(h))
+        if total == 0 or width == 0:
+            return 0.0
+        one = float(c @ (h - low))
+        spread = h - (low + one / total)
+        return min(2.0 * float(c @ (spread * spread)), width * min(one, width * total - one))
 
-    def __init__(
-        self,
-        objective: Any,
-        scores: Floats,
-        threads: ThreadPool,
-        *,
-        with_offset: bool,
-        with_margin: bool,
-    ) -> None:
-        weight = objective.preferences.weight
-        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
-        above, below = slice(0, n_above), slice(n_above, n_rows)
-        data = np.empty(n_rows)
-        self._sides = [
-            _SideMass(rows, exponent, data[rows], weight)
-            for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
-        ]
-        # The offset needs e^{-f} above and e^f below: at p = 1 these are the two sides.
-        self._plain = [
-            side
-            if abs(side.exponent) == 1
-            else _SideMass(side.rows, np.sign(side.exponent), side.data.copy(), weight)
-            for side in self._sides
-        ]
-        self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
-        self._threads = threads
-        self._with_margin = with_margin
-        self._moving = list(self._sides)
-        if with_offset:
-            self._moving += [side for side in self._plain if side not in self._sides]
-        self._blocks = [
-            (side, slice(start, start + _BLOCK))
-            for side in self._moving
-            for start in range(0, len(side.data), _BLOCK)
-        ]
-        self.refresh(scores)
+    def advance(self, candidate: Candidate, h: Values, step: float) -> float:
+        """Move the scores by ``step * h``, halved until the objective does not rise."""
+        before = self.value
+        self._move(h, step)
+        while step != 0 and not self.value <= before:
+            half = step / 2 if abs(step) > _SHORTEST_STEP else step
+            step -= half
+            self._move(h, -half)
+        return step
 
-    def refresh(self, scores: Floats) -> None:
-        """Restart from `scores`, without the rounding errors of the rounds so far."""
-        for side in self._moving:
-            side.restart(scores)
-
-    @property
-    def value(self) -> float:
-        """The objective now."""
-        return sum(side.log_total / abs(side.exponent) for side in self._sides)
-
-    def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
-        """Return d+, d-, d0 of a 0/1 weak ranker, from its sums in the histogram."""
-        assert candidate.one is not None
-        assert candidate.zero is not None
-        total = candidate.one + candidate.zero
-        (above_one, below_one), (above_zero, below_zero) = (
-            (candidate.one / total).tolist(),
-            (candidate.zero / total).tolist(),
-        )
-        tied = above_one * below_one + above_zero * below_zero
-        return PairShares(above_one * below_zero, above_zero * below_one, tied)
-
-    def slope(self, h: Values) -> Callable[[float], float]:
-        """Return the derivative of the objective along a 0/1 weak ranker h."""
-        parts = [
-            (side.exponent, float(side.data[h[side.rows]].sum()), float(side.data.sum()))
-            for side in self._sides
-        ]
-
-        def derivative(a: float) -> float:
-            slope = 0.0
-            for exponent, one, total in parts:
-                growth = np.exp(exponent * a)
-                slope += np.sign(exponent) * one * growth / (total + one * (growth - 1))
-            return float(slope)
-
-        return derivative
-
-    def advance(self, candidate: Candidate, h: Values, step: float) -> None:
-        """Move the scores by ``step * h``."""
-        assert candidate.one is not None
-        assert candidate.zero is not None
-
-        def move(number: int) -> tuple[float, float]:
-            side, block = self._blocks[number]
-            side.move(block, h, step)
-            total = 0.0 if side in self._sides else float(side.data[block].sum())
-            return total, side.largest(block) if self._with_margin else 0.0
-
-        moved = self._threads.map(move, len(self._blocks))
-        for side in self._moving:
-            parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
-            total = sum(part[0] for part in parts)
-            if side in self._sides:  # follows from the histogram, without a pass
-                group = self._sides.index(side)
-                growth = np.exp(side.exponent * step)
-                one, zero = candidate.one[group], candidate.zero[group]
-                total = float(one * growth + zero) / side.total
-            side.finish_move(total, max(part[1] for part in parts))
-
-    def smallest_margin(self) -> float:
-        """Return the smallest margin over all pairs."""
-        above, below = self._sides
-        return above.extreme_score - below.extreme_score
-
-    def offset(self) -> float:
-        """Return the balancing offset of the scores."""
-        above, below = self._plain
-        return (above.log_total - below.log_total) / 2
+    def _update(self) -> None:
+        find: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
+        self.value, gradient, curvature = find(self.scores)
+        self.gradient = RowGradient.signed(gradient, curvature)
 
 
 def make_state(
@@ -337,21 +199,24 @@ def make_state(
     is_two_sided: bool,
     find_offset: Callable[[Floats], float] | None,
     with_margin: bool,
+    with_curvature: bool,
 ) -> ObjectiveState:
     """Return the state that is cheapest to move.
 
     Parameters
     ----------
     objective, preferences, scores, threads, with_margin
-        As in `ScoreState` and `ExponentialState`.
+        As in `ScoreState` and `ExponentialState`; an objective may have a `state` of its own.
     is_two_sided : bool
         Whether the weak rankers are 0/1 and searched on a gradient in two groups.
     find_offset : callable or None
         Maps scores to the offset between two classes; None where there are none.
+    with_curvature : bool
+        Whether steps are of second order, where the objective has no state of its own.
     """
-    if is_two_sided and getattr(objective, "side_exponents", None) is not None:
+    state: Callable[..., ObjectiveState] | None = getattr(objective, "state", None)
+    if is_two_sided and state is not None:
         with_offset = find_offset is not None
-        return ExponentialState(
-            objective, scores, threads, with_offset=with_offset, with_margin=with_margin
-        )
-    return ScoreState(objective, preferences, scores, find_offset)
+        return state(scores, threads, with_offset=with_offset, with_margin=with_margin)
+    kind = SecondOrderState if with_curvature else ScoreState
+    return kind(objective, preferences, scores, find_offset)

@@ -16,7 +16,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
-from sklearn_rank.pair_sums._pair_sums import FastSums
+from sklearn_rank.pair_sums._pair_sums import FastSums, PairSums
 from sklearn_rank.pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
@@ -25,6 +25,9 @@ from sklearn_rank.pair_sums._sorted_sums import (
     squared_hinge_heights,
     squared_hinge_sums,
 )
+
+_CURVATURE_ERROR = 1e-10
+"""Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""
 
 
 class _Absent:
@@ -48,6 +51,8 @@ class MarginLoss(ABC):
       within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
     - ``single_precision()``: the same loss with sums that are less exact and sooner found, for
       engines that keep gradients as floats of 32 bits;
+    - ``with_curvature()``: the same loss with a ``second_derivative`` that is that of a smooth
+      loss close by, for losses with kinks, which second-order boosting takes;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
@@ -125,6 +130,7 @@ _STATED: dict[str, Any] = {
     "rounded": _Absent(),
     "local_lipschitz": _Absent(),
     "single_precision": _Absent(),
+    "with_curvature": _Absent(),
     "self_bound": _Absent(),
 }
 """What a class may state about its loss, and what holds where it doesn't."""
@@ -171,6 +177,24 @@ class LeastSquares(MarginLoss):
         return 2.0
 
 
+def _sigmoid_slope(x: Floats) -> Floats:
+    """Return sigmoid(x) sigmoid(-x); from one factor, 1 - s would be 0 beyond 37."""
+    decay = np.exp(-np.abs(x))
+    likely = 1.0 / (1.0 + decay)
+    return likely * (decay * likely)
+
+
+def _curved_hinge_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
+    """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
+    sums = hinge_sums(f, a, g, b)
+    if not with_second:
+        return sums
+    curved = logistic_sums(f - 1.0, a, g, b, with_second=True, error=_CURVATURE_ERROR)
+    return sums._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
+
+
 class Hinge(MarginLoss):
     r"""Hinge loss, :math:`(1 - m)_+`, that of RankSVM; active up to m = 1, included."""
 
@@ -188,6 +212,24 @@ class Hinge(MarginLoss):
     def local_lipschitz(self, radius: float) -> float:
         """Return 1: the derivative jumps by one at t = 1."""
         return 1.0
+
+    def with_curvature(self) -> MarginLoss:
+        """Return the loss with the second derivative of log(1 + e^(1 - m))."""
+        return CurvedHinge()
+
+
+class CurvedHinge(Hinge):
+    r"""Hinge loss with the second derivative of a smooth loss, :math:`\ln(1 + e^{1 - m})`.
+
+    That of the hinge loss is zero but for the kink. Many pairs together have a curvature all
+    the same: the density of their margins at 1, which this estimates.
+    """
+
+    fast_sums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
+
+    def second_derivative(self, margin: Floats) -> Floats:
+        """Return sigmoid(m - 1) sigmoid(1 - m)."""
+        return _sigmoid_slope(margin - 1.0)
 
 
 class SquaredHinge(MarginLoss):
@@ -250,10 +292,8 @@ class Logistic(MarginLoss):
         return value, -np.where(margin > 0, decay, 1.0) / (1.0 + decay)
 
     def second_derivative(self, margin: Floats) -> Floats:
-        """Return sigmoid(m) sigmoid(-m); from one factor, 1 - s would be 0 below -37."""
-        decay = np.exp(-np.abs(margin))
-        likely = 1.0 / (1.0 + decay)
-        return likely * (decay * likely)
+        """Return sigmoid(m) sigmoid(-m)."""
+        return _sigmoid_slope(margin)
 
     def local_lipschitz(self, radius: float) -> float:
         """Return 1/4."""

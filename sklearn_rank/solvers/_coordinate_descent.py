@@ -19,6 +19,7 @@ from sklearn_rank._protocols import (
 from sklearn_rank.solvers._line_search import (
     closed_form_step,
     longest_step,
+    second_order_step,
     step_to_slope,
 )
 
@@ -52,7 +53,11 @@ StepRule = Callable[[ObjectiveState, Candidate, Values], float]
 
 @dataclass(frozen=True)
 class PushStep:
-    r"""The step that minimises the objective, bounded where the data separate.
+    r"""The step that minimises the objective, or a bound of it; never too long.
+
+    In closed form where the state knows how h divides the pairs, of second order where it
+    knows the curvature, and by a line search elsewhere. A step is at most as long as the
+    closed form at d+ = 1, d- = 0, divided by the range of h over pairs.
 
     Parameters
     ----------
@@ -73,12 +78,23 @@ class PushStep:
         shares = state.pair_shares(candidate, h)
         if shares is not None:
             return closed_form_step(shares, self.p, self.smoothing)
-        return step_to_slope(state.slope(h), 0.0, self.bound(h))
+        curvature = state.curvature(candidate, h)
+        if curvature is None:
+            return step_to_slope(state.slope(h), 0.0, self.bound(h))
+        step = second_order_step(-candidate.edge, curvature, self.p)
+        return float(np.clip(step, -self.bound(h), self.bound(h)))
+
+    @property
+    def longest(self) -> float:
+        """The largest absolute step along a 0/1 weak ranker."""
+        return longest_step(self.p, self.smoothing)
 
     def bound(self, h: Values) -> float:
         """Return the largest absolute step along h."""
+        if h.dtype == np.bool_:
+            return self.longest
         difference = self.largest_difference(h)
-        return longest_step(self.p, self.smoothing) / difference if difference > 0 else 0.0
+        return self.longest / difference if difference > 0 else 0.0
 
 
 @dataclass
@@ -180,11 +196,12 @@ def coordinate_descent(
         if candidate is None:
             return
         h = weak_rankers.values(candidate)
+        before = state.value
         step = learning_rate * step_rule(state, candidate, h)
+        if step != 0:
+            step = state.advance(candidate, h, step)
         if step == 0:
             return
-        before = state.value
-        state.advance(candidate, h, step)
         coefficients.add(candidate.index, step)
         number += 1
         if state.needs_refresh and number % REFRESH_PERIOD == 0:
@@ -197,7 +214,7 @@ def coordinate_descent(
             return
 
 
-def steepest(above: Floats, totals: Floats) -> Floats:
+def steepest(above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
     """Return the gain |edge|: the absolute slope of the objective along each h."""
     if len(above) == 1:
         return np.abs(above[0])
@@ -205,29 +222,69 @@ def steepest(above: Floats, totals: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class QuadraticGain:
+    r"""The largest decrease of a quadratic bound of the objective along h.
+
+    .. math:: \max_{0 \le \alpha \le L} \; \alpha |g| - \tfrac12 \alpha^2 B
+
+    where g is the slope along h, B the bound of its second derivative and L the longest
+    step; :math:`g^2 / (2 B)` where that is short enough. Weak rankers without B are compared
+    by \|g\|. Of a gradient in two groups, that of a push at both ends, the shares a and b
+    of the groups with h = 1 give :math:`g = b - a` and :math:`B = p \min(a + b, 2 - a - b)`.
+
+    Parameters
+    ----------
+    p : float
+        Power of the push.
+    longest : float
+        The longest step L.
+    """
+
+    p: float
+    longest: float
+
+    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
+        """Return the gain of each weak ranker."""
+        slope = steepest(above, totals)
+        if len(above) == 2:
+            both = above[0] / totals[0] + above[1] / totals[1]
+            curvature = self.p * np.maximum(np.minimum(both, 2 - both), 1e-13)
+        if curvature is None:
+            return slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.fmin(slope / curvature, self.longest)
+        return np.asarray(step * (slope - 0.5 * curvature * step))
+
+
+@dataclass(frozen=True)
 class OptimalGain:
     r"""The decrease of the objective at the closed-form step (Freund2003, sec. 3.2).
 
-    .. math:: -\log(a e^{-\alpha} + 1 - a) - \tfrac1p \log(b e^{p\alpha} + 1 - b)
+    .. math:: -\frac{1}{|s|} \log(a e^{s \alpha} + 1 - a)
+        - \frac{1}{t} \log(b e^{t \alpha} + 1 - b)
 
     where a and b are the shares of mass with h = 1 above and below.
 
     Parameters
     ----------
-    p, smoothing : float
+    above, below : float
+        The exponents s < 0 and t > 0 of the masses: (-1, p) for the push at the top and
+        (-p, 1) at the bottom.
+    smoothing : float
         As in `PushStep`.
     """
 
-    p: float
+    above: float
+    below: float
     smoothing: float
 
-    def __call__(self, above: Floats, totals: Floats) -> Floats:
+    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
         """Return the gain of each weak ranker."""
         # Rounding can leave a share just outside [0, 1].
         a = np.clip(above[0] / totals[0], 0.0, 1.0)
         b = np.clip(above[1] / totals[1], 0.0, 1.0)
-        e = self.smoothing
-        step = np.log((a * (1 - b) + e) / ((1 - a) * b + e)) / (self.p + 1)
-        upper = np.log(a * np.exp(-step) + (1 - a))
-        lower = np.log(b * np.exp(self.p * step) + (1 - b))
-        return np.asarray(-upper - lower / self.p)
+        e, s, t = self.smoothing, self.above, self.below
+        step = np.log((a * (1 - b) + e) / ((1 - a) * b + e)) / (t - s)
+        upper = np.log(a * np.exp(s * step) + (1 - a))
+        lower = np.log(b * np.exp(t * step) + (1 - b))
+        return np.asarray(upper / s - lower / t)

@@ -29,6 +29,22 @@ def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
     return float(ratio / (p + 1))
 
 
+def second_order_step(slope: float, curvature: float, p: float) -> float:
+    r"""Return a step against the slope g of an objective with curvature at most B.
+
+    .. math:: \alpha = -\operatorname{sign}(g) \, \frac1p \ln\Bigl(1 + \frac{p |g|}{B}\Bigr)
+
+    It minimises the objective where the third derivative is at most p times the second in
+    absolute value, as of the logistic loss and of the exponential one along 0/1 weak rankers,
+    if the second is B at the start: Newton's step g / B, made shorter as it gets long. With
+    B = 0 it is infinite.
+    """
+    if slope == 0:
+        return 0.0
+    ratio = np.divide(p * abs(slope), curvature) if curvature > 0 else np.inf
+    return float(-np.sign(slope) * np.log1p(ratio) / p)
+
+
 def longest_step(p: float, smoothing: float) -> float:
     """Return the closed-form step at d+ = 1, d- = 0, the bound of every step."""
     return float((np.log1p(smoothing) - np.log(smoothing)) / (p + 1))

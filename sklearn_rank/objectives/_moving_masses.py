@@ -1,0 +1,395 @@
+"""Exponential pushes of one bipartite list, whose masses are moved in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
+
+_BLOCK = 32_768
+"""Rows updated at a time: what a block needs stays in the second-level cache."""
+
+_SMALLEST_EXPONENT = -690.0
+_SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
+"""Smaller masses are raised to this: arithmetic on subnormal numbers is 20 times slower."""
+
+
+class _SideMass:
+    """Masses ``w exp(c f)`` of one side of a list, moved in place.
+
+    Their true values are ``data * exp(log_scale)``, `total` is the sum of `data` and
+    `peak` the largest of ``data / w``.
+    """
+
+    def __init__(self, rows: slice, exponent: float, data: Floats, weight: Floats):
+        self.rows = rows
+        self.exponent = exponent
+        self.data = data
+        is_uniform = np.ptp(weight[rows]) == 0
+        known = weight[rows][:1] if is_uniform else weight[rows]
+        self.log_weight = np.log(known)
+        self._per_weight: Floats | float = 1.0 / (float(known[0]) if is_uniform else known)
+
+    def restart(self, scores: Floats) -> None:
+        """Compute the masses in the log domain."""
+        data = self.data
+        np.multiply(scores[self.rows], self.exponent, out=data)
+        data += self.log_weight
+        top = float(data.max())
+        data -= top
+        np.maximum(data, _SMALLEST_EXPONENT, out=data)
+        np.exp(data, out=data)
+        total = float(data.sum())
+        data /= total
+        self.log_scale = top + float(np.log(total))
+        self.total = 1.0
+        self.peak = self.largest(slice(None))
+
+    def move(self, block: slice, h: Values, step: float) -> None:
+        """Multiply a block by ``exp(c step h) / total``."""
+        factor = h[self.rows][block].astype(np.float64)
+        factor *= np.expm1(self.exponent * step) / self.total
+        factor += 1.0 / self.total
+        data = self.data[block]
+        data *= factor
+        np.maximum(data, _SMALLEST_MASS, out=data)
+
+    def finish_move(self, total: float, peak: float) -> None:
+        """Set the sums of the moved masses."""
+        self.log_scale += float(np.log(self.total))
+        self.total, self.peak = total, peak
+
+    def largest(self, block: slice) -> float:
+        """Return the largest ``data / w`` of a block."""
+        if isinstance(self._per_weight, float):
+            return float(self.data[block].max()) * self._per_weight
+        return float((self.data[block] * self._per_weight[block]).max())
+
+    @property
+    def log_total(self) -> float:
+        """Logarithm of the true sum."""
+        return self.log_scale + float(np.log(self.total))
+
+    @property
+    def extreme_score(self) -> float:
+        """The lowest score of the rows above, the highest of those below."""
+        return (self.log_scale + float(np.log(self.peak))) / self.exponent
+
+
+class ExponentialState:
+    r"""The state of a sum of one exponential term for each side, moved in place.
+
+    On one bipartite list the p-norm push of `SidePush` is such a sum,
+
+    .. math:: J_p(f) = \frac1a \log \sum_i w_i e^{-a f_i} + \frac1b \log \sum_k w_k e^{b f_k}
+
+    where f are scores, w row weights, i runs over the rows above and k over those below,
+    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A step along a
+    0/1 weak ranker multiplies the masses :math:`w e^{\mp f}` by one of two factors, so that
+    no exponential of a row is computed between two calls of `refresh`.
+
+    Parameters
+    ----------
+    objective : Objective
+        Has `side_exponents`, (-a, b), and `preferences`, one bipartite list.
+    scores : ndarray of shape (n_rows,)
+        The first scores.
+    threads : ThreadPool
+        Threads that share the rows.
+    with_offset, with_margin : bool
+        Whether `offset` and `smallest_margin` will be called: each needs a pass a round.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the objective); the two terms are derived here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._parallel import ThreadPool
+    >>> from sklearn_rank.objectives import ExponentialState, SidePush
+    >>> from sklearn_rank.preferences import Preferences
+    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
+    >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
+    >>> state = ExponentialState(push, scores, ThreadPool(), with_offset=True, with_margin=True)
+    >>> round(state.value, 9) == round(push.value(scores), 9)
+    True
+    >>> round(state.smallest_margin(), 9)
+    1.0
+    """
+
+    needs_refresh = True
+
+    def __init__(
+        self,
+        objective: Any,
+        scores: Floats,
+        threads: ThreadPool,
+        *,
+        with_offset: bool,
+        with_margin: bool,
+    ) -> None:
+        weight = objective.preferences.weight
+        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
+        above, below = slice(0, n_above), slice(n_above, n_rows)
+        data = np.empty(n_rows)
+        self._sides = [
+            _SideMass(rows, exponent, data[rows], weight)
+            for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
+        ]
+        # The offset needs e^{-f} above and e^f below: at p = 1 these are the two sides.
+        self._plain = [
+            side
+            if abs(side.exponent) == 1
+            else _SideMass(side.rows, np.sign(side.exponent), side.data.copy(), weight)
+            for side in self._sides
+        ]
+        self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
+        self._threads = threads
+        self._with_margin = with_margin
+        self._moving = list(self._sides)
+        if with_offset:
+            self._moving += [side for side in self._plain if side not in self._sides]
+        self._blocks = [
+            (side, slice(start, start + _BLOCK))
+            for side in self._moving
+            for start in range(0, len(side.data), _BLOCK)
+        ]
+        self.refresh(scores)
+
+    def refresh(self, scores: Floats) -> None:
+        """Restart from `scores`, without the rounding errors of the rounds so far."""
+        for side in self._moving:
+            side.restart(scores)
+
+    @property
+    def value(self) -> float:
+        """The objective now."""
+        return sum(side.log_total / abs(side.exponent) for side in self._sides)
+
+    def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
+        """Return d+, d-, d0 of a 0/1 weak ranker, from its sums in the histogram."""
+        assert candidate.one is not None
+        assert candidate.zero is not None
+        total = candidate.one + candidate.zero
+        (above_one, below_one), (above_zero, below_zero) = (
+            (candidate.one / total).tolist(),
+            (candidate.zero / total).tolist(),
+        )
+        tied = above_one * below_one + above_zero * below_zero
+        return PairShares(above_one * below_zero, above_zero * below_one, tied)
+
+    def curvature(self, candidate: Candidate, h: Values) -> None:
+        """Return None: every step has a closed form."""
+
+    def slope(self, h: Values) -> Callable[[float], float]:
+        """Return the derivative of the objective along a 0/1 weak ranker h."""
+        parts = [
+            (side.exponent, float(side.data[h[side.rows]].sum()), float(side.data.sum()))
+            for side in self._sides
+        ]
+
+        def derivative(a: float) -> float:
+            slope = 0.0
+            for exponent, one, total in parts:
+                growth = np.exp(exponent * a)
+                slope += np.sign(exponent) * one * growth / (total + one * (growth - 1))
+            return float(slope)
+
+        return derivative
+
+    def advance(self, candidate: Candidate, h: Values, step: float) -> float:
+        """Move the scores by ``step * h``."""
+        assert candidate.one is not None
+        assert candidate.zero is not None
+
+        def move(number: int) -> tuple[float, float]:
+            side, block = self._blocks[number]
+            side.move(block, h, step)
+            total = 0.0 if side in self._sides else float(side.data[block].sum())
+            return total, side.largest(block) if self._with_margin else 0.0
+
+        moved = self._threads.map(move, len(self._blocks))
+        for side in self._moving:
+            parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
+            total = sum(part[0] for part in parts)
+            if side in self._sides:  # follows from the histogram, without a pass
+                group = self._sides.index(side)
+                growth = np.exp(side.exponent * step)
+                one, zero = candidate.one[group], candidate.zero[group]
+                total = float(one * growth + zero) / side.total
+            side.finish_move(total, max(part[1] for part in parts))
+        return step
+
+    def smallest_margin(self) -> float:
+        """Return the smallest margin over all pairs."""
+        above, below = self._sides
+        return above.extreme_score - below.extreme_score
+
+    def offset(self) -> float:
+        """Return the balancing offset of the scores."""
+        above, below = self._plain
+        return (above.log_total - below.log_total) / 2
+
+
+class BothState:
+    r"""The state of `BothPush` on one bipartite list, moved in place.
+
+    .. math:: J(f) = \log(R_\text{top} + b \, R_\text{bottom}), \qquad
+        R_\text{top} = \Bigl(\sum_i w_i e^{-f_i}\Bigr)^p \sum_k w_k e^{p f_k}, \quad
+        R_\text{bottom} = \sum_i w_i e^{-p f_i} \Bigl(\sum_k w_k e^{f_k}\Bigr)^p
+
+    where i runs over the rows above, k over those below, and f, w and b are as in `BothPush`.
+    Along a 0/1 weak ranker J depends on eight numbers, each of the four sums divided into
+    the rows with h = 1 and those with h = 0: a line search visits no row.
+
+    Parameters
+    ----------
+    objective : BothPush
+        The push, of one bipartite list.
+    scores, threads
+        As in `ExponentialState`.
+
+    References
+    ----------
+    Rudin2009, sec. 2 (the sum for the top), no number at hand (both ends).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._parallel import ThreadPool
+    >>> from sklearn_rank.objectives import BothPush, BothState
+    >>> from sklearn_rank.preferences import Preferences
+    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
+    >>> push, scores = BothPush(preferences, 4.0), np.array([4.0, 2.0, 1.0, 0.0])
+    >>> state = BothState(push, scores, ThreadPool())
+    >>> round(state.value, 9) == round(push.value(scores), 9)
+    True
+    """
+
+    needs_refresh = True
+
+    def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
+        self._divided: tuple[Any, Floats, Floats] = None, np.zeros(4), np.ones(4)
+        weight, p = objective.preferences.weight, objective.p
+        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
+        above, below = slice(0, n_above), slice(n_above, n_rows)
+        self._p, self._log_bottom_weight = p, objective.log_bottom_weight
+        # Above and below; of each the masses in the risk of the top and of the bottom.
+        self._pairs = [
+            [_SideMass(rows, sign * q, np.empty(rows.stop - rows.start), weight) for q in powers]
+            for rows, sign, powers in ((above, -1.0, (1.0, p)), (below, 1.0, (p, 1.0)))
+        ]
+        self._masses = [mass for pair in self._pairs for mass in pair]
+        self._exponents = np.array([mass.exponent for mass in self._masses])
+        self.gradient = RowGradient(np.empty(n_rows), np.array([0, n_above, n_rows]))
+        self._threads = threads
+        self._blocks = [
+            (number, slice(start, start + _BLOCK))
+            for number, pair in enumerate(self._pairs)
+            for start in range(0, len(pair[0].data), _BLOCK)
+        ]
+        self.refresh(scores)
+
+    def refresh(self, scores: Floats) -> None:
+        """Restart from `scores`, without the rounding errors of the rounds so far."""
+        for mass in self._masses:
+            mass.restart(scores)
+        self._move(np.zeros(len(scores), dtype=bool), 0.0, np.zeros(4), np.ones(4))
+
+    @property
+    def value(self) -> float:
+        """The objective now."""
+        return float(np.logaddexp(*self._log_risks([mass.log_total for mass in self._masses])))
+
+    def pair_shares(self, candidate: Candidate, h: Values) -> None:
+        """Return None: the step has no closed form."""
+
+    def curvature(self, candidate: Candidate, h: Values) -> None:
+        """Return None: a line search costs no pass over the rows."""
+
+    def slope(self, h: Values) -> Callable[[float], float]:
+        """Return the derivative of the objective along a 0/1 weak ranker h."""
+        self._divided = h, *self._sums_of(h)
+        _, at_zero, zero = self._divided
+        log_scale = np.array([mass.log_scale for mass in self._masses])
+
+        def derivative(a: float) -> float:
+            one = at_zero * np.exp(self._exponents * a)
+            share = self._shares(log_scale + np.log(one + zero))
+            mean = one / (one + zero)
+            return float(self._p * (share @ (mean[2:] - mean[:2])))
+
+        return derivative
+
+    def advance(self, candidate: Candidate, h: Values, step: float) -> float:
+        """Move the scores by ``step * h``."""
+        known, *sums = self._divided
+        self._move(h, step, *(sums if known is h else self._sums_of(h)))
+        return step
+
+    def smallest_margin(self) -> float:
+        """Return the smallest margin over all pairs."""
+        above, below = self._pairs[0][0], self._pairs[1][1]
+        for mass in (above, below):
+            mass.peak = mass.largest(slice(None))
+        return above.extreme_score - below.extreme_score
+
+    def offset(self) -> float:
+        """Return the balancing offset of the scores."""
+        return (self._pairs[0][0].log_total - self._pairs[1][1].log_total) / 2
+
+    def _log_risks(self, log_total: Any) -> tuple[float, float]:
+        """Return the logarithms of the risks at the top and at the bottom."""
+        inner_top, outer_bottom, outer_top, inner_bottom = log_total
+        top = self._p * inner_top + outer_top
+        return top, self._p * inner_bottom + outer_bottom + self._log_bottom_weight
+
+    def _shares(self, log_total: Floats) -> Floats:
+        """Return the shares of the top and of the bottom in the sum of both risks."""
+        risks = np.array(self._log_risks(log_total))
+        return np.asarray(np.exp(risks - np.logaddexp(*risks)))
+
+    def _sums_of(self, h: Values) -> tuple[Floats, Floats]:
+        """Return the sums of the four masses where h is 1, and where it is 0."""
+
+        def sums(number: int) -> tuple[int, list[float], list[float]]:
+            group, block = self._blocks[number]
+            pair = self._pairs[group]
+            one = h[pair[0].rows][block].astype(np.float64)
+            zero = 1.0 - one
+            return (
+                group,
+                # Not by BLAS, whose own threads would wait for one another.
+                [float(np.einsum("i,i->", mass.data[block], one)) for mass in pair],
+                [float(np.einsum("i,i->", mass.data[block], zero)) for mass in pair],
+            )
+
+        total = np.zeros((2, 2, 2))
+        for group, one, zero in self._threads.map(sums, len(self._blocks)):
+            total[:, group] += one, zero
+        return total[0].ravel(), total[1].ravel()
+
+    def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:
+        """Move the masses, which have the sums `one` and `zero`, and the gradient with them."""
+        old = np.array([mass.total for mass in self._masses])
+        total = (one * np.exp(self._exponents * step) + zero) / old
+        log_total = np.log(old) + np.log(total) + [mass.log_scale for mass in self._masses]
+        factor = (np.tile(self._shares(log_total), 2) / total).reshape(2, 2)
+
+        def move(number: int) -> None:
+            group, block = self._blocks[number]
+            top, bottom = self._pairs[group]
+            top.move(block, h, step)
+            bottom.move(block, h, step)
+            out = self.gradient.data[top.rows][block]
+            np.multiply(top.data[block], factor[group, 0], out=out)
+            out += bottom.data[block] * factor[group, 1]
+
+        self._threads.map(move, len(self._blocks))
+        for mass, new_total in zip(self._masses, total.tolist(), strict=True):
+            mass.finish_move(new_total, mass.peak)

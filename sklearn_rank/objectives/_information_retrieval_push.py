@@ -52,6 +52,8 @@ class InformationRetrievalPush(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""
+        if self.preferences.is_bipartite_list:
+            return self._bipartite(scores)[:2]
         shares = _LowerShares.of(self.preferences, scores)
         value, log_odds = self._value_and_log_odds(scores, shares)
         upper = self.preferences.weight * expit(log_odds)

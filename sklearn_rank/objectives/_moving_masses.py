@@ -51,9 +51,11 @@ class _SideMass:
 
     def move(self, block: slice, h: Values, step: float) -> None:
         """Multiply a block by ``exp(c step h) / total``."""
-        factor = h[self.rows][block].astype(np.float64)
-        factor *= np.expm1(self.exponent * step) / self.total
-        factor += 1.0 / self.total
+        growth, rows = float(np.exp(self.exponent * step)), h[self.rows][block]
+        # From the smaller of both factors up: in the other direction its digits cancel.
+        factor = (rows if growth > 1 else ~rows).astype(np.float64)
+        factor *= abs(growth - 1.0) / self.total
+        factor += min(growth, 1.0) / self.total
         data = self.data[block]
         data *= factor
         np.maximum(data, _SMALLEST_MASS, out=data)
@@ -274,7 +276,6 @@ class BothState:
     needs_refresh = True
 
     def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
-        self._divided: tuple[Any, Floats, Floats] = None, np.zeros(4), np.ones(4)
         weight, p = objective.preferences.weight, objective.p
         n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
@@ -314,8 +315,8 @@ class BothState:
 
     def slope(self, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        self._divided = h, *self._sums_of(h)
-        _, at_zero, zero = self._divided
+        at_zero, zero = self._sums_of(h)
+        self._divided = h, at_zero, zero
         log_scale = np.array([mass.log_scale for mass in self._masses])
 
         def derivative(a: float) -> float:
@@ -328,8 +329,10 @@ class BothState:
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``."""
-        known, *sums = self._divided
-        self._move(h, step, *(sums if known is h else self._sums_of(h)))
+        known, one, zero = self._divided
+        if known is not h:
+            one, zero = self._sums_of(h)
+        self._move(h, step, one, zero)
         return step
 
     def smallest_margin(self) -> float:
@@ -393,3 +396,5 @@ class BothState:
         self._threads.map(move, len(self._blocks))
         for mass, new_total in zip(self._masses, total.tolist(), strict=True):
             mass.finish_move(new_total, mass.peak)
+        # What the last call of `slope` found, which holds until the masses move.
+        self._divided: tuple[Any, Floats, Floats] = None, one, zero

@@ -153,8 +153,21 @@ class Preferences:
 
     def paired_weight(self, side: str = "top") -> Floats:
         """Return the weight of the rows above each row ("top"), or below it ("bottom")."""
+        return self.spread(self._paired_weight(side))
+
+    def _paired_weight(self, side: str) -> Floats:
+        """Return the same for each segment."""
         scan = self.scan_above if side == "top" else self.scan_below
-        return self.spread(scan(np.add, self.reduce(np.add, self.weight), 0.0))
+        return scan(np.add, self.reduce(np.add, self.weight), 0.0)
+
+    def log_relative_pairs(self, side: str = "top") -> Floats:
+        """Return, for each segment, the logarithm of `paired_weight` over its largest value.
+
+        0 on one bipartite list, and for segments with no such row.
+        """
+        paired = self._paired_weight(side)
+        has_pair = paired > 0
+        return np.log(np.divide(paired, paired.max(), out=np.ones_like(paired), where=has_pair))
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""

@@ -91,9 +91,10 @@ def is_one_bipartite_list(y, qid=None, w=None):
 def push_sum(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
     """R of Rudin2009 sec. 2, literally, with exponentials that may overflow.
 
-    Top: ``sum_k w_k (sum_i w_i e^-(f_i-f_k))^p``; bottom: its mirror image; both: top
-    plus ``bottom_weight`` times bottom; ir: ``sum_i w_i ln(1 + sum_k w_k
-    e^-(f_i-f_k))``. With p=inf the outer sum is a maximum over the rows there are.
+    Top: ``sum_k w_k r_k (S_k / r_k)^p``, ``S_k = sum_i w_i e^-(f_i-f_k)``, r_k as in
+    `relative_pairs` (one bipartite list: r_k = 1, as in the paper); bottom: its mirror
+    image; both: top plus ``bottom_weight`` times bottom; ir: ``sum_i w_i ln(1 + sum_k w_k
+    e^-(f_i-f_k))``. With p=inf: the maximum of ``S_k / r_k`` over the rows there are.
     """
     if push == "both":
         top = push_sum(f, y, qid, w, p, "top")
@@ -107,9 +108,20 @@ def push_sum(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
             inner[outer_row] = inner.get(outer_row, 0.0) + loss
     if push == "ir":
         return sum(weight[n] * math.log(1 + value) for n, value in inner.items())
+    relative = relative_pairs(y, qid, w, push)
     if math.isinf(p):
-        return max(inner.values())
-    return sum(weight[n] * value**p for n, value in inner.items())
+        return max(value / relative[n] for n, value in inner.items())
+    return sum(weight[n] * relative[n] * (value / relative[n]) ** p for n, value in inner.items())
+
+
+def relative_pairs(y, qid=None, w=None, side="top"):
+    """Per row k: ``r_k = N_k / max N``, ``N_k = sum_i w_i`` over the rows above it.
+
+    Bottom: over the rows below it. A row without such a pair has 1, which nothing uses.
+    """
+    is_pair, weight = above(y, qid, w), row_weights(y, w)
+    n = weight @ is_pair if side == "top" else is_pair @ weight
+    return np.where(n > 0, n / n.max(), 1.0)
 
 
 def log_push(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
@@ -126,7 +138,9 @@ def log_push(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
         bottom = p * log_push(f, y, qid, w, p, "bottom")
         return float(np.logaddexp(top, _log(bottom_weight) + bottom))
     inner, log_weight = _log_inner(f, y, qid, w, push)
+    log_relative = np.log(relative_pairs(y, qid, w, push))
     has_pair = np.isfinite(inner)
+    inner, log_weight = inner - log_relative, log_weight + log_relative
     if math.isinf(p):
         return float(inner[has_pair].max())
     return float(logsumexp(log_weight[has_pair] + p * inner[has_pair]) / p)
@@ -162,8 +176,8 @@ def _log_inner(f, y, qid, w, push):
 def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
     """Matrix of ``log(-dJ / dm_ik)``, the derivative by the pair's margin; -inf: none.
 
-    Chain rule on the definition: for the top push ``-dJ/dm_ik = w_k S_k^(p-1) w_i
-    e^-(f_i-f_k) / R`` where ``S_k`` is the inner sum of row k (finite p only).
+    Chain rule on the definition: for the top push ``-dJ/dm_ik = w_k (S_k / r_k)^(p-1) w_i
+    e^-(f_i-f_k) / R`` (finite p only).
     """
     if math.isinf(p):
         raise ValueError("The objective has no derivative at p=inf.")
@@ -181,7 +195,8 @@ def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weigh
     if push == "ir":
         outer = -np.logaddexp(0.0, inner)
     else:
-        outer = (p - 1) * inner - p * log_push(f, y, qid, w, p, push)
+        log_relative = np.log(relative_pairs(y, qid, w, push))
+        outer = (p - 1) * (inner - log_relative) - p * log_push(f, y, qid, w, p, push)
     pair = pair + (outer[None, :] if push == "top" else outer[:, None])
     return np.where(above(y, qid, w), pair, -np.inf)
 
@@ -983,31 +998,28 @@ def _gather(pair_derivative, i, k, n):
 def margin_push(f, y, qid=None, w=None, loss="logistic", p=1.0, push="top", bottom_weight=1.0):
     """(J, gradient) of the push with a margin loss, finite p.
 
-    ``J = (sum_k w_k H_k^p)^(1/p) / (sum_k w_k A_k^p)^(1/p)`` with ``H_k = sum_i w_i
-    phi(f_i - f_k)`` and ``A_k = sum_i w_i`` over the i above k; bottom: per row i, sums
-    over the k below it; both: both sums inside both roots, the bottom ones times
-    ``bottom_weight``. Where J is zero, its least value, the gradient is zero.
+    ``J = (sum_k c_k H_k^p)^(1/p) / (sum_k c_k N_k^p)^(1/p)`` with ``H_k = sum_i w_i
+    phi(f_i - f_k)``, ``N_k = sum_i w_i`` over the i above k and ``c_k = w_k (N_k / max
+    N)^(1-p)``; bottom: per row i, sums over the k below it; both: both sums inside both
+    roots, the bottom ones times ``bottom_weight``. Where J is zero, its least value, the
+    gradient is zero.
     """
     i, k, v = weighted_pairs(y, qid, w)
     weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
     value, slope = phi(loss, m), phi_derivative(loss, m)
-    sides = []
-    if push in ("top", "both"):
-        sides.append((1.0, k, i))
-    if push in ("bottom", "both"):
-        sides.append((bottom_weight if push == "both" else 1.0, i, k))
-    heights = [np.bincount(o, weight[n] * value, len(y)) for _, o, n in sides]
-    counts = [np.bincount(o, weight[n], len(y)) for _, o, n in sides]
-    factors = [side[0] for side in sides]
+    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
+    heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
+    counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
+    weights = _side_weights(y, qid, w, p, push, bottom_weight)
     scale = max(height.max() for height in heights)
-    of_counts = _norm(factors, weight, counts, p)
+    of_counts = _norm(weights, counts, p)
     if scale == 0:
         return 0.0, np.zeros(len(y))
-    norm = _norm(factors, weight, heights, p)
+    norm = _norm(weights, heights, p)
     pair_derivative = np.zeros(len(v))
-    for (factor, outer, _), height in zip(sides, heights, strict=True):
+    for (outer, inner), c, height in zip(sides, weights, heights, strict=True):
         share = np.ones(len(y)) if p == 1 else (height / norm) ** (p - 1)
-        pair_derivative += factor * v * share[outer] * slope
+        pair_derivative += c[outer] * weight[inner] * share[outer] * slope
     return norm / of_counts, _gather(pair_derivative, i, k, len(y)) / of_counts
 
 
@@ -1017,7 +1029,7 @@ def margin_push_curvature(
     """Diagonal of the graph Laplacian that bounds the second derivatives of `margin_push`.
 
     The edge of a pair of outer row o and inner row n weighs ``J s_o w_n (phi'' / H_o +
-    (p - 1) b)``, with ``s_o`` the share of row o in ``sum w H^p`` and ``b = |phi'| sum_n
+    (p - 1) b)``, with ``s_o`` the share of row o in ``sum c H^p`` and ``b = |phi'| sum_n
     w_n |phi'| / H_o^2``; least squares: ``b = 2 phi'' / H_o``, for ``phi'^2 = 2 phi phi''``.
     """
     i, k, v = weighted_pairs(y, qid, w)
@@ -1026,17 +1038,16 @@ def margin_push_curvature(
     if p == 1:
         edges = v * second / v.sum()
         return np.bincount(i, edges, len(y)) + np.bincount(k, edges, len(y))
-    sides = [(1.0, k, i)] if push in ("top", "both") else []
-    if push in ("bottom", "both"):
-        sides.append((bottom_weight if push == "both" else 1.0, i, k))
-    heights = [np.bincount(o, weight[n] * value, len(y)) for _, o, n in sides]
-    norm = _norm([side[0] for side in sides], weight, heights, p)
+    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
+    heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
+    weights = _side_weights(y, qid, w, p, push, bottom_weight)
+    norm = _norm(weights, heights, p)
     push_value = margin_push(f, y, qid, w, loss, p, push, bottom_weight)[0]
     found = np.zeros(len(y))
     if norm == 0:
         return found
-    for (factor, o, n), height in zip(sides, heights, strict=True):
-        share = factor * weight * (height / norm) ** p
+    for (o, n), c, height in zip(sides, weights, heights, strict=True):
+        share = c * (height / norm) ** p
         steepness = np.bincount(o, weight[n] * slope, len(y))
         for pair in np.flatnonzero(height[o] > 0):
             h, d = height[o[pair]], steepness[o[pair]]
@@ -1052,27 +1063,40 @@ def margin_push_slopes(f, y, qid=None, w=None, loss="hinge", p=1.0, push="top"):
 
     The height of a pair is that of the row below (top) or above (bottom); "both" adds sides.
     """
-    i, k, v = weighted_pairs(y, qid, w)
+    i, k, _ = weighted_pairs(y, qid, w)
     weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
     sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
     heights = [np.bincount(o, weight[n] * phi(loss, m), len(y)) for o, n in sides]
     counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
-    norm, of_counts = (_norm([1.0] * len(sides), weight, one, p) for one in (heights, counts))
+    weights = _side_weights(y, qid, w, p, push)
+    norm, of_counts = (_norm(weights, one, p) for one in (heights, counts))
     found = np.zeros(len(y))
     if norm == 0:
         return found
-    for (outer, inner), height in zip(sides, heights, strict=True):
-        slope = v * np.abs(phi_derivative(loss, m)) * (height[outer] / norm) ** (p - 1) / of_counts
+    for (outer, inner), c, height in zip(sides, weights, heights, strict=True):
+        slope = c[outer] * weight[inner] * np.abs(phi_derivative(loss, m)) / of_counts
+        slope *= (height[outer] / norm) ** (p - 1)
         found += np.bincount(inner, slope, len(y)) + p * np.bincount(outer, slope, len(y))
     return found
 
 
-def _norm(factors, weight, sums, p):
-    """``(sum of factor * w * sums^p)^(1/p)``, without overflow."""
+def _side_weights(y, qid, w, p, push, bottom_weight=1.0):
+    """Of each side the weights c of its rows' sums, for `_norm`."""
+    factors = {"top": 1.0} if push in ("top", "both") else {}
+    if push in ("bottom", "both"):
+        factors["bottom"] = bottom_weight if push == "both" else 1.0
+    return [
+        factor * row_weights(y, w) * relative_pairs(y, qid, w, side) ** (1.0 - p)
+        for side, factor in factors.items()
+    ]
+
+
+def _norm(weights, sums, p):
+    """``(sum of c * sums^p)^(1/p)``, without overflow."""
     scale = max(one.max() for one in sums)
     if scale == 0:
         return 0.0
-    powers = [c * weight @ (one / scale) ** p for c, one in zip(factors, sums, strict=True)]
+    powers = [c @ (one / scale) ** p for c, one in zip(weights, sums, strict=True)]
     return float(scale * sum(powers) ** (1 / p))
 
 

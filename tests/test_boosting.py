@@ -100,6 +100,16 @@ def test_p_norm_push_rounds_equal_the_oracles(push, p, problem):
     check_rounds(ranker, problem, p=p, push=push)
 
 
+@given(problem=problems())
+def test_the_p_norm_push_at_p_1_is_rank_boost(problem):
+    """With queries and grades too."""
+    options = {"n_estimators": N_ROUNDS, "tol": 0}
+    push, plain = PNormPushRanker(p=1, **options), RankBoost(**options)
+    curves = [fit(ranker, problem).objective_curve_ for ranker in (push, plain)]
+    np.testing.assert_array_equal(*curves)
+    np.testing.assert_array_equal(push.estimator_weights_, plain.estimator_weights_)
+
+
 @given(problem=with_missing())
 def test_missing_values_go_to_the_better_side(problem):
     check_rounds(RankBoost(n_estimators=N_ROUNDS, tol=0), problem)

@@ -5,13 +5,20 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import bipartite, problems
+from strategies import Problem, bipartite, one_list, problems
 from tiers import crossed
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
-from sklearn_rank.objectives import PUSHES, ExponentialState, ScoreState, SidePush, balancing_offset
+from sklearn_rank.objectives import (
+    PUSHES,
+    ExponentialState,
+    ScoreState,
+    SidePush,
+    balancing_offset,
+    make_push,
+)
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import PushStep
 
@@ -81,10 +88,124 @@ def test_the_path_to_infinite_p_ends_close_to_it(side, problem):
     assert np.log(total + 1) / path[-1].p <= 1e-4
     assert all(np.log(total + 1) / push.p > 1e-4 for push in path[:-1])
     f, limit = problem.f[rows], objective.value(problem.f[rows])
+    pair_weight = preferences.weight * oracles.relative_pairs(*oracle_of(problem), side)[rows]
     for push in path:
         assert push.side == side
         assert push.value(f) - limit <= np.log(total) / push.p + 1e-12
-        assert push.value(f) - limit >= np.log(preferences.weight.min()) / push.p - 1e-12
+        assert push.value(f) - limit >= np.log(pair_weight.min()) / push.p - 1e-12
+
+
+# --------------------------------------------------------------------------------------
+# The weight of queries and grades
+# --------------------------------------------------------------------------------------
+
+SIDED_LOSSES = ["exponential", "logistic", "squared_hinge"]
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("p", [4, 64, np.inf])
+@given(problem=one_list())
+def test_one_bipartite_list_has_the_sum_of_the_paper(side, p, problem):
+    """``sum_k w_k H_k^p`` is a sum over the rows above times one over the rows below."""
+    preferences, rows = prepare(problem)
+    assert not preferences.log_relative_pairs(side).any()
+    f, log_w, is_above = problem.f[rows], preferences.log_weight, problem.y[rows] == problem.y.max()
+    inner, sign = (is_above, 1) if side == "top" else (~is_above, -1)
+    expected = np.logaddexp.reduce((log_w - sign * f)[inner])
+    if np.isinf(p):
+        expected += (sign * f)[~inner].max()
+    else:
+        expected += np.logaddexp.reduce((log_w + sign * p * f)[~inner]) / p
+    value = SidePush(preferences, float(p), side).value(f)
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@crossed(push=["top", "bottom", "both"], loss=SIDED_LOSSES)
+@given(problem=problems(weights=("integers", "zeros")))
+def test_a_weight_is_a_number_of_rows(push, loss, problem):
+    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
+    qid = None if problem.qid is None else problem.qid[copies]
+    repeated = Problem(problem.X[copies], problem.y[copies], qid, None, problem.f[copies])
+    values = []
+    for one in (problem, repeated):
+        preferences, rows = prepare(one)
+        objective = make_push(preferences, loss, 4.0, push, 0.7)
+        value, gradient = objective.value_and_gradient(one.f[rows])
+        by_row = rows if one is problem else copies[rows]
+        values.append((value, np.bincount(by_row, gradient, len(problem.y))))
+    assert values[0][0] == pytest.approx(values[1][0], rel=1e-11, abs=1e-12)
+    np.testing.assert_allclose(values[0][1], values[1][1], rtol=1e-9, atol=1e-11)
+
+
+@crossed(side=SIDES, loss=SIDED_LOSSES)
+@given(problem=problems(), p=st.sampled_from([2.0, 4.0, 64.0]))
+def test_at_equal_scores_the_gradient_does_not_depend_on_p(side, loss, problem, p):
+    """Every query counts by its number of pairs, however many rows of it are above."""
+    preferences, _ = prepare(problem)
+    zeros = np.zeros(preferences.n_rows)
+    pushed, plain = (
+        make_push(preferences, loss, power, side).value_and_gradient(zeros) for power in (p, 1.0)
+    )
+    np.testing.assert_allclose(pushed[1], plain[1], rtol=1e-10, atol=1e-13)
+    if loss != "exponential":
+        assert pushed[0] == pytest.approx(plain[0], rel=1e-12)
+
+
+@crossed(side=SIDES, loss=SIDED_LOSSES)
+@given(problem=bipartite(queries=("integers",)), p=st.sampled_from([1.0, 4.0, 64.0]))
+def test_copies_of_the_rows_above_count_as_those_of_the_rows_below(side, loss, problem, p):
+    """In a query of two classes: three copies of either make three times as many pairs."""
+    w, is_above = oracles.row_weights(problem.y, problem.w), problem.y == problem.y.max()
+    in_query, gradients = problem.qid == problem.qid[0], []
+    for copied in (is_above, ~is_above):
+        one = problem._replace(w=np.where(in_query & copied, 3 * w, w))
+        preferences, rows = prepare(one)
+        objective = make_push(preferences, loss, p, side)
+        gradients.append(objective.value_and_gradient(one.f[rows])[1][np.argsort(rows)])
+    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-11 * p)
+
+
+def mean_of_powers(f, y, qid, w, loss, p, side):
+    """The p-mean of the rows' mean losses, each with the weight of the row's pairs."""
+    i, k, v = oracles.weighted_pairs(y, qid, w)
+    row, phi = k if side == "top" else i, oracles.phi(loss, oracles.pair_margins(f, y, qid, w))
+    pairs, losses = np.bincount(row, v), np.bincount(row, v * phi)
+    means = losses[pairs > 0] / pairs[pairs > 0]
+    return np.average(means**p, weights=pairs[pairs > 0]) ** (1 / p)
+
+
+@crossed(side=SIDES, loss=SIDED_LOSSES)
+@given(problem=problems(), p=st.sampled_from([1.0, 4.0, 16.0]))
+def test_the_push_is_the_mean_of_the_powers_of_mean_losses(side, loss, problem, p):
+    preferences, rows = prepare(problem)
+    value = make_push(preferences, loss, p, side).value(problem.f[rows])
+    if loss == "exponential":  # the logarithm, but for a constant
+        value = np.exp(value - make_push(preferences, loss, p, side).value(np.zeros(len(rows))))
+    expected = mean_of_powers(problem.f, *oracle_of(problem), loss, p, side)
+    assert value == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("push", ["top", "bottom", "both"])
+@pytest.mark.parametrize("loss", SIDED_LOSSES)
+@pytest.mark.parametrize("p", [4.0, 64.0])
+def test_queries_of_one_and_of_many_rows_above(push, loss, p):
+    """The factor ``(N_k / max N)^(1 - p)`` is 1e315 at p = 64: too large for a float."""
+    y, qid = np.array([1.0, 0.0, 0.0] * 3), np.repeat([0, 1, 2], 3)
+    w = np.array([1.0, 1, 2, 1e5, 1, 3, 1e5, 1e5, 1e5])
+    f = np.array([0.0, 1.0, -1.0, 0.5, 0.25, 1.0, 0.0, 0.0, -0.5])
+    preferences = Preferences.from_labels(y, qid, w)
+    objective, rows = make_push(preferences, loss, p, push), preferences.order
+    value, gradient = objective.value_and_gradient(f[rows])
+    curvature = objective.value_gradient_curvature(f[rows])[2]
+    assert all(np.isfinite(one).all() for one in (value, gradient, curvature))
+    assert gradient.any()
+    assert curvature.any()
+    if loss == "exponential":
+        assert value == pytest.approx(oracles.log_push(f, y, qid, w, p, push), rel=1e-12)
+        expected = -oracles.row_masses(f, y, qid, w, p, push)
+        np.testing.assert_allclose(gradient, expected[rows], rtol=1e-9, atol=1e-12)
+    elif push != "both":
+        assert value == pytest.approx(mean_of_powers(f, y, qid, w, loss, p, push), rel=1e-12)
 
 
 # --------------------------------------------------------------------------------------

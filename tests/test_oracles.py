@@ -141,10 +141,25 @@ def test_infinite_p_written_out():
     assert oracles.push_sum(F, Y, None, W, inf) == approx(2 * exp(-1))
 
 
+def test_relative_pairs_written_out():
+    assert oracles.relative_pairs(GRADED_Y, GRADED_QID).tolist() == [1, 1 / 2, 1, 1 / 2, 1]
+    weighted = oracles.relative_pairs(GRADED_Y, GRADED_QID, [4, 1, 2, 6, 0], "bottom")
+    assert weighted.tolist() == [1, 4 / 5, 1, 1, 1]
+
+
+def test_infinite_p_of_graded_queries_written_out():
+    f = [0.5, 0.0, 1.0, 2.0, -1.0]
+    expected = max((exp(0.5) + exp(-0.5)) / 1, exp(-1.0) / 0.5, exp(3.0) / 0.5)
+    assert oracles.push_sum(f, GRADED_Y, GRADED_QID, None, inf) == approx(expected)
+    assert oracles.log_push(f, GRADED_Y, GRADED_QID, None, inf) == approx(log(expected))
+
+
 @pytest.mark.parametrize("p", [1, 3])
 def test_graded_queries_written_out(p):
     f = [0.5, 0.0, 1.0, 2.0, -1.0]
-    expected = (exp(0.5) + exp(-0.5)) ** p + exp(-1.0) ** p + exp(3.0) ** p
+    # Two rows are above the first, the most; one is above each of the others.
+    alone = 0.5 * (2 * exp(-1.0)) ** p + 0.5 * (2 * exp(3.0)) ** p
+    expected = (exp(0.5) + exp(-0.5)) ** p + alone
     assert oracles.push_sum(f, GRADED_Y, GRADED_QID, None, p) == approx(expected)
     value = oracles.log_push(f, GRADED_Y, GRADED_QID, None, p)
     assert value == approx(log(expected) / p)
@@ -247,7 +262,8 @@ def test_row_masses_are_minus_the_gradient(problem, p, push):
 def test_row_masses_follow_the_crucial_pairs_form(problem, p):
     f, y, qid, w = _objective(problem)
     weight = oracles.row_weights(y, w)
-    u, v = weight * np.exp(-f), weight * np.exp(p * f)
+    relative = oracles.relative_pairs(y, qid, w)
+    u, v = weight * np.exp(-f), weight * relative ** (1 - p) * np.exp(p * f)
     a, gain = np.zeros(len(y)), np.zeros(len(y))
     for i, k in oracles.pairs(y, qid):
         a[k] += u[i]

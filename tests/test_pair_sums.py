@@ -116,6 +116,13 @@ def test_the_push_of_the_oracle_by_hand():
     assert both == pytest.approx(np.sqrt((28 + 0.5 * 50) / (16 + 0.5 * 32)))
 
 
+def test_the_push_of_the_oracle_by_hand_with_queries():
+    """Least squares: two rows above one, heights 4 + 1, and one above another, height 4."""
+    f, y, qid = [0.0, 1.0, 1.0, 0.0, 1.0], [1, 1, 0, 1, 0], ["a", "a", "a", "b", "b"]
+    top, _ = oracles.margin_push(f, y, qid, None, "least_squares", 3)
+    assert top == pytest.approx(((2 * (5 / 2) ** 3 + 1 * (4 / 1) ** 3) / (2 + 1)) ** (1 / 3))
+
+
 # --------------------------------------------------------------------------------------
 # The losses
 # --------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ from sklearn_rank.preferences import Preferences
 MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""
 
+_LARGEST_EXPONENT = 700.0
+"""Exponentials of these are finite, and so are their reciprocals."""
+
 LOSS_CHOICE = NameOr(
     (*MARGIN_LOSSES, *LISTWISE_LOSSES),
     "a MarginLoss or ListwiseLoss",
@@ -155,22 +158,38 @@ def _pose_pairs(
     query_weight: Floats | None,
 ) -> tuple[Derivatives, Indices]:
     """Return derivatives and order of a push of a margin loss."""
+    plain = preferences = Preferences.from_labels(y, qid, weight)
     if query_weight is not None:
         if push == "ir":
             raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
-        # A term of a query is of degree 1 + p in the weights of its rows.
-        weight = weight * query_weight ** (1.0 / (1.0 + p))
-    preferences = Preferences.from_labels(y, qid, weight)
+        # A term of a query is of degree 2 in the weights of its rows.
+        preferences = Preferences.from_labels(y, qid, weight * np.sqrt(query_weight))
     if not preferences.is_paired.any():
         raise _no_pair(loss)
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
-    objective: Any = make_push(preferences, margin_loss, p, push)
+    bottom_weight = _bottom_weight(p, plain, preferences)
+    objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     if derivatives is None:
         derivatives = objective.value_gradient_slopes
     return derivatives, preferences.order
+
+
+def _bottom_weight(p: float, plain: Preferences, weighted: Preferences) -> float:
+    """Return the weight at which ``push="both"`` has the sides' balance of `plain` weights.
+
+    Either side has the factor ``(max N)^(p - 1)``, where a query counts however often it is
+    there, but the weights that stand for its copies change N.
+    """
+    sides = [
+        [float(one.paired_weight(side).max()) for side in ("top", "bottom")]
+        for one in (plain, weighted)
+    ]
+    (top, bottom), (weighted_top, weighted_bottom) = np.log(sides)
+    exponent = (p - 1) * ((bottom - weighted_bottom) - (top - weighted_top))
+    return float(np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
 
 
 def _pose_lists(

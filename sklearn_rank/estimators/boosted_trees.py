@@ -87,8 +87,9 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
         sample weights.
     p : float in [1, inf), default=1.0
         How hard to push at the top: 1 treats all pairs alike, a larger p counts mistakes at
-        the top more. A flexible model seldom gains by it: choose it by validation. 1 for
-        losses of whole lists.
+        the top more. Queries and grades as in `PNormPushRanker`: at equal scores a query
+        counts by its number of pairs at every p. A flexible model seldom gains by it: choose
+        it by validation. 1 for losses of whole lists.
     push : {"top", "bottom", "both", "ir"}, default="top"
         Which end of the list, as in `PNormPushRanker`. "ir" needs ``loss="exponential"``.
     n_estimators : int in [1, inf), default=100

@@ -41,7 +41,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     It minimises
 
-    .. math:: J_p(f) = \frac1p \log \sum_k w_k
+    .. math:: J_p(f) = \frac1p \log \sum_k w_k \Bigl( \frac{N_k}{\max_l N_l} \Bigr)^{1-p}
         \Bigl( \sum_{i \text{ above } k} w_i e^{-(f_i - f_k)} \Bigr)^p,
         \qquad f(x) = \sum_j \lambda_j h_j(x)
 
@@ -52,6 +52,9 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     - the inner sum is the *height* of row k in the list, in exponential units, and the
       p-th power makes the highest rows pay most: p = 1 is RankBoost (every pair counts
       the same, as in the AUC), p = inf the height of the single worst row;
+    - :math:`N_k = \sum_{i \text{ above } k} w_i` is the weight of the rows above row k. In
+      one list of two classes all :math:`N_k` are equal and the factor is 1; queries and
+      grades: see Notes;
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their coefficients.
 
     With 0/1 weak rankers each step has a closed form at every p,
@@ -66,7 +69,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         included. ``p=inf`` needs ``solver="lbfgs"``.
     push : {"top", "bottom", "both", "ir"}, default="top"
         "top": as above. "bottom": the mirror image, the lowest of the rows that belong
-        at the top pay most. "both": the logarithm of the sum of both risks (the p-th
+        at the top pay most (:math:`N_i` is then the weight of the rows below row i).
+        "both": the logarithm of the sum of both risks (the p-th
         powers). "ir": :math:`\sum_i w_i \ln(1 + \sum_k w_k e^{-(f_i - f_k)})`, which
         does not depend on p.
     bottom_weight : float in [0, inf), default=1.0
@@ -78,10 +82,10 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         "hinge" grow only linearly where a pair is out of order, so that single wrong labels
         move the model less. With a loss other than the exponential the objective is the
         p-norm itself, divided by what it is when every pair has the loss one:
-        :math:`(\sum_k w_k H_k^p / \sum_k w_k A_k^p)^{1/p}` with :math:`H_k = \sum_i w_i
-        \phi(f_i - f_k)` and :math:`A_k = \sum_i w_i` over the rows i above k, and `offset_`
-        is the cut with the smallest weighted training error. The hinge loss has kinks, at
-        which either solver may stop early.
+        :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
+        \sum_i w_i \phi(f_i - f_k)` over the rows i above k, and `offset_` is the cut with the
+        smallest weighted training error. The hinge loss has kinks, at which either solver
+        may stop early.
     solver : {"coordinate", "lbfgs"}, default="coordinate"
         "coordinate": boosting, one weak ranker a round. "lbfgs": all coefficients of
         all stumps or features at once.
@@ -150,11 +154,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     Notes
     -----
-    With queries or grades and p > 1, the sum is over every row k that has rows above it
-    (the *crucial pairs* form); the step is then a line search over the levels. Heights
-    are not divided by the number of rows above, so that with a large p the queries with
-    the most relevant rows decide: for queries of unequal size p = 1, ``push="ir"`` or
-    `RankBoost` are the safer choice.
+    With queries or grades the sum is over every row k that has rows above it. But for a
+    constant its terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the height: a row
+    weighs as much as its pairs, and the p-th power is that of their mean loss. So at equal
+    scores a query counts by its number of pairs at every p, as in `RankBoost`, and with a
+    large p not by how many of its rows are relevant. Above p = 1 the step is then a line
+    search over the levels.
 
     The scores of a large p are small, about 1/(p + 1) of RankBoost's, while `offset_`
     balances exponential masses as at p = 1: where classes are unequal, `predict` may
@@ -166,8 +171,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     References
     ----------
-    Rudin2009, sec. 2 (objective), sec. 4 (the normalised loss of `score_p`), sec. 9.2
-    (p = inf).
+    Rudin2009, sec. 2 (objective, for one list of two classes), sec. 4 (the normalised loss
+    of `score_p`), sec. 9.2 (p = inf).
 
     Examples
     --------

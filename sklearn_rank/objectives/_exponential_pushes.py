@@ -8,7 +8,6 @@ Each is a function of the scores alone, with the methods of `Push`; what more so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -18,7 +17,7 @@ from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised
+from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised, safe_log
 from sklearn_rank.preferences import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
@@ -29,22 +28,23 @@ SplitShares = tuple[Floats, Floats]
 """Shares of the segments: of their rows with h = 0, and of those with h = 1."""
 
 
-def _log(values: Any) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
-
-
 class SidePush(ExponentialSums, Push):
     r"""P-norm push from one side of the list.
 
-    .. math:: J_p(f) = \frac1p \log \sum_k w_k
-        \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p
+    .. math:: J_p(f) = \frac1p \log \sum_k w_k \Bigl(\frac{N_k}{\max_l N_l}\Bigr)^{1-p}
+        \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p,
+        \qquad N_k = \sum_{i \text{ above } k} w_i
 
     where f are scores, w row weights, i runs over the rows above row k. This is
     ``side="top"``: the larger p, the more the rows k that stand highest count.
     ``side="bottom"`` is its mirror image, with the roles of i and k exchanged; p = 1 is
     RankBoost's objective from either side, and ``p = inf`` the limit, the largest
-    logarithm of a bracket.
+    logarithm of a bracket times :math:`\max_l N_l / N_k`.
+
+    But for a constant the terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the
+    bracket: row k weighs as much as its pairs, and the p-th power is that of their mean
+    loss. At equal scores a query counts by its number of pairs, at every p. On one
+    bipartite list all :math:`N_k` are equal and the factor is 1.
 
     The rows inside the bracket are called *inner* and carry exp(-s f), the others
     *outer* and carry exp(s p f), where s is +1 at the top and -1 at the bottom.
@@ -60,7 +60,8 @@ class SidePush(ExponentialSums, Push):
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), sec. 9.2 (``p = inf``). Freund2003, Figure 1 (p = 1).
+    Rudin2009, sec. 2 (the sum, for one list of two classes), sec. 9.2 (``p = inf``).
+    Freund2003, Figure 1 (p = 1). The factor of queries and grades is defined here.
 
     Examples
     --------
@@ -99,8 +100,8 @@ class SidePush(ExponentialSums, Push):
         inner = normalised(self.preferences, self._log_inner(scores))[0]
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
-            return float(np.max(outer + self._inner_scan(inner)))
-        outer = normalised(self.preferences, self._log_outer(scores))[0]
+            return float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
+        outer = self._outer_sums(scores)[0]
         return self._segment_masses(inner, outer)[0]
 
     @available_if(lambda push: np.isfinite(push.p))
@@ -151,7 +152,7 @@ class SidePush(ExponentialSums, Push):
             if bipartite is not None:
                 i, o = bipartite if self.side == "top" else bipartite[::-1]
                 return float(one[i] * other[o])
-            pairs = outer + _log(other) + self._inner_scan(inner + _log(one))
+            pairs = outer + safe_log(other) + self._inner_scan(inner + safe_log(one))
             return float(np.exp(min(log_sum_exp(pairs) - value, 0.0)))
 
         above_only, below_only = share(1, 0), share(0, 1)
@@ -170,8 +171,8 @@ class SidePush(ExponentialSums, Push):
                 return self._bipartite_slope(scores, h)
             return super().slope(scores, h)
         inner, outer, inner_split, outer_split = self._split(scores, h)
-        inner_zero, inner_one = (_log(part) for part in inner_split)
-        outer_zero, outer_one = (_log(part) for part in outer_split)
+        inner_zero, inner_one = (safe_log(part) for part in inner_split)
+        outer_zero, outer_one = (safe_log(part) for part in outer_split)
 
         def derivative(a: float) -> float:
             inner_step, outer_step = -self.sign * a, self.sign * self.p * a
@@ -218,7 +219,7 @@ class SidePush(ExponentialSums, Push):
         Both shares are sums: a small one, as one minus the other, would be rounding.
         """
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = normalised(self.preferences, self._log_outer(scores))
+        outer, outer_share = self._outer_sums(scores)
         reduce = self.preferences.reduce
         inner_split = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
         outer_split = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
@@ -230,7 +231,9 @@ class BothPush(Push):
 
     .. math:: J(f) = \log(R_\text{top}(f) + b \, R_\text{bottom}(f))
 
-    where :math:`R = e^{p J_p}` of `SidePush` for each side and b is `bottom_weight`.
+    where :math:`R = e^{p J_p}` of `SidePush` for each side and b is `bottom_weight`. At
+    equal scores the bottom counts :math:`b (\max_i N_i / \max_k N_k)^{p-1}` times the top,
+    where :math:`N_i` is the weight of the rows below row i, :math:`N_k` that above row k.
 
     Parameters
     ----------

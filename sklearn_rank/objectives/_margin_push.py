@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss
+from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
 from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.preferences import Preferences
 
@@ -28,15 +28,15 @@ class _Side:
     ----------
     name : {"top", "bottom"}
         Which end of the list.
-    weight : ndarray of shape (n_rows,)
-        Weight of each row's height in the sum of this side.
-    pairs : ndarray of shape (n_rows,)
-        Weight of the pairs of each row (A).
+    log_weight : ndarray of shape (n_rows,)
+        Logarithm of the weight of each row's height in the sum of this side.
+    log_pairs : ndarray of shape (n_rows,)
+        Logarithm of the weight of the rows that each row is compared with (N).
     """
 
     name: str
-    weight: Floats
-    pairs: Floats
+    log_weight: Floats
+    log_pairs: Floats
 
     def by_role(self, inner: Floats, outer: Floats) -> tuple[Floats, Floats]:
         """Return the weights of the upper and of the lower rows of pairs."""
@@ -85,15 +85,17 @@ def _has_curvature(push: MarginPush) -> bool:
 class MarginPush(Push):
     r"""P-norm push with a margin loss, relative to its pairs.
 
-    .. math:: J_p(f) = \Bigl( \frac{\sum_k w_k H_k^p}{\sum_k w_k A_k^p} \Bigr)^{1/p},
+    .. math:: J_p(f) = \Bigl( \frac{\sum_k w_k N_k (H_k / N_k)^p}{\sum_k w_k N_k} \Bigr)^{1/p},
         \qquad H_k = \sum_{i \text{ above } k} w_i \phi(f_i - f_k),
-        \quad A_k = \sum_{i \text{ above } k} w_i
+        \quad N_k = \sum_{i \text{ above } k} w_i
 
     where f are scores, w row weights and :math:`\phi` the loss of a margin: a norm of the
     *heights* H, hence convex, which is :math:`\phi(0)` when all scores are equal and the
-    mean loss of a pair at p = 1. This is ``push="top"``; "bottom" is its mirror image,
-    with sums over the rows below i; "both" adds the sums of both sides, the bottom one
-    times `bottom_weight`, in numerator and denominator.
+    mean loss of a pair at p = 1. Row k weighs as much as its pairs, :math:`w_k N_k`, and
+    the p-th power is that of their mean loss, :math:`H_k / N_k`. This is ``push="top"``;
+    "bottom" is its mirror image, with sums over the rows below i; "both" adds the sums
+    :math:`\sum_k w_k (N_k / \max_l N_l)^{1-p} H_k^p` of both sides, the bottom one times
+    `bottom_weight`, and divides by what they are where every pair has the loss one.
 
     Parameters
     ----------
@@ -116,7 +118,8 @@ class MarginPush(Push):
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum of the p-th powers; the quotient and its root are defined here).
+    Rudin2009, sec. 2 (the sum of the p-th powers in one list of two classes; that of
+    queries and grades, the quotient and its root are defined here).
 
     Examples
     --------
@@ -156,9 +159,13 @@ class MarginPush(Push):
         self._sides: list[_Side] = []
         for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both") and factor > 0:
-                weight = factor * preferences.weight
-                self._sides.append(_Side(name, weight, preferences.paired_weight(name)))
-        self._log_norm = self._log_sum([side.pairs for side in self._sides])
+                self._sides.append(self._make_side(name, factor))
+        self._log_norm = self._log_sum([side.log_pairs for side in self._sides])
+
+    def _make_side(self, name: str, factor: float) -> _Side:
+        log_relative = self.preferences.spread(self.preferences.log_relative_pairs(name))
+        log_weight = np.log(factor) + self.preferences.log_weight + (1 - self.p) * log_relative
+        return _Side(name, log_weight, safe_log(self.preferences.paired_weight(name)))
 
     @property
     def is_smooth(self) -> bool:
@@ -250,20 +257,20 @@ class MarginPush(Push):
         """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
         weight = self.preferences.weight
         heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
-        log_sum = self._log_sum(heights)
+        log_heights = [safe_log(height) for height in heights]
+        log_sum = self._log_sum(log_heights)
         if log_sum == -np.inf:  # no pair has any loss
             return 0.0, []
-        value = float(np.exp((log_sum - self._log_norm) / self.p))
+        log_value = (log_sum - self._log_norm) / self.p
         sides = []
-        for side, height in zip(self._sides, heights, strict=True):
+        for side, height, log_height in zip(self._sides, heights, log_heights, strict=True):
             # dJ/dH: the power p - 1 of the share of each height.
-            with np.errstate(divide="ignore"):
-                power = (self.p - 1) * np.log(height)
-            outer = value * side.weight * np.exp(power - log_sum)
+            power = side.log_weight + (self.p - 1) * log_height
+            outer = np.exp(power + (log_value - log_sum))
             above, below = side.by_role(weight, outer)
             sums = self._pair_loss.sums(scores, above, below, with_second)
             sides.append(_SideSums(side, height, above, below, sums))
-        return value, sides
+        return float(np.exp(log_value)), sides
 
     def _curvature_of(self, scores: Floats, at: _SideSums) -> Floats:
         """Return the diagonal of the Laplacian of one side."""
@@ -277,13 +284,10 @@ class MarginPush(Push):
         sums = self._pair_loss.sums(scores, above, below)
         return curvature - above * sums.upper - below * sums.lower
 
-    def _log_sum(self, heights: list[Floats]) -> float:
+    def _log_sum(self, log_heights: list[Floats]) -> float:
         """Return the logarithm of the weighted sum of the p-th powers."""
-        top = max(float(np.max(height)) for height in heights)
-        if top <= 0:
-            return -np.inf
-        total = sum(
-            float(side.weight @ (height / top) ** self.p)
-            for side, height in zip(self._sides, heights, strict=True)
-        )
-        return self.p * float(np.log(top)) + float(np.log(total))
+        of_sides = [
+            log_sum_exp(side.log_weight + self.p * log_height)
+            for side, log_height in zip(self._sides, log_heights, strict=True)
+        ]
+        return log_sum_exp(np.array(of_sides))

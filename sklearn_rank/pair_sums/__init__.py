@@ -4,7 +4,12 @@ They are what objectives minimise and what metrics report. Users find the public
 `sklearn_rank.objectives`.
 """
 
-from sklearn_rank.pair_sums._exponential_sums import ExponentialSums, log_sum_exp, normalised
+from sklearn_rank.pair_sums._exponential_sums import (
+    ExponentialSums,
+    log_sum_exp,
+    normalised,
+    safe_log,
+)
 from sklearn_rank.pair_sums._margin_losses import (
     MARGIN_LOSS_CHOICE,
     MARGIN_LOSSES,
@@ -23,4 +28,5 @@ __all__ = [
     "log_sum_exp",
     "normalised",
     "pair_loss_and_gradient",
+    "safe_log",
 ]

@@ -7,11 +7,20 @@ each segment. Everything is kept in the log domain: no score overflows, at any p
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 from sklearn_rank.preferences import Preferences
+
+
+def safe_log(values: Any) -> Floats:
+    """Return logarithms; that of zero is -inf, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
 
 
 def log_sum_exp(values: Floats) -> float:
@@ -32,12 +41,14 @@ def normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Floa
 class ExponentialSums:
     r"""Logarithm of the sum, over rows, of a power of the exponentials of their pairs.
 
-    .. math:: J_p(f) = \frac1p \log \sum_k w_k
-        \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p
+    .. math:: J_p(f) = \frac1p \log \sum_k w_k \Bigl(\frac{N_k}{\max_l N_l}\Bigr)^{1-p}
+        \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p,
+        \qquad N_k = \sum_{i \text{ above } k} w_i
 
     where f are scores, w row weights, i runs over the rows above row k. This is
     ``side="top"``; ``side="bottom"`` is its mirror image, with the roles of i and k
-    exchanged. At p = 1 both are the logarithm of the sum over all pairs.
+    exchanged. At p = 1 both are the logarithm of the sum over all pairs; on one bipartite
+    list all :math:`N_k` are equal.
 
     The rows inside the bracket are called *inner* and carry exp(-s f), the others
     *outer* and carry exp(s p f), where s is +1 at the top and -1 at the bottom.
@@ -75,7 +86,7 @@ class ExponentialSums:
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)
         inner, inner_share = normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = normalised(self.preferences, self._log_outer(scores))
+        outer, outer_share = self._outer_sums(scores)
         value, inner_mass, outer_mass = self._segment_masses(inner, outer)
         inner_share *= self.preferences.spread(inner_mass)
         outer_share *= self.preferences.spread(outer_mass)
@@ -130,6 +141,18 @@ class ExponentialSums:
 
     def _log_outer(self, scores: Floats) -> Floats:
         return self.preferences.log_weight + self.sign * self.p * scores
+
+    @cached_property
+    def _log_pairs(self) -> Floats:
+        """Logarithm of ``N_k / max N`` of each segment."""
+        return self.preferences.log_relative_pairs(self.side)
+
+    def _outer_sums(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return each segment's log mass in its outer role, and each row's share of it."""
+        outer, share = normalised(self.preferences, self._log_outer(scores))
+        if self.p != 1:
+            outer += (1 - self.p) * self._log_pairs
+        return outer, share
 
     def _inner_scan(self, inner: Floats) -> Floats:
         scan = self.preferences.scan_above

@@ -17,7 +17,13 @@ from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import ExponentialSums, log_sum_exp, normalised, safe_log
+from sklearn_rank.pair_sums import (
+    ExponentialSums,
+    SegmentSums,
+    log_sum_exp,
+    normalised,
+    safe_log,
+)
 from sklearn_rank.preferences import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
@@ -105,7 +111,9 @@ class SidePush(ExponentialSums, Push):
         return self._segment_masses(inner, outer)[0]
 
     @available_if(lambda push: np.isfinite(push.p))
-    def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
+    def value_gradient_curvature(
+        self, scores: Floats, sums: SegmentSums | None = None
+    ) -> tuple[float, Floats, Floats]:
         r"""Return J_p, its gradient and a bound c of its second derivatives; p is finite.
 
         .. math:: h^\top \nabla^2 J_p(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
@@ -116,7 +124,7 @@ class SidePush(ExponentialSums, Push):
         :math:`s_k` that of row k in the outer sum. In one bipartite list the first term
         needs no factor p.
         """
-        value, inner, outer = self.row_masses(scores)
+        value, inner, outer = self.row_masses(scores, sums)
         gradient = self.sign * (outer - inner)
         if self.preferences.bipartite_segments is None:
             inner *= self.p
@@ -134,7 +142,9 @@ class SidePush(ExponentialSums, Push):
             p *= _POWER_RATIO
             yield SidePush(self.preferences, p, self.side)
 
-    def pair_shares(self, scores: Floats, h: Values) -> PairShares | None:
+    def pair_shares(
+        self, scores: Floats, h: Values, sums: SegmentSums | None = None
+    ) -> PairShares | None:
         """Return the shares of the pairs by a 0/1 weak ranker h; None where p > 1 has none.
 
         At p = 1 the sum over pairs is linear in the masses of either role, so that the
@@ -144,21 +154,22 @@ class SidePush(ExponentialSums, Push):
         bipartite = self.preferences.bipartite_segments
         if self.p != 1 and bipartite is None:
             return None
-        inner, outer, inner_split, outer_split = self._split(scores, h)
-        value = self._segment_masses(inner, outer)[0]
-
-        def share(inner_h: int, outer_h: int) -> float:
-            one, other = inner_split[inner_h], outer_split[outer_h]
-            if bipartite is not None:
-                i, o = bipartite if self.side == "top" else bipartite[::-1]
-                return float(one[i] * other[o])
-            pairs = outer + safe_log(other) + self._inner_scan(inner + safe_log(one))
-            return float(np.exp(min(log_sum_exp(pairs) - value, 0.0)))
-
-        above_only, below_only = share(1, 0), share(0, 1)
+        at = sums or self.segment_sums(scores)
+        inner_split, outer_split = self._split(at, h)
+        if bipartite is not None:
+            i, o = bipartite if self.side == "top" else bipartite[::-1]
+            share = [[float(one[i] * other[o]) for other in outer_split] for one in inner_split]
+        else:
+            value = self._segment_masses(at.inner, at.outer)[0]
+            above = [self._inner_scan(at.inner + safe_log(one)) for one in inner_split]
+            below = [at.outer + safe_log(other) for other in outer_split]
+            share = [
+                [float(np.exp(min(log_sum_exp(i + o) - value, 0.0))) for o in below] for i in above
+            ]
+        above_only, below_only = share[1][0], share[0][1]
         if self.side == "bottom":
             above_only, below_only = below_only, above_only
-        return PairShares(above_only, below_only, share(0, 0) + share(1, 1))
+        return PairShares(above_only, below_only, share[0][0] + share[1][1])
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a.
@@ -170,7 +181,9 @@ class SidePush(ExponentialSums, Push):
             if self.preferences.bipartite_segments is not None:
                 return self._bipartite_slope(scores, h)
             return super().slope(scores, h)
-        inner, outer, inner_split, outer_split = self._split(scores, h)
+        at = self.segment_sums(scores)
+        inner, outer = at.inner, at.outer
+        inner_split, outer_split = self._split(at, h)
         inner_zero, inner_one = (safe_log(part) for part in inner_split)
         outer_zero, outer_one = (safe_log(part) for part in outer_split)
 
@@ -213,17 +226,15 @@ class SidePush(ExponentialSums, Push):
 
         return mean
 
-    def _split(self, scores: Floats, h: Values) -> tuple[Floats, Floats, SplitShares, SplitShares]:
-        """Return the log masses of the segments in both roles, and their shares by h.
+    def _split(self, at: SegmentSums, h: Values) -> tuple[SplitShares, SplitShares]:
+        """Return the shares of the segments by h, in their inner and in their outer role.
 
         Both shares are sums: a small one, as one minus the other, would be rounding.
         """
-        inner, inner_share = normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = self._outer_sums(scores)
-        reduce = self.preferences.reduce
-        inner_split = reduce(np.add, inner_share * ~h), reduce(np.add, inner_share * h)
-        outer_split = reduce(np.add, outer_share * ~h), reduce(np.add, outer_share * h)
-        return inner, outer, inner_split, outer_split
+        parts = (~h, h)
+        inner = tuple(self.preferences.reduce(np.add, at.inner_share * part) for part in parts)
+        outer = tuple(self.preferences.reduce(np.add, at.outer_share * part) for part in parts)
+        return (inner[0], inner[1]), (outer[0], outer[1])
 
 
 class BothPush(Push):

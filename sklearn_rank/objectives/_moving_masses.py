@@ -276,6 +276,7 @@ class BothState:
     needs_refresh = True
 
     def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
+        self._divided: tuple[Values | None, Floats, Floats]
         weight, p = objective.preferences.weight, objective.p
         n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
@@ -397,4 +398,4 @@ class BothState:
         for mass, new_total in zip(self._masses, total.tolist(), strict=True):
             mass.finish_move(new_total, mass.peak)
         # What the last call of `slope` found, which holds until the masses move.
-        self._divided: tuple[Any, Floats, Floats] = None, one, zero
+        self._divided = None, one, zero

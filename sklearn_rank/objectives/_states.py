@@ -74,14 +74,14 @@ class ScoreState:
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`."""
         self.scores = scores.copy()
-        self._update()
+        self._evaluate()
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares | None:
         """Return d+, d-, d0 when the closed-form step applies to h, else None."""
         find_shares = getattr(self.objective, "pair_shares", None)
         if find_shares is None or h.dtype != np.bool_:
             return None
-        shares: PairShares | None = find_shares(self.scores, h)
+        shares: PairShares | None = find_shares(self.scores, h, *self._sums)
         return shares
 
     def curvature(self, candidate: Candidate, h: Values) -> float | None:
@@ -102,7 +102,7 @@ class ScoreState:
 
     def _move(self, h: Values, step: float) -> None:
         self.scores += step * h
-        self._update()
+        self._evaluate()
 
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
@@ -113,8 +113,16 @@ class ScoreState:
         assert self._find_offset is not None
         return self._find_offset(self.scores)
 
+    def _evaluate(self) -> None:
+        # What value, gradient and shares are all made of, for objectives that have it.
+        objective: Any = self.objective
+        is_shared = hasattr(objective, "segment_sums") and not self.preferences.is_bipartite_list
+        self._sums = (objective.segment_sums(self.scores),) if is_shared else ()
+        self._update()
+
     def _update(self) -> None:
-        self.value, gradient = self.objective.value_and_gradient(self.scores)
+        find: Any = self.objective.value_and_gradient
+        self.value, gradient = find(self.scores, *self._sums)
         self.gradient = RowGradient.signed(gradient)
 
 
@@ -186,7 +194,7 @@ class SecondOrderState(ScoreState):
 
     def _update(self) -> None:
         find: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
-        self.value, gradient, curvature = find(self.scores)
+        self.value, gradient, curvature = find(self.scores, *self._sums)
         self.gradient = RowGradient.signed(gradient, curvature)
 
 

@@ -6,6 +6,7 @@ They are what objectives minimise and what metrics report. Users find the public
 
 from sklearn_rank.pair_sums._exponential_sums import (
     ExponentialSums,
+    SegmentSums,
     log_sum_exp,
     normalised,
     safe_log,
@@ -24,6 +25,7 @@ __all__ = [
     "ExponentialSums",
     "MarginLoss",
     "PairLoss",
+    "SegmentSums",
     "as_margin_loss",
     "log_sum_exp",
     "normalised",

@@ -8,7 +8,7 @@ each segment. Everything is kept in the log domain: no score overflows, at any p
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,23 @@ def normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Floa
     total = preferences.reduce(np.add, share)
     share /= preferences.spread(total)
     return top + np.log(total), share
+
+
+class SegmentSums(NamedTuple):
+    """Exponential masses of the segments, at some scores, in their two roles.
+
+    Attributes
+    ----------
+    inner, outer : ndarray of shape (n_segments,)
+        Logarithms of the sums over the rows of each segment.
+    inner_share, outer_share : ndarray of shape (n_rows,)
+        Share of each row in its segment.
+    """
+
+    inner: Floats
+    inner_share: Floats
+    outer: Floats
+    outer_share: Floats
 
 
 class ExponentialSums:
@@ -69,28 +86,36 @@ class ExponentialSums:
         self.side = side
         self.sign = 1.0 if side == "top" else -1.0
 
-    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+    def value_and_gradient(
+        self, scores: Floats, sums: SegmentSums | None = None
+    ) -> tuple[float, Floats]:
         """Return J_p and its gradient with respect to the scores; p must be finite."""
-        value, inner, outer = self.row_masses(scores)
+        value, inner, outer = self.row_masses(scores, sums)
         outer -= inner
         outer *= self.sign
         return value, outer
 
-    def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
+    def segment_sums(self, scores: Floats) -> SegmentSums:
+        """Return the masses of the segments, from which everything else is found."""
+        inner = normalised(self.preferences, self._log_inner(scores))
+        return SegmentSums(*inner, *self._outer_sums(scores))
+
+    def row_masses(
+        self, scores: Floats, sums: SegmentSums | None = None
+    ) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each row in its inner and its outer role.
 
         The mass of an inner row is minus s times the derivative of J_p by the row's score
         inside the bracket, that of an outer row s times the derivative by its score
-        outside. At p = 1 they are shares of the sum over all pairs.
+        outside. At p = 1 they are shares of the sum over all pairs. `sums` are those of
+        `segment_sums` at these scores, where they are known.
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)
-        inner, inner_share = normalised(self.preferences, self._log_inner(scores))
-        outer, outer_share = self._outer_sums(scores)
-        value, inner_mass, outer_mass = self._segment_masses(inner, outer)
-        inner_share *= self.preferences.spread(inner_mass)
-        outer_share *= self.preferences.spread(outer_mass)
-        return value, inner_share, outer_share
+        at = sums or self.segment_sums(scores)
+        value, inner_mass, outer_mass = self._segment_masses(at.inner, at.outer)
+        spread = self.preferences.spread
+        return value, at.inner_share * spread(inner_mass), at.outer_share * spread(outer_mass)
 
     def _bipartite_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where each row has one role."""

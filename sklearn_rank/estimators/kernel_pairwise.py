@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from sklearn_rank._validation import (
     Keywords,
     Number,
 )
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._kernel_solvers import (
     KernelProblem,
@@ -436,11 +436,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if self.eta0 == "auto":
             return bound
         if self.eta0 > bound:
-            warnings.warn(
+            warn(
                 f"eta0={self.eta0:g} of KernelPairwiseSGDRanker is above {bound:g}, the longest "
                 "first step that is sure to converge (eta0='auto').",
                 UserWarning,
-                stacklevel=4,
             )
         return float(self.eta0)
 
@@ -453,11 +452,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
             INDEFINITE: "the last sound function is kept; take another kernel",
         }
         if reason not in ("", STOPPED):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {reason} (max_iter={self.max_iter}, tol={self.tol:g}); "
                 f"{advice[reason]}.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     # Scoring -------------------------------------------------------------------------

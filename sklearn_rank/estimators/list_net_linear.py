@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
@@ -574,12 +574,11 @@ class ListNetLinear(BaseRanker):
         return linear_contributions(X, self.coef_)
 
     def _warn(self, state: str) -> None:
-        warnings.warn(
+        warn(
             f"{type(self).__name__} with solver={self.solver!r} stopped before tol={self.tol:g} "
             f"was reached: {state}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
             "features to similar ranges.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def __sklearn_tags__(self) -> Tags:

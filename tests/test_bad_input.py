@@ -176,8 +176,8 @@ def test_scoring_without_a_comparable_pair(ranker, relevance):
 
 
 NOT_QIDS = {
-    "short": ([1, 1, 2], "one query id for each of the 6 rows"),
-    "long": ([1] * 7, "one query id for each of the 6 rows"),
+    "short": ([1, 1, 2], "one id for each of the 6 rows"),
+    "long": ([1] * 7, "one id for each of the 6 rows"),
     "table": (np.ones((6, 2)), "1d array"),
     "nan": ([1, 1, np.nan, 2, 2, 2], "missing values: row 2"),
     "None": (["a", "a", "a", None, "b", "b"], "missing values: row 3"),
@@ -203,7 +203,7 @@ def test_query_ids(ranker, relevance):
 @every_relevance
 def test_query_ids_of_the_wrong_length_at_score(ranker, relevance):
     model = make(ranker, relevance).fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match="one query id for each of the 6 rows"):
+    with pytest.raises(ValueError, match="one id for each of the 6 rows"):
         model.score(X, Y, qid=[1, 2])
 
 

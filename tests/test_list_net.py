@@ -593,7 +593,7 @@ def test_parameters_that_do_not_go_together(parameters, words):
     ("arrays", "words"),
     [
         ({"qid": np.arange(360)}, ["ListNetLinear", "no comparable pair"]),
-        ({"qid": [1, 2]}, ["one query id for each of the 360 rows"]),
+        ({"qid": [1, 2]}, ["one id for each of the 360 rows"]),
         ({"sample_weight": -WEIGHT}, ["sample_weight must not be negative"]),
         ({"sample_weight": 0 * WEIGHT}, ["weights are zero"]),
         ({"X": np.where(X[0, 0] == X, np.nan, X)}, ["X contains NaN"]),

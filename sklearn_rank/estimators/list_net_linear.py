@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -22,6 +22,7 @@ from sklearn_rank._validation import (
     check_qid,
     check_relevance,
     check_weight,
+    is_upper_label,
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
@@ -293,7 +294,7 @@ class ListNetLinear(BaseRanker):
         qid : array-like of shape (n_samples,), default=None
             Query of each row; queries are taken in the order in which they appear.
             None: the rows are one query.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
 
         Returns
@@ -383,22 +384,15 @@ class ListNetLinear(BaseRanker):
             y = check_relevance(y)
         else:
             if is_first or not hasattr(self, "classes_"):
-                fitted["classes_"] = self._find_classes(y if classes is None else classes)
-            y = self._is_upper(y, fitted["classes_"] if fitted else self.classes_)
+                known = y[weight > 0] if classes is None else classes
+                fitted["classes_"] = self._find_classes(known)
+            known = fitted["classes_"] if fitted else self.classes_
+            y = is_upper_label(type(self).__name__, y, known, weight)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
         if not weight.all():
             data = data.take(np.flatnonzero(weight))
         self._check_values(data)
         return data, fitted
-
-    def _is_upper(self, y: Values, classes: Values) -> Values:
-        unknown = np.setdiff1d(y, classes)
-        if len(unknown):
-            raise ValueError(
-                f"y has labels that are not among the classes of {type(self).__name__}: "
-                f"{unknown!r}. Known: {classes!r}."
-            )
-        return np.asarray(y == classes[1])
 
     # Learning ------------------------------------------------------------------------
 

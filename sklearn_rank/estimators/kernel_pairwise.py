@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
@@ -404,6 +405,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         return partial(self._kernel_matrix, options)
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
+        if self.kernel == "rbf" and not issparse(Y):
+            # Distances are differences of squares, which cancel far from the origin.
+            centre = Y.mean(axis=0)
+            X, Y = X - centre, Y - centre
         matrix = pairwise_kernels(X, Y, metric=self.kernel, n_jobs=self.n_jobs, **options)
         if not np.isfinite(matrix).all():
             raise ValueError(
@@ -419,10 +424,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         n_features = data.X.shape[1]
         if self.gamma == "auto":
             return 1.0 / n_features
-        weight = data.weight / data.weight.sum()
-        mean = float(data.feature_means.sum()) / n_features
-        square = data.X.multiply(data.X) if hasattr(data.X, "multiply") else data.X**2
-        variance = float((weight @ square).sum()) / n_features - mean**2
+        variance = _variance(data.X, data.weight)
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
     def _first_step(self, model: LinearModel | KernelModel) -> float:
@@ -495,6 +497,27 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 positive_only=kernel in _NOT_NEGATIVE,
             ),
         )
+
+
+def _variance(X: Any, weight: Floats) -> float:
+    """Return the variance of all entries of X, whose rows have weights.
+
+    Deviations are taken from an entry, so that equal entries have the variance zero, and then
+    from their mean.
+    """
+    total = weight.sum() * X.shape[1]
+    mass, entries = weight, X
+    if issparse(X):
+        X = X.tocsr(copy=True)
+        X.sum_duplicates()
+        stored = np.diff(X.indptr)
+        # One more entry stands for the zeros that are not stored.
+        mass = np.append(np.repeat(weight, stored), weight @ (X.shape[1] - stored))
+        entries = np.append(X.data, 0.0)
+    mass = mass / total
+    deviation = entries - entries.flat[0]
+    deviation -= (mass @ deviation).sum()
+    return float((mass @ deviation**2).sum())
 
 
 def _inverted(values: Floats, order: Any) -> Floats:

@@ -1,6 +1,7 @@
 """ListNetLinear: certificates of its minima, bounds of its descent, and how it is used."""
 
 import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 from strategies import problems
+from threadpoolctl import threadpool_info, threadpool_limits
 from tiers import crossed
 
 from sklearn_rank import ListNetLinear
@@ -677,3 +679,48 @@ def test_one_long_query_and_many_short_ones():
     assert np.linalg.norm(left) <= 1e-6 * np.linalg.norm(
         gradient_of(model, X, y, qid, coef=0 * left)
     )
+
+
+def blas_threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+def set_blas_threads(number):
+    """In a thread that ends: while it lives, threadpoolctl lets no other thread set a number."""
+    setter = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    setter.start()
+    setter.join()
+
+
+def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
+    """The first fit ends while the second goes on."""
+    fit_lbfgs, seen = ListNetLinear._fit_lbfgs, []
+    inside = {"first": threading.Event(), "second": threading.Event()}
+    ended = threading.Event()
+
+    def waiting(self, *args):
+        name = threading.current_thread().name
+        inside[name].set()
+        assert (inside["second"] if name == "first" else ended).wait(60)
+        seen.append(blas_threads())
+        return fit_lbfgs(self, *args)
+
+    def fit():
+        ListNetLinear().fit(X, Y, qid=QID)
+
+    monkeypatch.setattr(ListNetLinear, "_fit_lbfgs", waiting)
+    original = blas_threads()
+    set_blas_threads(2)
+    before = blas_threads()
+    try:
+        first, second = (threading.Thread(target=fit, name=name) for name in inside)
+        first.start()
+        assert inside["first"].wait(60)
+        second.start()
+        first.join()
+        ended.set()
+        second.join()
+        assert blas_threads() == before
+    finally:
+        set_blas_threads(original[0])
+    assert seen == [[1] * len(before)] * 2

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from threadpoolctl import threadpool_limits
 
 from sklearn_rank._observers import Follower
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
@@ -399,7 +398,7 @@ class ListNetLinear(BaseRanker):
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
-        with threadpool_limits(limits=1, user_api="blas"), threads.running():
+        with one_blas_thread(), threads.running():
             X, function, n_queries = self._make_function(data, threads)
             if self.solver == "lbfgs":
                 fitted = self._fit_lbfgs(data, function, X.shape[1])

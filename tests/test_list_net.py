@@ -3,6 +3,7 @@
 import pickle
 import threading
 import warnings
+from copy import copy, deepcopy
 
 import numpy as np
 import oracles
@@ -304,6 +305,33 @@ def test_streams_go_on_from_a_fit():
     before = model.coef_
     model.partial_fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.coef_, before, rtol=1e-6)
+
+
+def test_a_long_stream_does_not_copy_its_curve():
+    """In most calls the curve has room for one more value, behind those that it shows."""
+    model = ListNetLinear(solver="ogd", eta0=1e-3)
+    rows = X[:5], Y[:5]
+    values = [model.partial_fit(*rows).objective_curve_[-1] for _ in range(40)]
+    np.testing.assert_array_equal(model.objective_curve_, values)
+    rooms = [model.partial_fit(*rows).objective_curve_.base for _ in range(200)]
+    assert all(room is not None for room in rooms)
+    assert len({id(room) for room in rooms}) <= 4
+    assert type(model.objective_curve_) is np.ndarray
+    assert model.n_iter_ == len(model.objective_curve_) == 240
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
+def test_copies_of_a_stream_go_their_own_ways(duplicate):
+    model = ListNetLinear(solver="ogd", eta0=0.5).partial_fit(X, Y, qid=QID)
+    other = duplicate(model)
+    first = model.partial_fit(X[:5], Y[:5]).objective_curve_.copy()
+    second = other.partial_fit(X[5:10], Y[5:10]).objective_curve_.copy()
+    np.testing.assert_array_equal(model.objective_curve_, first)
+    np.testing.assert_array_equal(other.objective_curve_, second)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
 
 
 @every_relevance

@@ -480,7 +480,7 @@ class ListNetLinear(BaseRanker):
             if self.max_iter > 1:
                 change = abs(curve[-2] - curve[-1])
                 self._warn(f"the last pass changed the objective by {change:.3g}")
-        return self._online_attributes(descent, curve[1:])
+        return self._online_attributes(descent, np.array(curve[1:]))
 
     def _fit_part(self, data: TrainingData) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
@@ -490,8 +490,10 @@ class ListNetLinear(BaseRanker):
         rate = self._make_rate(X, n_queries)
         self._pass(function, descent, np.arange(n_queries), rate, regulariser)
         value = function(descent.average)[0] + regulariser.penalty(descent.average)
-        curve = [*getattr(self, "objective_curve_", []), value]
-        fitted = self._online_attributes(descent, curve)
+        room = self._room_for_curve()
+        n_values = len(getattr(self, "objective_curve_", ()))
+        room[n_values] = value
+        fitted = {**self._online_attributes(descent, room[: n_values + 1]), "_room_": room}
         seen = self._rows_seen(data)
         if seen is not None:
             fitted |= _mean_attributes(fitted["coef_"], seen)
@@ -500,6 +502,24 @@ class ListNetLinear(BaseRanker):
             if data.y.any() and not data.y.all():
                 fitted["offset_"] = _offset(data, fitted["coef_"])
         return fitted
+
+    def _room_for_curve(self) -> Floats:
+        """Return an array that begins with the curve so far and has room for more values.
+
+        Its length doubles when it is full, so that a call of `partial_fit` costs the same
+        however many there were before.
+        """
+        curve = getattr(self, "objective_curve_", np.zeros(0))
+        room: Floats = getattr(self, "_room_", np.zeros(0))
+        if len(room) == 0 or len(curve) == len(room):
+            room = np.empty(2 * len(curve) + 16)
+            room[: len(curve)] = curve
+        return room
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes; a copy of the ranker has room of its own for its curve."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_room_"}
 
     def _rows_seen(self, data: TrainingData) -> RowsSeen | None:
         """Return the mean and the weight of the rows of all calls; None where not stored."""
@@ -551,10 +571,10 @@ class ListNetLinear(BaseRanker):
         return lambda number: step
 
     @staticmethod
-    def _online_attributes(descent: OnlineDescent, curve: list[float]) -> dict[str, Any]:
+    def _online_attributes(descent: OnlineDescent, curve: Floats) -> dict[str, Any]:
         return {
             "coef_": descent.average,
-            "objective_curve_": np.array(curve),
+            "objective_curve_": curve,
             "n_iter_": len(curve),
             "t_": descent.n_steps,
             "_descent_": (descent.coefficients, descent.total),

@@ -178,23 +178,23 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             data, classes = self._validate_training(X, y, qid, sample_weight)
             self._check_training(data)
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(known)
+            self._go_back_to(known)
+            raise
+        goes_on = getattr(self, "warm_start", False) and "_has_qid_" in known
+        try:
+            fitted = {**self._fit(data), "_has_qid_": qid is not None}
+            if classes is not None:
+                fitted["classes_"] = classes
+            self._set_fitted(fitted)
+        except BaseException:
+            self._go_back_to(known) if goes_on else self._forget()
             raise
         try:
-            fitted = self._fit(data)
+            end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException:
-            self._forget()
+            if goes_on:
+                self._go_back_to(known)
             raise
-        if classes is not None:
-            fitted["classes_"] = classes
-        fitted["_has_qid_"] = qid is not None
-        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
-        self._forget()
-        fitted.update({name: value for name, value in inputs.items() if value is not None})
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        end_fit_task(self, X=data.X, y=lambda: data.labels)
         return self
 
     def predict(self, X: Any) -> Values:
@@ -488,6 +488,19 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _label(self, scores: Floats) -> Values:
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+
+    def _set_fitted(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes but those of the validated input."""
+        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
+        self._forget()
+        fitted.update({name: value for name, value in inputs.items() if value is not None})
+        for name, value in fitted.items():
+            setattr(self, name, value)
+
+    def _go_back_to(self, attributes: dict[str, Any]) -> None:
+        """Restore all attributes as they were."""
+        self.__dict__.clear()
+        self.__dict__.update(attributes)
 
     def _forget(self) -> None:
         """Remove everything that `fit` has set."""

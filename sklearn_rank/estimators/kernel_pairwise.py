@@ -132,7 +132,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         advisable with `batch_size`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
-        steps.
+        steps. A fit that fails or is interrupted leaves the last one as it was.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None

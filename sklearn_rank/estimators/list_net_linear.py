@@ -147,7 +147,8 @@ class ListNetLinear(BaseRanker):
         zero coefficients; "ogd" when the relative change of the objective in a pass is at
         most `tol`.
     warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
+        Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
+        interrupted leaves the last one as it was.
     relevance : {"graded", "binary"}, default="graded"
         "graded": numbers. "binary": two classes, a scikit-learn classifier.
     n_jobs : int or None, default=None
@@ -315,8 +316,7 @@ class ListNetLinear(BaseRanker):
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
             fitted |= self._fit_part(data)
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(known)
+            self._go_back_to(known)
             raise
         fitted["_has_qid_"] = qid is not None or getattr(self, "_has_qid_", False)
         for name, value in fitted.items():

@@ -1,14 +1,15 @@
-"""A thread pool that stays with one fit: joblib dispatches once, not once per round."""
+"""Threads: a pool that stays with one fit, and BLAS held to one thread meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import TypeVar, cast
 
 from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 Result = TypeVar("Result")
 Task = tuple[Callable[[int], object], int]
@@ -99,3 +100,61 @@ class ThreadPool:
             error = failure
         self._results.put((number, result, error))
         return True
+
+
+class _SharedLimit:
+    """One thread for BLAS, from when the first thread asks for it until the last is done.
+
+    The number of BLAS threads belongs to the process. Of threads that overlap, one that comes
+    later would take the limit for what was there before, and restore that. So a thread of its
+    own sets the number and restores it: threadpoolctl lets no other thread do it meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_inside = 0
+        self._is_over = Event()
+        self._keeper: Thread | None = None
+
+    def enter(self) -> None:
+        """Set the limit, unless another thread has."""
+        with self._lock:
+            if self._n_inside == 0:
+                is_set, self._is_over = Event(), Event()
+                arguments = is_set, self._is_over
+                self._keeper = Thread(target=self._keep, args=arguments, daemon=True)
+                self._keeper.start()
+                is_set.wait()
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        """Undo it, unless another thread still needs it."""
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0 and self._keeper is not None:
+                self._is_over.set()
+                self._keeper.join()
+
+    @staticmethod
+    def _keep(is_set: Event, is_over: Event) -> None:
+        try:
+            with threadpool_limits(limits=1, user_api="blas"):
+                is_set.set()
+                is_over.wait()
+        finally:
+            is_set.set()
+
+
+_BLAS_LIMIT = _SharedLimit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while any such block runs, in whichever thread."""
+    _BLAS_LIMIT.enter()
+    try:
+        # Where BLAS has its threads from OpenMP, each thread has a number of its own.
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        _BLAS_LIMIT.leave()

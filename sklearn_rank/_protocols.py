@@ -329,6 +329,9 @@ class FunctionSpace(Protocol):
     def representer(self, gradient: Floats) -> Floats:
         """Return, as an element, the gradient in the space, given that by the scores."""
 
+    def square_norms(self) -> Floats:
+        """Return the kernel of each training row with itself."""
+
 
 class RowView(Protocol):
     """A function space restricted to a few training rows; functions are coefficients."""

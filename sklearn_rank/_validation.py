@@ -8,9 +8,9 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
 
 
 @dataclass(frozen=True)
@@ -186,17 +186,63 @@ def check_parameters(
             )
 
 
+def _as_array(values: Any, name: str, **options: Any) -> Values:
+    """Return an array of any shape; errors of scikit-learn that name no argument get its name."""
+    try:
+        return np.asarray(
+            check_array(values, ensure_2d=False, allow_nd=True, input_name=name, **options)
+        )
+    except (TypeError, ValueError) as error:
+        if name in str(error):
+            raise
+        raise ValueError(f"{name} can't be used as an array. {error}") from error
+
+
+def check_column(values: Any, name: str) -> Values:
+    """Return values as an array of one dimension; errors name the argument."""
+    column = _as_array(values, name, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {column.shape} instead."
+        )
+    return np.ascontiguousarray(column)
+
+
+def check_floats(values: Any, name: str) -> Floats:
+    """Return numbers, which may be infinite or missing, as floats of one dimension."""
+    column = check_column(values, name)
+    try:
+        return column.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers. {error}") from error
+
+
+def check_lengths(**arrays: Values) -> None:
+    """Raise ValueError for arrays, passed by their names, of different lengths or empty."""
+    if len({len(array) for array in arrays.values()}) > 1:
+        lengths = ", ".join(f"{name} has {len(array)}" for name, array in arrays.items())
+        raise ValueError(f"Found arrays with inconsistent numbers of samples: {lengths}.")
+    for name, array in arrays.items():
+        if not len(array):
+            raise ValueError(f"{name} is empty: there is no row.")
+
+
 def check_weight(sample_weight: Any, n_samples: int) -> Floats:
-    """Return weights as an array of floats: finite, non-negative, not all zero."""
+    """Return weights as an array of floats: finite, non-negative, not all zero.
+
+    A number is the weight of every row.
+    """
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
+    weight = _as_array(sample_weight, "sample_weight", dtype=np.float64, ensure_min_samples=0)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight for each row of "
-            f"X. Got shape {weight.shape}."
+            f"sample_weight must have shape ({n_samples},), one weight for each row, or be a "
+            f"number. Got shape {weight.shape}."
         )
     if weight.min() < 0:
         raise ValueError(
@@ -205,18 +251,19 @@ def check_weight(sample_weight: Any, n_samples: int) -> Floats:
         )
     if not weight.any():
         raise ValueError("sample_weight: all weights are zero, so that no row counts.")
-    return np.asarray(weight)
+    return weight
 
 
-def check_qid(qid: Any, n_samples: int) -> Indices:
+def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
-    if not hasattr(qid, "dtype") and len({type(one) for one in qid}) > 1:
+    is_listed = not hasattr(qid, "dtype") and np.iterable(qid)
+    if is_listed and len({type(one) for one in qid}) > 1:
         # NumPy would make strings of mixed ids, and of what is missing among strings.
         qid = np.array(list(qid), dtype=object)
-    ids = column_or_1d(qid)
+    ids = check_column(qid, name)
     if len(ids) != n_samples:
         raise ValueError(
-            f"qid must hold one query id for each of the {n_samples} rows of X. Got {len(ids)} ids."
+            f"{name} must hold one id for each of the {n_samples} rows. Got {len(ids)} ids."
         )
     # NaN and NaT are the values that differ from themselves.
     missing = ids != ids  # noqa: PLR0124
@@ -224,13 +271,13 @@ def check_qid(qid: Any, n_samples: int) -> Indices:
         missing = np.array([_is_missing(one) for one in ids])
     if np.any(missing):
         raise ValueError(
-            f"qid must not have missing values: row {int(np.argmax(missing))} belongs to no query."
+            f"{name} must not have missing values: row {int(np.argmax(missing))} has no id."
         )
     try:
         return np.unique(ids, return_inverse=True)[1].ravel()
     except TypeError as error:
         raise ValueError(
-            f"qid must hold ids of one kind that can be sorted, such as int or str. {error}"
+            f"{name} must hold ids of one kind that can be sorted, such as int or str. {error}"
         ) from error
 
 
@@ -243,7 +290,7 @@ def _is_missing(value: Any) -> bool:
 
 def check_relevance(y: Any, name: str = "y") -> Floats:
     """Return graded relevance as floats; strings and missing values are refused."""
-    relevance = column_or_1d(y)
+    relevance = check_column(y, name)
     if relevance.dtype.kind == "O" and not any(isinstance(one, str) for one in relevance):
         try:
             relevance = relevance.astype(np.float64)
@@ -258,3 +305,19 @@ def check_relevance(y: Any, name: str = "y") -> Floats:
     if not np.isfinite(relevance).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     return relevance
+
+
+def is_upper_label(
+    owner: str, y: Any, classes: Values, sample_weight: Any = None, name: str = "y"
+) -> Mask:
+    """Return a mask of the rows of ``classes[1]``; unknown labels need a weight of zero."""
+    labels = check_column(y, name)
+    is_known = np.isin(labels, classes)
+    if sample_weight is not None and not is_known.all():
+        is_known |= check_weight(sample_weight, len(labels)) == 0
+    if not is_known.all():
+        raise ValueError(
+            f"{name} has labels that {owner} was not fitted with: "
+            f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
+        )
+    return np.asarray(labels == classes[1])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_rank._release import __version__
+from sklearn_rank._warnings import warn
 
 _STAMP = "_sklearn_rank_version"
 _BEFORE_STAMPS = "0.1.0"
@@ -49,13 +49,12 @@ class VersionedMixin:
         attributes = dict(state)
         version = attributes.pop(_STAMP, _BEFORE_STAMPS)
         if version != __version__:
-            warnings.warn(
+            warn(
                 InconsistentRankerVersionWarning(
                     estimator_name=type(self).__name__,
                     current_sklearn_version=__version__,
                     original_sklearn_version=version,
                 ),
-                stacklevel=2,
             )
         super().__setstate__(upgraded(attributes))  # type: ignore[misc]
 

@@ -24,10 +24,12 @@ from sklearn_rank._validation import (
     Jobs,
     Number,
     Seed,
+    check_lengths,
     check_parameters,
     check_qid,
     check_relevance,
     check_weight,
+    is_upper_label,
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.metrics import auc_score
@@ -153,9 +155,10 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order. Only
             rows of one query are compared. None means one list.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
-            pair weighs the product of its rows' weights.
+            pair weighs the product of its rows' weights. A number is the weight of every
+            row.
 
         Returns
         -------
@@ -175,23 +178,23 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             data, classes = self._validate_training(X, y, qid, sample_weight)
             self._check_training(data)
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(known)
+            self._go_back_to(known)
+            raise
+        goes_on = getattr(self, "warm_start", False) and "_has_qid_" in known
+        try:
+            fitted = {**self._fit(data), "_has_qid_": qid is not None}
+            if classes is not None:
+                fitted["classes_"] = classes
+            self._set_fitted(fitted)
+        except BaseException:
+            self._go_back_to(known) if goes_on else self._forget()
             raise
         try:
-            fitted = self._fit(data)
+            end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException:
-            self._forget()
+            if goes_on:
+                self._go_back_to(known)
             raise
-        if classes is not None:
-            fitted["classes_"] = classes
-        fitted["_has_qid_"] = qid is not None
-        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
-        self._forget()
-        fitted.update({name: value for name, value in inputs.items() if value is not None})
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        end_fit_task(self, X=data.X, y=lambda: data.labels)
         return self
 
     def predict(self, X: Any) -> Values:
@@ -296,7 +299,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             Classes (binary mode) or relevance (graded mode).
         qid : array-like of shape (n_samples,), default=None
             Query of each row; needed when the ranker was fitted with `qid`.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
 
         Returns
@@ -321,6 +324,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 "error_score='raise' shows this message instead of NaN."
             )
         relevance = self._relevance_of(y, sample_weight)
+        check_lengths(X=scores, y=relevance)
         return self._score_order(relevance, scores, qid, sample_weight)
 
     @abstractmethod
@@ -474,17 +478,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _relevance_of(self, y: Any, sample_weight: Any) -> Any:
         """Return relevance as numbers: classes become 0 and 1."""
         if self.relevance == "graded":
-            return y
-        labels = np.asarray(y)
-        is_known = np.isin(labels, self.classes_)
-        if sample_weight is not None:
-            is_known |= check_weight(sample_weight, len(labels)) == 0
-        if not is_known.all():
-            raise ValueError(
-                f"y has labels that {type(self).__name__} was not fitted with: "
-                f"{np.unique(labels[~is_known])!r}. Known: {self.classes_!r}."
-            )
-        return labels == self.classes_[1]
+            return check_relevance(y)
+        return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
 
     def _score_validated(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -493,6 +488,19 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _label(self, scores: Floats) -> Values:
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+
+    def _set_fitted(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes but those of the validated input."""
+        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
+        self._forget()
+        fitted.update({name: value for name, value in inputs.items() if value is not None})
+        for name, value in fitted.items():
+            setattr(self, name, value)
+
+    def _go_back_to(self, attributes: dict[str, Any]) -> None:
+        """Restore all attributes as they were."""
+        self.__dict__.clear()
+        self.__dict__.update(attributes)
 
     def _forget(self) -> None:
         """Remove everything that `fit` has set."""

@@ -33,7 +33,7 @@ LAYERS = [
     {"_validation", "_versions", "_callbacks"},
     {"_observers"},
     {"_protocols"},
-    {"_parallel", "_release"},
+    {"_parallel", "_release", "_warnings"},
 ]
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 
@@ -241,3 +241,13 @@ def test_public_names_are_documented_with_an_example():
 
 def test_the_estimators_are_among_the_public_names():
     assert {f"sklearn_rank.{name}" for name in sklearn_rank.__all__} <= set(public_objects())
+
+
+def test_warnings_are_raised_by_the_helper_that_points_at_the_user():
+    calls = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"
+    ]
+    assert calls == ["_warnings.py"]

@@ -1,7 +1,7 @@
 """What a user can get wrong: a clear error, and nothing lost."""
 
 import re
-from copy import copy
+from copy import copy, deepcopy
 from itertools import product
 
 import numpy as np
@@ -176,8 +176,8 @@ def test_scoring_without_a_comparable_pair(ranker, relevance):
 
 
 NOT_QIDS = {
-    "short": ([1, 1, 2], "one query id for each of the 6 rows"),
-    "long": ([1] * 7, "one query id for each of the 6 rows"),
+    "short": ([1, 1, 2], "one id for each of the 6 rows"),
+    "long": ([1] * 7, "one id for each of the 6 rows"),
     "table": (np.ones((6, 2)), "1d array"),
     "nan": ([1, 1, np.nan, 2, 2, 2], "missing values: row 2"),
     "None": (["a", "a", "a", None, "b", "b"], "missing values: row 3"),
@@ -203,7 +203,7 @@ def test_query_ids(ranker, relevance):
 @every_relevance
 def test_query_ids_of_the_wrong_length_at_score(ranker, relevance):
     model = make(ranker, relevance).fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match="one query id for each of the 6 rows"):
+    with pytest.raises(ValueError, match="one id for each of the 6 rows"):
         model.score(X, Y, qid=[1, 2])
 
 
@@ -473,8 +473,8 @@ def test_failures_of_a_first_fit_in_training_leave_nothing(ranker, relevance, mo
         assert model.fit(X, Y).n_features_in_ == 2
 
 
-def break_training(monkeypatch, ranker, error):
-    """Let the second round of boosting fail, or the end of any other training."""
+def break_training(monkeypatch, ranker, error, owner=None):
+    """Let the second round of boosting fail, or the end of any other training of `owner`."""
     noted = []
 
     def add(self, done, *options):
@@ -487,7 +487,8 @@ def break_training(monkeypatch, ranker, error):
         original(self, data)
         raise error
 
-    owner, name, broken = (History, "add", add) if ranker in BOOSTERS else (ranker, "_fit", fit)
+    is_by_rounds = ranker in BOOSTERS
+    owner, name, broken = (History, "add", add) if is_by_rounds else (ranker or owner, "_fit", fit)
     original = getattr(owner, name)
     monkeypatch.setattr(owner, name, broken)
 
@@ -499,6 +500,61 @@ def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, er
     model = make(ranker, relevance).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
     break_training(monkeypatch, ranker, error)
     refuses(model, error=error)
+
+
+WARM = [ranker for ranker in RANKERS if "warm_start" in ranker._get_param_names()]
+TREE = DecisionTreeRegressor(max_depth=1)
+WARM_FORMS = [
+    *((ranker, {}) for ranker in WARM),
+    *((ranker, {"weak_ranker": TREE}) for ranker in BOOSTERS),
+    (ListNetLinear, {"solver": "ogd", "eta0": 0.5}),
+    (KernelPairwiseSGDRanker, {"solver": "gd", "average": True}),
+    (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
+]
+every_warm_form = pytest.mark.parametrize(("ranker", "parameters"), WARM_FORMS, ids=str)
+
+
+def longer(model):
+    """Let a model with rounds go on for more of them."""
+    return model.set_params(n_estimators=8) if "n_estimators" in model.get_params() else model
+
+
+@every_warm_form
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, MemoryError])
+def test_a_warm_start_that_fails_keeps_the_earlier_model(ranker, parameters, error, monkeypatch):
+    model = longer(make(ranker, warm_start=True, **parameters).fit(X, Y))
+    before, twin = dict(vars(model)), deepcopy(model)
+    break_training(monkeypatch, "solver" not in parameters and ranker, error, ranker)
+    with pytest.raises(error):
+        model.fit(X, Y)
+    monkeypatch.undo()
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
+    # Nothing inside has changed, either: the next fit goes on from the same place.
+    np.testing.assert_array_equal(model.fit(X, Y).predict(X), twin.fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_a_scorer_that_fails_keeps_the_earlier_model(ranker):
+    calls = []
+
+    def fails_later(y_true, y_score, *, qid=None):
+        calls.append(len(y_true))
+        if len(calls) == 9:
+            raise RuntimeError("on purpose")
+        return float(y_score[0])
+
+    options = {"scoring": ranking_scorer(fails_later), "n_iter_no_change": 20, "tol": 0}
+    rows, labels = np.tile(X, (5, 1)) + np.arange(30)[:, None] / 100, np.tile(Y, 5)
+    model = make(ranker, warm_start=True, random_state=0, **options).fit(rows, labels)
+    model.set_params(n_estimators=20)
+    before, scores, n_calls = dict(vars(model)), model.predict(rows), len(calls)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        model.fit(rows, labels)
+    assert n_calls < len(calls) == 9
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(rows), scores)
 
 
 FAULTY = {

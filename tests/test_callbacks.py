@@ -202,6 +202,27 @@ def test_callbacks_are_torn_down_when_a_fit_fails():
 
 
 @needs_callbacks
+@pytest.mark.parametrize("failing", range(1, 4))
+def test_a_callback_that_fails_keeps_the_model_of_the_earlier_rounds(failing):
+    """At the end of the first and the second round, and at the end of the fit."""
+    log, calls = Log(), []
+
+    def fail(*_, **__):
+        calls.append(failing)
+        if len(calls) == failing:
+            raise RuntimeError("on purpose")
+
+    ranker = RankBoost(n_estimators=3, warm_start=True, tol=0).fit(X, Y)
+    ranker.set_callbacks(log).set_params(n_estimators=5)
+    before = dict(vars(ranker))
+    log.on_fit_task_end = fail
+    with pytest.raises(RuntimeError, match="on purpose"):
+        ranker.fit(X, Y)
+    assert vars(ranker) == before
+    assert ranker.n_iter_ == 3
+
+
+@needs_callbacks
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_every_ranker_begins_and_ends_its_tasks(ranker, relevance):

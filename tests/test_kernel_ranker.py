@@ -935,3 +935,41 @@ def test_queries_of_documents():
         np.testing.assert_array_equal(
             model.predict(data.data[~train]).shape, data.target[~train].shape
         )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_the_scale_of_gamma_does_not_cancel(container, weighted):
+    rng = np.random.default_rng(0)
+    X, y = 1e8 + rng.normal(size=(40, 1)), np.arange(40) % 2
+    w = rng.random(40) + 0.5 if weighted else None
+    expected = 1 / np.average((X[:, 0] - np.average(X[:, 0], weights=w)) ** 2, weights=w)
+    model = fit(make(gamma="scale", max_iter=1), container(X), y, None, w)
+    assert model.gamma_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_scale_of_gamma_counts_zeros_that_are_not_stored():
+    X = sparse.csr_matrix(([2.0, 1.0, 3.0], [0, 0, 1], [0, 2, 2, 3]), shape=(3, 2))  # one twice
+    model = fit(make(gamma="scale", max_iter=1), X, [0, 1, 1], None, [1.0, 2.0, 1.0])
+    assert model.gamma_ == pytest.approx(1 / (2 * np.var([3, 0, 0, 0, 0, 0, 0, 3])), rel=1e-12)
+
+
+def test_gaussian_kernels_see_differences_far_from_the_origin():
+    X, y, qid, w = task(n=25, n_features=2)
+    model = fit(make("rbf", max_iter=20), X, y, qid, w)
+    far = fit(make("rbf", max_iter=20), X + 1e8, y, qid, w)
+    np.testing.assert_allclose(far.predict(X + 1e8), model.predict(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cosine", "sigmoid", "poly", "linear"])
+@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_constant_X_has_nothing_to_learn_and_nothing_to_warn_of(kernel, solver, loss):
+    y, weight = np.arange(30) % 2, np.linspace(0.1, 1.3, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for value in (0.0, 0.1, 1 / 3, 1e8):
+            for w in (None, weight):
+                model = KernelPairwiseSGDRanker(kernel=kernel, solver=solver, loss=loss)
+                model.fit(np.full((30, 3), value), y, sample_weight=w)
+                assert np.ptp(model.decision_function(np.full((2, 3), value))) == 0

@@ -1,7 +1,9 @@
 """ListNetLinear: certificates of its minima, bounds of its descent, and how it is used."""
 
 import pickle
+import threading
 import warnings
+from copy import copy, deepcopy
 
 import numpy as np
 import oracles
@@ -22,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 from strategies import problems
+from threadpoolctl import threadpool_info, threadpool_limits
 from tiers import crossed
 
 from sklearn_rank import ListNetLinear
@@ -302,6 +305,33 @@ def test_streams_go_on_from_a_fit():
     before = model.coef_
     model.partial_fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.coef_, before, rtol=1e-6)
+
+
+def test_a_long_stream_does_not_copy_its_curve():
+    """In most calls the curve has room for one more value, behind those that it shows."""
+    model = ListNetLinear(solver="ogd", eta0=1e-3)
+    rows = X[:5], Y[:5]
+    values = [model.partial_fit(*rows).objective_curve_[-1] for _ in range(40)]
+    np.testing.assert_array_equal(model.objective_curve_, values)
+    rooms = [model.partial_fit(*rows).objective_curve_.base for _ in range(200)]
+    assert all(room is not None for room in rooms)
+    assert len({id(room) for room in rooms}) <= 4
+    assert type(model.objective_curve_) is np.ndarray
+    assert model.n_iter_ == len(model.objective_curve_) == 240
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
+def test_copies_of_a_stream_go_their_own_ways(duplicate):
+    model = ListNetLinear(solver="ogd", eta0=0.5).partial_fit(X, Y, qid=QID)
+    other = duplicate(model)
+    first = model.partial_fit(X[:5], Y[:5]).objective_curve_.copy()
+    second = other.partial_fit(X[5:10], Y[5:10]).objective_curve_.copy()
+    np.testing.assert_array_equal(model.objective_curve_, first)
+    np.testing.assert_array_equal(other.objective_curve_, second)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
 
 
 @every_relevance
@@ -593,7 +623,7 @@ def test_parameters_that_do_not_go_together(parameters, words):
     ("arrays", "words"),
     [
         ({"qid": np.arange(360)}, ["ListNetLinear", "no comparable pair"]),
-        ({"qid": [1, 2]}, ["one query id for each of the 360 rows"]),
+        ({"qid": [1, 2]}, ["one id for each of the 360 rows"]),
         ({"sample_weight": -WEIGHT}, ["sample_weight must not be negative"]),
         ({"sample_weight": 0 * WEIGHT}, ["weights are zero"]),
         ({"X": np.where(X[0, 0] == X, np.nan, X)}, ["X contains NaN"]),
@@ -677,3 +707,48 @@ def test_one_long_query_and_many_short_ones():
     assert np.linalg.norm(left) <= 1e-6 * np.linalg.norm(
         gradient_of(model, X, y, qid, coef=0 * left)
     )
+
+
+def blas_threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+def set_blas_threads(number):
+    """In a thread that ends: while it lives, threadpoolctl lets no other thread set a number."""
+    setter = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    setter.start()
+    setter.join()
+
+
+def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
+    """The first fit ends while the second goes on."""
+    fit_lbfgs, seen = ListNetLinear._fit_lbfgs, []
+    inside = {"first": threading.Event(), "second": threading.Event()}
+    ended = threading.Event()
+
+    def waiting(self, *args):
+        name = threading.current_thread().name
+        inside[name].set()
+        assert (inside["second"] if name == "first" else ended).wait(60)
+        seen.append(blas_threads())
+        return fit_lbfgs(self, *args)
+
+    def fit():
+        ListNetLinear().fit(X, Y, qid=QID)
+
+    monkeypatch.setattr(ListNetLinear, "_fit_lbfgs", waiting)
+    original = blas_threads()
+    set_blas_threads(2)
+    before = blas_threads()
+    try:
+        first, second = (threading.Thread(target=fit, name=name) for name in inside)
+        first.start()
+        assert inside["first"].wait(60)
+        second.start()
+        first.join()
+        ended.set()
+        second.join()
+        assert blas_threads() == before
+    finally:
+        set_blas_threads(original[0])
+    assert seen == [[1] * len(before)] * 2

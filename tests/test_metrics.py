@@ -199,7 +199,7 @@ def test_a_light_query_beside_a_heavy_one():
         ({"y_score": [1, 2, 3]}, "inconsistent numbers of samples"),
         ({"y_true": [1, np.nan]}, "y_true contains NaN"),
         ({"y_true": ["a", "b"]}, "y_true must hold numbers"),
-        ({"qid": ["a"]}, "qid must hold one query id for each of the 2 rows"),
+        ({"qid": ["a"]}, "qid must hold one id for each of the 2 rows"),
         ({"qid": [1.0, np.nan]}, "qid must not have missing values: row 1"),
     ],
 )

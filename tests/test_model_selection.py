@@ -241,7 +241,7 @@ def test_no_queries_names_the_switch(splitter):
 @pytest.mark.parametrize(
     ("y", "qid", "message"),
     [
-        (Y, QID[:-1], "qid must hold one query id for each of the 120 rows"),
+        (Y, QID[:-1], "qid must hold one id for each of the 120 rows"),
         (Y, np.where(QID == 1, np.nan, QID), "must not have missing values"),
         (Y[:-1], QID, "inconsistent numbers of samples"),
         (np.c_[Y, Y], QID, "y should be a 1d array"),

@@ -80,7 +80,7 @@ def test_with_queries_where_there_were_none():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"qid": [1, 2]}, "one query id for each of the 96 rows"),
+        ({"qid": [1, 2]}, "one id for each of the 96 rows"),
         ({"qid": [None] * 96}, "missing values: row 0"),
         ({"X": np.full((96, 4), np.nan), "qid": QID}, "NaN"),
     ],

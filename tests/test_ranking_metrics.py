@@ -729,7 +729,7 @@ def test_confidence_errors(call, message):
         ([0, 1], [1, 2, 3], {}, "inconsistent numbers of samples"),
         ([0, np.nan], [1, 2], {}, "y_true contains NaN"),
         (["a", "b"], [1, 2], {}, "y_true must hold numbers"),
-        ([0, 1], [1, 2], {"qid": [1]}, "one query id for each"),
+        ([0, 1], [1, 2], {"qid": [1]}, "one id for each"),
     ],
 )
 def test_bad_rows(metric, y, f, options, message):

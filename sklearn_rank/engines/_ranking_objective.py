@@ -41,6 +41,8 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, y: Any, weight: Any, group: Any) -> _Rows:
         """Take arrays; an empty one is none."""
+        if weight is not None and not np.iterable(weight):
+            weight = np.repeat(weight, len(y))
         given = (
             None if one is None or not len(one) else np.asarray(one) for one in (weight, group)
         )
@@ -177,7 +179,7 @@ class RankingObjective:
             Relevance; or, in the interfaces that are called with two arguments, the scores.
         y_pred : array-like of shape (n_samples,), DMatrix or Dataset
             Scores; or the data of XGBoost or LightGBM, with labels, weights and queries.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         group : array-like of shape (n_queries,), default=None
             Number of rows of each query; the rows of a query are consecutive.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
@@ -23,6 +22,7 @@ from sklearn_rank._protocols import (
     WeakRankers,
 )
 from sklearn_rank._validation import Constraint, Flag, Number
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._early_stopping import (
@@ -271,11 +271,10 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         if stopping is not None:
             history.truncate(stopping.best_round)
         if not history.steps:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
                 "better than chance: all scores are equal.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self._collect(problem, history, start_offset)
 

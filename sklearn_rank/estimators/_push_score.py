@@ -25,7 +25,7 @@ class PushScoreMixin:
             Classes (binary mode) or relevance (graded mode).
         qid : array-like of shape (n_samples,), default=None
             Query of each row; needed when the ranker was fitted with `qid`.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
 
         Returns

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
@@ -23,6 +23,7 @@ from sklearn_rank._validation import (
     Keywords,
     Number,
 )
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._kernel_solvers import (
     KernelProblem,
@@ -131,7 +132,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         advisable with `batch_size`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
-        steps.
+        steps. A fit that fails or is interrupted leaves the last one as it was.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
@@ -404,6 +405,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         return partial(self._kernel_matrix, options)
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
+        if self.kernel == "rbf" and not issparse(Y):
+            # Distances are differences of squares, which cancel far from the origin.
+            centre = Y.mean(axis=0)
+            X, Y = X - centre, Y - centre
         matrix = pairwise_kernels(X, Y, metric=self.kernel, n_jobs=self.n_jobs, **options)
         if not np.isfinite(matrix).all():
             raise ValueError(
@@ -419,10 +424,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         n_features = data.X.shape[1]
         if self.gamma == "auto":
             return 1.0 / n_features
-        weight = data.weight / data.weight.sum()
-        mean = float(data.feature_means.sum()) / n_features
-        square = data.X.multiply(data.X) if hasattr(data.X, "multiply") else data.X**2
-        variance = float((weight @ square).sum()) / n_features - mean**2
+        variance = _variance(data.X, data.weight)
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
     def _first_step(self, model: LinearModel | KernelModel) -> float:
@@ -436,11 +438,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if self.eta0 == "auto":
             return bound
         if self.eta0 > bound:
-            warnings.warn(
+            warn(
                 f"eta0={self.eta0:g} of KernelPairwiseSGDRanker is above {bound:g}, the longest "
                 "first step that is sure to converge (eta0='auto').",
                 UserWarning,
-                stacklevel=4,
             )
         return float(self.eta0)
 
@@ -453,11 +454,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
             INDEFINITE: "the last sound function is kept; take another kernel",
         }
         if reason not in ("", STOPPED):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {reason} (max_iter={self.max_iter}, tol={self.tol:g}); "
                 f"{advice[reason]}.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     # Scoring -------------------------------------------------------------------------
@@ -497,6 +497,27 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 positive_only=kernel in _NOT_NEGATIVE,
             ),
         )
+
+
+def _variance(X: Any, weight: Floats) -> float:
+    """Return the variance of all entries of X, whose rows have weights.
+
+    Deviations are taken from an entry, so that equal entries have the variance zero, and then
+    from their mean.
+    """
+    total = weight.sum() * X.shape[1]
+    mass, entries = weight, X
+    if issparse(X):
+        X = X.tocsr(copy=True)
+        X.sum_duplicates()
+        stored = np.diff(X.indptr)
+        # One more entry stands for the zeros that are not stored.
+        mass = np.append(np.repeat(weight, stored), weight @ (X.shape[1] - stored))
+        entries = np.append(X.data, 0.0)
+    mass = mass / total
+    deviation = entries - entries.flat[0]
+    deviation -= (mass @ deviation).sum()
+    return float((mass @ deviation**2).sum())
 
 
 def _inverted(values: Floats, order: Any) -> Floats:

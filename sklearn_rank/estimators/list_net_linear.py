@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from threadpoolctl import threadpool_limits
 
 from sklearn_rank._observers import Follower
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._parallel import ThreadPool, one_blas_thread
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -23,7 +21,9 @@ from sklearn_rank._validation import (
     check_qid,
     check_relevance,
     check_weight,
+    is_upper_label,
 )
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
@@ -147,7 +147,8 @@ class ListNetLinear(BaseRanker):
         zero coefficients; "ogd" when the relative change of the objective in a pass is at
         most `tol`.
     warm_start : bool, default=False
-        Whether `fit` starts from the coefficients of the last fit.
+        Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
+        interrupted leaves the last one as it was.
     relevance : {"graded", "binary"}, default="graded"
         "graded": numbers. "binary": two classes, a scikit-learn classifier.
     n_jobs : int or None, default=None
@@ -293,7 +294,7 @@ class ListNetLinear(BaseRanker):
         qid : array-like of shape (n_samples,), default=None
             Query of each row; queries are taken in the order in which they appear.
             None: the rows are one query.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
 
         Returns
@@ -315,8 +316,7 @@ class ListNetLinear(BaseRanker):
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
             fitted |= self._fit_part(data)
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(known)
+            self._go_back_to(known)
             raise
         fitted["_has_qid_"] = qid is not None or getattr(self, "_has_qid_", False)
         for name, value in fitted.items():
@@ -383,29 +383,22 @@ class ListNetLinear(BaseRanker):
             y = check_relevance(y)
         else:
             if is_first or not hasattr(self, "classes_"):
-                fitted["classes_"] = self._find_classes(y if classes is None else classes)
-            y = self._is_upper(y, fitted["classes_"] if fitted else self.classes_)
+                known = y[weight > 0] if classes is None else classes
+                fitted["classes_"] = self._find_classes(known)
+            known = fitted["classes_"] if fitted else self.classes_
+            y = is_upper_label(type(self).__name__, y, known, weight)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
         if not weight.all():
             data = data.take(np.flatnonzero(weight))
         self._check_values(data)
         return data, fitted
 
-    def _is_upper(self, y: Values, classes: Values) -> Values:
-        unknown = np.setdiff1d(y, classes)
-        if len(unknown):
-            raise ValueError(
-                f"y has labels that are not among the classes of {type(self).__name__}: "
-                f"{unknown!r}. Known: {classes!r}."
-            )
-        return np.asarray(y == classes[1])
-
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
-        with threadpool_limits(limits=1, user_api="blas"), threads.running():
+        with one_blas_thread(), threads.running():
             X, function, n_queries = self._make_function(data, threads)
             if self.solver == "lbfgs":
                 fitted = self._fit_lbfgs(data, function, X.shape[1])
@@ -487,7 +480,7 @@ class ListNetLinear(BaseRanker):
             if self.max_iter > 1:
                 change = abs(curve[-2] - curve[-1])
                 self._warn(f"the last pass changed the objective by {change:.3g}")
-        return self._online_attributes(descent, curve[1:])
+        return self._online_attributes(descent, np.array(curve[1:]))
 
     def _fit_part(self, data: TrainingData) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
@@ -497,8 +490,10 @@ class ListNetLinear(BaseRanker):
         rate = self._make_rate(X, n_queries)
         self._pass(function, descent, np.arange(n_queries), rate, regulariser)
         value = function(descent.average)[0] + regulariser.penalty(descent.average)
-        curve = [*getattr(self, "objective_curve_", []), value]
-        fitted = self._online_attributes(descent, curve)
+        room = self._room_for_curve()
+        n_values = len(getattr(self, "objective_curve_", ()))
+        room[n_values] = value
+        fitted = {**self._online_attributes(descent, room[: n_values + 1]), "_room_": room}
         seen = self._rows_seen(data)
         if seen is not None:
             fitted |= _mean_attributes(fitted["coef_"], seen)
@@ -507,6 +502,24 @@ class ListNetLinear(BaseRanker):
             if data.y.any() and not data.y.all():
                 fitted["offset_"] = _offset(data, fitted["coef_"])
         return fitted
+
+    def _room_for_curve(self) -> Floats:
+        """Return an array that begins with the curve so far and has room for more values.
+
+        Its length doubles when it is full, so that a call of `partial_fit` costs the same
+        however many there were before.
+        """
+        curve = getattr(self, "objective_curve_", np.zeros(0))
+        room: Floats = getattr(self, "_room_", np.zeros(0))
+        if len(room) == 0 or len(curve) == len(room):
+            room = np.empty(2 * len(curve) + 16)
+            room[: len(curve)] = curve
+        return room
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes; a copy of the ranker has room of its own for its curve."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_room_"}
 
     def _rows_seen(self, data: TrainingData) -> RowsSeen | None:
         """Return the mean and the weight of the rows of all calls; None where not stored."""
@@ -558,10 +571,10 @@ class ListNetLinear(BaseRanker):
         return lambda number: step
 
     @staticmethod
-    def _online_attributes(descent: OnlineDescent, curve: list[float]) -> dict[str, Any]:
+    def _online_attributes(descent: OnlineDescent, curve: Floats) -> dict[str, Any]:
         return {
             "coef_": descent.average,
-            "objective_curve_": np.array(curve),
+            "objective_curve_": curve,
             "n_iter_": len(curve),
             "t_": descent.n_steps,
             "_descent_": (descent.coefficients, descent.total),
@@ -574,12 +587,11 @@ class ListNetLinear(BaseRanker):
         return linear_contributions(X, self.coef_)
 
     def _warn(self, state: str) -> None:
-        warnings.warn(
+        warn(
             f"{type(self).__name__} with solver={self.solver!r} stopped before tol={self.tol:g} "
             f"was reached: {state}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
             "features to similar ranges.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Gain, Objective, require
 from sklearn_rank._validation import Choice, Constraint, Number
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
@@ -113,7 +113,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last fit, on the same data.
+        Whether `fit` goes on from the last fit, on the same data. A fit
+        that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None
@@ -371,12 +372,11 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         else:
             solution = minimise_along(smooth_path(), function, start, **options)
         if solution.message not in ("", STOPPED):
-            warnings.warn(
+            warn(
                 f"PNormPushRanker with solver='lbfgs' stopped before tol={self.tol:g} was "
                 f"reached ({solution.message}). Data that can be ranked without error need "
                 "alpha > 0; otherwise raise n_estimators.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         history.objective += solution.values
         assert solution.credit is not None

@@ -62,7 +62,8 @@ class RankBoost(BoostingRanker):
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
     warm_start : bool, default=False
-        Whether `fit` adds rounds to the last fit, on the same data.
+        Whether `fit` adds rounds to the last fit, on the same data. A fit
+        that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None

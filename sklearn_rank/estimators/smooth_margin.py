@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
@@ -61,7 +61,8 @@ class SmoothMarginRanker(BoostingRanker):
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.
     warm_start : bool, default=False
-        Whether `fit` adds rounds to the last fit, on the same data.
+        Whether `fit` adds rounds to the last fit, on the same data. A fit
+        that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping.
     n_iter_no_change : int in [1, inf) or None, default=None
@@ -135,11 +136,10 @@ class SmoothMarginRanker(BoostingRanker):
     ) -> dict[str, Any]:
         fitted = super()._solve(problem, history, held_out)
         if max(history.smooth_margins, default=-1.0) <= 0:
-            warnings.warn(
+            warn(
                 f"The smooth margin stayed negative for {len(history.steps)} rounds, so "
                 "that every step was RankBoost's: the weak rankers can't order the "
                 "training pairs without error, or need more rounds (n_estimators) to.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return fitted

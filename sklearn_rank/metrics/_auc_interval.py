@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special, stats
-from sklearn.utils import check_consistent_length
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
@@ -210,7 +209,8 @@ def compare_auc(
     (0.0, True)
     """
     check_parameters("compare_auc", {"confidence": confidence}, _PARAMETERS)
-    a, b = _units(y_true, y_score_a, qid, fold), _units(y_true, y_score_b, qid, fold)
+    a = _units(y_true, y_score_a, qid, fold, "y_score_a")
+    b = _units(y_true, y_score_b, qid, fold, "y_score_b")
     both = replace(a, auc=a.auc - b.auc, deviation=a.deviation - b.deviation)
     error = both.standard_error()
     if abs(both.auc) <= _ROUNDING:
@@ -229,12 +229,11 @@ def _half_width(units: _Units, confidence: float) -> float:
     return units.standard_error() * float(units.distribution().ppf((1 + confidence) / 2))
 
 
-def _units(y_true: Any, y_score: Any, qid: Any, fold: Any) -> _Units:
+def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score") -> _Units:
     """Linearise the AUC over rows, or over queries if there are any."""
-    rows = ScoredRows.with_relevance(y_true, y_score, qid)
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
     n_rows, query = len(rows.score), rows.qid
-    check_consistent_length(rows.score, fold)
-    folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows)
+    folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows, "fold")
     # Rows of two folds are not compared: a query of the counts is a query of one fold.
     in_fold = replace(rows, qid=folds * rows.n_queries + rows.query)
     below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())

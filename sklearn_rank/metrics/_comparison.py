@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Constraint, Number, Seed, check_parameters
+from sklearn_rank._validation import Constraint, Number, Seed, check_floats, check_parameters
 
 _ROUNDING = 1e-12
 """Relative differences up to this are taken as zero."""
@@ -88,7 +88,7 @@ class RankingComparison:
 
 
 def _values(values: Any, name: str) -> Floats:
-    values = column_or_1d(values).astype(np.float64)
+    values = check_floats(values, name)
     if np.isinf(values).any():
         raise ValueError(f"{name} contains infinity.")
     return np.asarray(values)

@@ -125,7 +125,7 @@ def ranking_margin(
         Finite scores, greater is better.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative; only whether a weight is zero matters.
 
     Returns

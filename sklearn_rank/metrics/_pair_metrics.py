@@ -57,7 +57,7 @@ def auc_score(
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"pooled", "queries"} or None, default="pooled"
         "pooled": both sums run over the pairs of all queries. "queries": the mean of the

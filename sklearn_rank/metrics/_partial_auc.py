@@ -43,7 +43,7 @@ def partial_auc_score(
         Right end of the part of the ROC curve that counts.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"mean"} or None, default="mean"
         "mean": the mean over queries, each counting once. None: one value for each query.

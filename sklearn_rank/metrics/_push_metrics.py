@@ -62,7 +62,7 @@ def p_norm_push_loss(
         :math:`\sum_k w_k (\sum_i w_i \ell(f_i - f_k - \theta))^p`; finite p only.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
 
     Returns
@@ -138,7 +138,7 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
         Scores, greater is better.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
 
     Returns
@@ -182,7 +182,7 @@ def reverse_heights(
         Scores, greater is better.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
 
     Returns
@@ -235,7 +235,7 @@ def max_height_loss(
         Scores, greater is better.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
 
     Returns

@@ -6,10 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import check_qid, check_relevance, check_weight
+from sklearn_rank._validation import (
+    check_column,
+    check_floats,
+    check_lengths,
+    check_qid,
+    check_relevance,
+    check_weight,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +46,14 @@ class ScoredRows:
     n_queries: int
 
     @classmethod
-    def check(cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any) -> ScoredRows:
-        """Check the arrays and drop the rows of weight zero."""
-        y = column_or_1d(y_true)
-        score = column_or_1d(y_score).astype(np.float64, copy=False)
-        check_consistent_length(y, score)
+    def check(
+        cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any, name: str = "y_score"
+    ) -> ScoredRows:
+        """Check the arrays and drop the rows of weight zero; `name` is that of the scores."""
+        y, score = check_column(y_true, "y_true"), check_floats(y_score, name)
+        check_lengths(**{"y_true": y, name: score})
         if np.isnan(score).any():
-            raise ValueError("y_score contains NaN: an order needs comparable scores.")
+            raise ValueError(f"{name} contains NaN: an order needs comparable scores.")
         weight = check_weight(sample_weight, len(y))
         codes = None if qid is None else check_qid(qid, len(y))
         n_queries = 1 if codes is None else int(codes.max()) + 1
@@ -58,10 +65,16 @@ class ScoredRows:
 
     @classmethod
     def with_relevance(
-        cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any = None
+        cls,
+        y_true: Any,
+        y_score: Any,
+        qid: Any,
+        sample_weight: Any = None,
+        name: str = "y_score",
     ) -> ScoredRows:
         """Do the same for relevance, which must be finite numbers or booleans."""
-        return cls.check(check_relevance(y_true, name="y_true"), y_score, qid, sample_weight)
+        relevance = check_relevance(y_true, name="y_true")
+        return cls.check(relevance, y_score, qid, sample_weight, name)
 
     @property
     def query(self) -> Indices:

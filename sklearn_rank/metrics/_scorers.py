@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Number
+from sklearn_rank._validation import Number, is_upper_label
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
@@ -141,7 +140,7 @@ class RankingScorer(BaseEstimator):
             Relevance; for a binary classifier its classes, the greater being relevant.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; None means one list.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities, for metrics that support them.
 
         Returns
@@ -158,9 +157,8 @@ class RankingScorer(BaseEstimator):
         if qid is None:
             self._refuse_fitted_with_qid(estimator)
         y_score = self._scores(estimator, X, qid)
-        return self.measure(
-            _relevance(estimator, y_true), y_score, qid=qid, sample_weight=sample_weight
-        )
+        relevance = _relevance(estimator, y_true, sample_weight)
+        return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)
 
     def measure(
         self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
@@ -224,18 +222,12 @@ def _last_step(estimator: Any) -> Any:
     return estimator
 
 
-def _relevance(estimator: Any, y_true: Any) -> Values:
+def _relevance(estimator: Any, y_true: Any, sample_weight: Any) -> Values:
     """Return relevance as numbers: the two classes of a classifier become 0 and 1."""
     if not is_classifier(estimator) or len(getattr(estimator, "classes_", ())) != 2:
         return np.asarray(y_true)
-    labels, classes = column_or_1d(y_true), estimator.classes_
-    is_known = np.isin(labels, classes)
-    if not is_known.all():
-        raise ValueError(
-            f"y_true has labels that {type(estimator).__name__} was not fitted with: "
-            f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
-        )
-    return np.asarray(labels == classes[1])
+    owner = type(estimator).__name__
+    return is_upper_label(owner, y_true, estimator.classes_, sample_weight, "y_true")
 
 
 def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:

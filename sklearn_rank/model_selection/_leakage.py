@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d
 
-from sklearn_rank._validation import check_qid
+from sklearn_rank._validation import check_column, check_qid
 
 __all__ = ["QueryLeakage", "check_query_leakage"]
 
@@ -132,5 +131,5 @@ def check_query_leakage(
         n_queries.append(len(np.unique(found)))
         n_rows.append(len(found))
     first_row = np.unique(codes, return_index=True)[1]
-    ids = column_or_1d(qid)[first_row[ever_leaks]].tolist()
+    ids = check_column(qid, "qid")[first_row[ever_leaks]].tolist()
     return QueryLeakage(tuple(n_queries), tuple(n_rows), tuple(ids))

@@ -9,10 +9,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import Constraint, Flag, Number, Seed, check_parameters, check_qid
+from sklearn_rank._validation import (
+    Constraint,
+    Flag,
+    Number,
+    Seed,
+    check_column,
+    check_lengths,
+    check_parameters,
+    check_qid,
+)
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
@@ -78,7 +87,7 @@ class _QuerySplitter(BaseCrossValidator):
             described, or when there are too few queries.
         """
         codes = self._query_codes(X, groups, qid)
-        relevant = _is_relevant(y, len(codes))
+        relevant = _is_relevant(y, codes)
         # Not a generator itself, so that invalid input is an error here, not at the first split.
         return _row_splits(self._test_queries(codes, relevant), codes)
 
@@ -116,7 +125,9 @@ class _QuerySplitter(BaseCrossValidator):
         if qid is not None and groups is not None:
             raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")
         n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-        return check_qid(groups if qid is None else qid, n_samples)
+        if qid is None:
+            return check_qid(groups, n_samples, "groups")
+        return check_qid(qid, n_samples)
 
 
 class QueryKFold(_QuerySplitter):
@@ -298,12 +309,12 @@ class QueryShuffleSplit(_QuerySplitter):
         return (_draw_evenly(size, n_test, random) for _ in range(self.n_splits))
 
 
-def _is_relevant(y: Any, n_samples: int) -> Mask:
+def _is_relevant(y: Any, codes: Indices) -> Mask:
     """Return a mask of the rows whose y is above the minimum; no row without y."""
     if y is None:
-        return np.zeros(n_samples, dtype=bool)
-    labels = column_or_1d(y)
-    check_consistent_length(labels, range(n_samples))
+        return np.zeros(len(codes), dtype=bool)
+    labels = check_column(y, "y")
+    check_lengths(X=codes, y=labels)
     try:
         return np.asarray(labels != np.unique(labels)[0])
     except TypeError as error:

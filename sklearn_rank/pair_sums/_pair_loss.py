@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats, Values, require
@@ -14,6 +13,8 @@ from sklearn_rank._validation import (
     Choice,
     Constraint,
     Flag,
+    check_floats,
+    check_lengths,
     check_parameters,
     check_qid,
     check_relevance,
@@ -214,7 +215,7 @@ def pair_loss_and_gradient(
         "logistic"; or one of your own, which is summed pair by pair.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
 
     Returns
@@ -244,8 +245,8 @@ def pair_loss_and_gradient(
     array([ 1., -1.,  0.])
     """
     relevance = check_relevance(y_true, name="y_true")
-    scores = column_or_1d(y_score).astype(np.float64)
-    check_consistent_length(relevance, scores)
+    scores = check_floats(y_score, "y_score")
+    check_lengths(y_true=relevance, y_score=scores)
     if not np.isfinite(scores).all():
         raise ValueError("y_score contains NaN or infinity: margins need finite scores.")
     weight = check_weight(sample_weight, len(relevance))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Mask, Values
-from sklearn_rank._validation import check_weight
+from sklearn_rank._validation import check_column, is_upper_label
 
 
 def is_upper_class(owner: str, labels: Values) -> Mask:
@@ -37,22 +36,16 @@ def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Val
         score = np.asarray(estimator.predict_proba(X))
     else:
         score = np.asarray(estimator.predict(X))
-    label = column_or_1d(y)
     if not hasattr(estimator, "classes_"):
-        return label, score
+        return check_column(y, "y"), score
     classes = estimator.classes_
     if len(classes) != 2:
         raise ValueError(
             f"{type(estimator).__name__} was fitted with {len(classes)} classes; a list is "
             "ordered by the score of one class against one other."
         )
-    is_unknown = ~np.isin(label, classes) & (check_weight(sample_weight, len(label)) > 0)
-    if is_unknown.any():
-        raise ValueError(
-            f"y has labels that {type(estimator).__name__} was not fitted with: "
-            f"{np.unique(label[is_unknown])!r}. Known: {classes!r}."
-        )
-    return label == classes[1], score if score.ndim == 1 else score[:, 1]
+    label = is_upper_label(type(estimator).__name__, y, classes, sample_weight)
+    return label, score if score.ndim == 1 else score[:, 1]
 
 
 def final_ranker(estimator: Any) -> Any:

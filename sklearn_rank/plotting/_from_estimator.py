@@ -44,7 +44,7 @@ class PredictionsDisplay(ABC):
             Relevance, or classes of which ``classes_[1]`` should rank first.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; None means one list.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         ax : matplotlib Axes, default=None
             Where to draw. None: a new figure.

@@ -101,7 +101,7 @@ class PairContributionDisplay:
             Features of the rows of one list, such as one query.
         y : array-like of shape (n_samples,)
             Two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         **options : Any
             For `from_predictions`.
@@ -139,7 +139,7 @@ class PairContributionDisplay:
             The powers.
         losses : str or sequence of str, default=("exponential", "logistic")
             "zero_one", which counts ties as errors, or a loss of `PNormPushRanker`.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         ax : matplotlib Axes or array of them, default=None
             One for each loss, or one to divide. None: a new figure.

@@ -125,7 +125,7 @@ class RankedListDisplay(PredictionsDisplay):
             greater one, else 0.
         qid : array-like of shape (n_samples,), default=None
             Query of each row.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         ax, name, max_k : object
             As in `plot`.

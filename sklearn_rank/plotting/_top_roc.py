@@ -105,7 +105,7 @@ class TopROCDisplay(PredictionsDisplay):
             Scores, greater is better. Infinite scores are allowed, NaN is not.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; None means one list.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         ax : matplotlib Axes, default=None
             Where to draw. None: a new figure.

@@ -26,6 +26,9 @@ PairLossOf = Callable[[Floats], tuple[Floats, Floats]]
 ROUNDING = 1e-10
 """Relative to a squared norm at zero, a negative one that rounding can explain."""
 
+_NOISE = 1e-13
+"""Squared norm of a gradient, relative to the sizes of its terms, that rounding can explain."""
+
 _WINDOW = 100
 """Stochastic steps whose mean objective is compared with that of the steps before."""
 
@@ -80,14 +83,15 @@ def gradient_descent(
         value, slopes = objective.value_and_gradient(space.element_scores(path.f))
         gradient = space.representer(slopes)
         at_zero = square_at_zero(space, objective, path.f, gradient)
+        noise = rounding_of_square(space, slopes)
         for number in range(max_iter):
             if number > 0:
                 gradient = space.representer(slopes)
             gradient += alpha * path.f
             square = float(gradient[0] @ gradient[1])
-            if square < -ROUNDING * abs(at_zero):
+            if square < -max(ROUNDING * abs(at_zero), noise):
                 return path.ends(INDEFINITE, value)
-            if tol > 0 and square <= tol**2 * at_zero:
+            if tol > 0 and (square <= tol**2 * at_zero or abs(at_zero) <= noise):
                 return path.ends("", value)
             f = path.f - step_size(number) * gradient
             loss, slopes = objective.value_and_gradient(space.element_scores(f))
@@ -105,6 +109,15 @@ def square_at_zero(
         slopes = objective.value_and_gradient(space.element_scores(0.0 * f))[1]
         gradient = space.representer(slopes)
     return float(gradient[0] @ gradient[1])
+
+
+def rounding_of_square(space: FunctionSpace, slopes: Floats) -> float:
+    """Return which squared norm of a gradient may be rounding, given that by the scores.
+
+    The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
+    all rows are equal: then every function has the same order, and zero is the minimum.
+    """
+    return _NOISE * float(np.max(space.square_norms())) * float(np.abs(slopes).sum()) ** 2
 
 
 def stochastic_descent(

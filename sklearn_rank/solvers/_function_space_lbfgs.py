@@ -9,7 +9,11 @@ import numpy as np
 from scipy.optimize import line_search
 
 from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
-from sklearn_rank.solvers._function_space_descent import ROUNDING, square_at_zero
+from sklearn_rank.solvers._function_space_descent import (
+    ROUNDING,
+    rounding_of_square,
+    square_at_zero,
+)
 from sklearn_rank.solvers._messages import INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20
@@ -39,6 +43,8 @@ def function_space_lbfgs(
     scores = space.element_scores(f)
     value, slopes = objective.value_and_gradient(scores)
     gradient = space.representer(slopes)
+    if not f.any() and abs(float(gradient[0] @ gradient[1])) <= rounding_of_square(space, slopes):
+        return Solution(f, [], 0)
     if relative:
         threshold *= max(square_at_zero(space, objective, f, gradient), 0.0) ** 0.5
     gradient += alpha * f

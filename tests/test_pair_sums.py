@@ -804,10 +804,12 @@ def test_a_subclass_with_another_loss_keeps_nothing_of_its_parent(loss):
     other = type("Other", (parent,), {"value_and_derivative": WideHinge.value_and_derivative})()
     same = type("Same", (parent,), {})()
     assert other.fast_sums is None
+    assert other.small_sums is None
     assert not other.factorises
     assert not any(hasattr(other, ability) for ability in ABILITIES)
     assert other.slope_at_zero == 2.0
     assert same.fast_sums is MARGIN_LOSSES[loss].fast_sums
+    assert same.small_sums is MARGIN_LOSSES[loss].small_sums
     assert same.factorises == MARGIN_LOSSES[loss].factorises
     assert hasattr(same, "local_lipschitz")
     mixed = type("Mixed", (WideHinge, parent), {})()  # the loss of its first parent

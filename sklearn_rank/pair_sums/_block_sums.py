@@ -6,14 +6,16 @@ are taken one by one, and small ones, many at a time, in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, require
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.grouping import Groups
+from sklearn_rank.pair_sums._batches import Batch, batches
+from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums._margin_losses import MarginLoss
-from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
+from sklearn_rank.pair_sums._pair_sums import EMPTY, BatchSums, PairSums, WeightedRows
 from sklearn_rank.preferences import Preferences
 
 BLOCK_PAIRS = 1 << 15
@@ -40,7 +42,9 @@ class BlockSums:
         self.preferences, self.loss = preferences, loss
         self._fast = None if method == "dense" else loss.fast_sums
         self._large, small = self._divide(preferences.blocks, method)
-        self._batches = list(_batches(small))
+        first_rows = preferences.segments.start[preferences.queries.start]
+        self._queries = Groups(first_rows, preferences.n_rows)
+        self._batches = list(batches(small, self._queries))
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks that are taken one by one, and those that go into batches."""
@@ -49,7 +53,9 @@ class BlockSums:
             is_large = n_pairs > BLOCK_PAIRS
         else:
             cost = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
-            is_large = (n_pairs * _PER_PAIR > cost) | (method == "fast")
+            small = self.loss.small_sums
+            per_pair = _PER_PAIR if small is None else small.per_pair
+            is_large = (n_pairs * per_pair > cost) | (method == "fast")
         return blocks[is_large], blocks[~is_large]
 
     def derivatives(
@@ -92,12 +98,16 @@ class BlockSums:
             value += part.value
             for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
                 out[block] += sums
-        for batch in self._batches:
-            for piece in batch.pieces():
-                part = piece.sums(self.loss, scores, above, below, with_second)
-                value += part.value
-                for out, places, sums in zip(rows, piece.rows * 2, part[1:], strict=False):
-                    np.add.at(out, places, sums)  # a row may be in several blocks
+        parts = [
+            (batch, method.sums(batch, with_second))
+            for batch, method in self._methods(WeightedRows(scores, above, below))
+        ]
+        if parts:
+            value += sum(part.value for _, part in parts)
+            roles = ("upper", "lower", "second_upper", "second_lower")
+            for number, role in enumerate(roles[: len(rows)]):
+                places = [getattr(batch, role.removeprefix("second_")) for batch, _ in parts]
+                rows[number] += self._totals(places, [getattr(part, role) for _, part in parts])
         return PairSums(value, *rows)
 
     def heights(
@@ -114,12 +124,32 @@ class BlockSums:
             if not at_top:
                 inner, outer = outer, inner
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
-        for batch in self._batches:
-            for piece in (batch if at_top else batch.mirrored()).pieces():
-                loss = self.loss.value(piece.margins(scores, shifted))
-                sums = np.einsum("ri,rik->rk", weight[piece.upper] * piece.is_upper, loss)
-                np.add.at(out, piece.lower, sums * piece.is_lower)
+        rows = WeightedRows(scores, weight, EMPTY, margin)
+        methods = list(self._methods(rows, is_mirrored=not at_top))
+        if methods:
+            parts = [method.heights(batch) for batch, method in methods]
+            out += self._totals([batch.lower for batch, _ in methods], parts)
         return out
+
+    def _totals(self, places: Sequence[Indices], values: Sequence[Floats]) -> Floats:
+        """Return the sums of the values of each row, which may have several places."""
+        row, value = (np.concatenate([one.ravel() for one in many]) for many in (places, values))
+        return np.asarray(np.bincount(row, value, self.preferences.n_rows), dtype=np.float64)
+
+    def _methods(
+        self, rows: WeightedRows, is_mirrored: bool = False
+    ) -> Iterator[tuple[Batch, BatchSums]]:
+        """Yield the batches, each with a method for its sums."""
+        batches = [one.mirrored() if is_mirrored else one for one in self._batches]
+        each, small = EachPair(self.loss, rows), self.loss.small_sums
+        if small is None or not batches:
+            yield from ((batch, each) for batch in batches)
+            return
+        quick = small.at(rows, self._queries, max(batch.n_pairs for batch in batches))
+        for batch in batches:
+            yield batch, quick
+            if quick.is_apart.any() and (is_apart := quick.is_apart[batch.query]).any():
+                yield batch.some(is_apart), each
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
@@ -128,7 +158,7 @@ class BlockSums:
         n_orders = 2 if with_second else 1
         value, upper, lower = 0.0, np.empty((n_orders, len(f))), np.zeros((n_orders, len(g)))
         for piece in _pieces(len(f), len(g)):
-            loss, *slopes = _derivatives(self.loss, f[piece, np.newaxis] - g, with_second)
+            loss, *slopes = derivatives(self.loss, f[piece, np.newaxis] - g, with_second)
             value += float(a[piece] @ (loss @ b))
             for order, slope in enumerate(slopes):
                 upper[order, piece] = slope @ b
@@ -142,81 +172,6 @@ class BlockSums:
         pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
-
-
-def _derivatives(loss: MarginLoss, margin: Floats, with_second: bool) -> list[Floats]:
-    """Return phi, its derivative and, where asked for, its second derivative."""
-    found = list(loss.value_and_derivative(margin))
-    if with_second:
-        found.append(require(loss, "second_derivative", "A sum of second derivatives")(margin))
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """Blocks of about one size, filled up to one shape.
-
-    Attributes
-    ----------
-    upper, lower : ndarray of shape (n_blocks, n_upper) and (n_blocks, n_lower)
-        Rows; a place without a row repeats one.
-    is_upper, is_lower : ndarray of bool
-        Where there is a row.
-    """
-
-    upper: Indices
-    lower: Indices
-    is_upper: Mask
-    is_lower: Mask
-
-    @property
-    def rows(self) -> tuple[Indices, Indices]:
-        """Upper and lower rows."""
-        return self.upper, self.lower
-
-    def pieces(self) -> Iterator[_Batch]:
-        """Yield some blocks at a time."""
-        for some in _pieces(len(self.upper), self.upper.shape[1] * self.lower.shape[1]):
-            yield _Batch(
-                self.upper[some], self.lower[some], self.is_upper[some], self.is_lower[some]
-            )
-
-    def mirrored(self) -> _Batch:
-        """Exchange the roles of the rows."""
-        return _Batch(self.lower, self.upper, self.is_lower, self.is_upper)
-
-    def margins(self, scores: Floats, lower_scores: Floats) -> Floats:
-        """Return the margins of all pairs, shape (n_blocks, n_upper, n_lower)."""
-        return scores[self.upper][:, :, np.newaxis] - lower_scores[self.lower][:, np.newaxis, :]
-
-    def sums(
-        self, loss: MarginLoss, scores: Floats, above: Floats, below: Floats, with_second: bool
-    ) -> PairSums:
-        """Return the sums, of the shapes of `upper` and `lower`."""
-        a, b = above[self.upper] * self.is_upper, below[self.lower] * self.is_lower
-        value, *slopes = _derivatives(loss, self.margins(scores, scores), with_second)
-        rows = []
-        for slope in slopes:
-            rows.append(np.einsum("rik,rk->ri", slope, b) * self.is_upper)
-            rows.append(np.einsum("ri,rik->rk", a, slope) * self.is_lower)
-        return PairSums(float(np.einsum("ri,rik,rk", a, value, b, optimize=False)), *rows)
-
-
-def _batches(blocks: Indices) -> Iterator[_Batch]:
-    """Yield batches of blocks whose shapes round up to the same."""
-    shape = np.column_stack([_rounded(np.diff(blocks, axis=1)[:, side]) for side in (0, 1)])
-    shapes, which = np.unique(shape, axis=0, return_inverse=True)
-    for number, (n_upper, n_lower) in enumerate(shapes):
-        first, middle, last = blocks[which.ravel() == number].T[:, :, np.newaxis]
-        upper, lower = first + np.arange(n_upper), middle + np.arange(n_lower)
-        is_upper, is_lower = upper < middle, lower < last
-        yield _Batch(np.minimum(upper, middle - 1), np.minimum(lower, last - 1), is_upper, is_lower)
-
-
-def _rounded(size: Indices) -> Indices:
-    """Round up to two binary digits: 1, 2, 3, 4, 6, 8, 12, ..."""
-    unit = 2 ** np.maximum(np.frexp(size)[1].astype(np.intp) - 2, 0)
-    return np.asarray(-(-size // unit) * unit)
 
 
 def _pieces(n: int, each: int) -> Iterator[slice]:

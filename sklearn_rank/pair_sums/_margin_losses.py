@@ -14,9 +14,9 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
-from sklearn_rank.pair_sums._logistic import logistic_heights, logistic_sums
+from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
-from sklearn_rank.pair_sums._pair_sums import FastSums, PairSums
+from sklearn_rank.pair_sums._pair_sums import FastSums, PairSums, SmallSums
 from sklearn_rank.pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
@@ -57,7 +57,7 @@ class MarginLoss(ABC):
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
     A subclass that replaces the `value_and_derivative` of its parent has those abilities,
-    `fast_sums` and `factorises` only as far as it defines them itself.
+    `fast_sums`, `small_sums` and `factorises` only as far as it defines them itself.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class MarginLoss(ABC):
         Whether phi has a derivative everywhere.
     fast_sums : FastSums or None, default=None
         How to sum over the pairs of two groups without visiting each pair.
+    small_sums : SmallSums or None, default=None
+        How to sum over the pairs of many small groups at less than phi costs pair by pair.
     factorises : bool, default=False
         Whether phi is the exponential :math:`e^{-m}`, whose sums over pairs are products.
 
@@ -91,6 +93,7 @@ class MarginLoss(ABC):
 
     is_smooth: ClassVar[bool] = True
     fast_sums: FastSums | None = None
+    small_sums: SmallSums | None = None
     factorises: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -125,6 +128,7 @@ class MarginLoss(ABC):
 _STATED: dict[str, Any] = {
     "slope_at_zero": MarginLoss.slope_at_zero,
     "fast_sums": None,
+    "small_sums": None,
     "factorises": False,
     "second_derivative": _Absent(),
     "rounded": _Absent(),
@@ -284,6 +288,7 @@ class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
 
     fast_sums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
+    small_sums = SmallSums(RowExponentials, 3.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""

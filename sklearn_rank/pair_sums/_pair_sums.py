@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Mask
+
+if TYPE_CHECKING:
+    from sklearn_rank.grouping import Groups
+    from sklearn_rank.pair_sums._batches import Batch
 
 EMPTY: Floats = np.empty(0)
 """Stands for sums that were not asked for."""
@@ -57,3 +62,56 @@ class FastSums(NamedTuple):
     heights: Callable[[Floats, Floats, Floats], Floats]
     overhead: float
     per_row: float
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Scores of rows, and their weights in both roles.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores.
+    above, below : ndarray of shape (n_rows,)
+        Weights of the rows as upper and as lower rows of pairs.
+    margin : float, default=0.0
+        What each pair needs: it is taken off the difference of the scores.
+    """
+
+    scores: Floats
+    above: Floats
+    below: Floats
+    margin: float = 0.0
+
+
+class BatchSums(Protocol):
+    """Sums over the pairs of batches of small blocks, at given scores and weights."""
+
+    def sums(self, batch: Batch, with_second: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch."""
+
+    def heights(self, batch: Batch) -> Floats:
+        """Return the loss of each lower row's pairs, with the weights above."""
+
+
+class QuickBatchSums(BatchSums, Protocol):
+    """Batch sums of one loss that cost less than each pair on its own, where they apply."""
+
+    is_apart: Mask
+    """Queries to which they do not apply: their sums are zero."""
+
+
+class SmallSums(NamedTuple):
+    """How to sum a loss over the pairs of small blocks, many at a time.
+
+    Attributes
+    ----------
+    at : callable
+        Maps `WeightedRows`, the queries, over rows, and the most pairs of a batch to
+        `QuickBatchSums`.
+    per_pair : float
+        Cost of a pair in the nanoseconds of `FastSums`.
+    """
+
+    at: Callable[[WeightedRows, Groups, int], QuickBatchSums]
+    per_pair: float

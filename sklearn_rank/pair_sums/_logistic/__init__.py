@@ -31,7 +31,10 @@ from sklearn_rank.pair_sums._logistic._cheapest import Split, cheapest
 from sklearn_rank.pair_sums._logistic._grid import Grid
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._panels import by_panels
+from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
+
+__all__ = ["RowExponentials", "logistic_heights", "logistic_sums"]
 
 
 def logistic_sums(

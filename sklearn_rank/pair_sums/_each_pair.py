@@ -1,0 +1,59 @@
+"""Sums of any margin loss over small blocks, pair by pair."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, require
+from sklearn_rank.pair_sums._batches import Batch
+from sklearn_rank.pair_sums._pair_sums import PairSums, WeightedRows
+
+if TYPE_CHECKING:
+    from sklearn_rank.pair_sums._margin_losses import MarginLoss
+
+
+class EachPair:
+    """Sums over the pairs of blocks, each of which is visited.
+
+    Parameters
+    ----------
+    loss : MarginLoss
+        The loss of a margin.
+    rows : WeightedRows
+        Scores and weights.
+    """
+
+    def __init__(self, loss: MarginLoss, rows: WeightedRows) -> None:
+        self.loss, self.rows = loss, rows
+
+    def sums(self, batch: Batch, with_second: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch."""
+        a, b = batch.of_upper(self.rows.above), batch.of_lower(self.rows.below)
+        value, *slopes = derivatives(self.loss, self._margins(batch), with_second)
+        found = []
+        for slope in slopes:
+            found.append(batch.clear_upper(batch.sum_lower(slope, b)))
+            found.append(batch.clear_lower(batch.sum_upper(a, slope)))
+        return PairSums(float(np.vdot(a, batch.sum_lower(value, b))), *found)
+
+    def heights(self, batch: Batch) -> Floats:
+        """Return the loss of each lower row's pairs."""
+        above = batch.of_upper(self.rows.above)
+        heights = batch.sum_upper(above, self.loss.value(self._margins(batch)))
+        return batch.clear_lower(heights)
+
+    def _margins(self, batch: Batch) -> Floats:
+        upper, lower = self.rows.scores[batch.upper], self.rows.scores[batch.lower]
+        if self.rows.margin:
+            lower += self.rows.margin
+        return batch.differences(upper, lower)
+
+
+def derivatives(loss: MarginLoss, margin: Floats, with_second: bool) -> list[Floats]:
+    """Return phi, its derivative and, where asked for, its second derivative."""
+    found = list(loss.value_and_derivative(margin))
+    if with_second:
+        found.append(require(loss, "second_derivative", "A sum of second derivatives")(margin))
+    return found

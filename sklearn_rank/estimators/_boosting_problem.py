@@ -15,6 +15,9 @@ from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, OptimalGain, PushStep, Round, steepest
 
+_LARGEST_LOG_SIZE = 700.0
+"""Logarithm of the largest number of pairs: e of more would be zero."""
+
 SELECTIONS = ("steepest", "optimal")
 
 
@@ -122,10 +125,14 @@ class BoostingProblem:
         """Whether the weak rankers are 0/1 and searched on a gradient in two groups."""
         return bool(getattr(self.weak_rankers, "is_two_sided", False))
 
-    @property
+    @cached_property
     def smoothing(self) -> float:
-        """The e of the closed-form step: half a pair of unit weight."""
-        return 1.0 / (2.0 * self.preferences.total_pair_weight)
+        r"""The e of the closed-form step, :math:`1 / (2 \max(N, N_\text{eff}))`.
+
+        N is the total weight of the pairs and :math:`N_\text{eff} = N^2 / \sum (w_i w_k)^2`
+        their effective number, which only weights below one make larger than N.
+        """
+        return self._smoothing_at(0.0)
 
     @cached_property
     def log_scale(self) -> float:
@@ -135,8 +142,17 @@ class BoostingProblem:
 
     def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
-        smoothing = self.smoothing * float(np.exp(-log_scale))
+        smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
         return PushStep(p, smoothing, self.preferences.largest_difference)
+
+    def _smoothing_at(self, log_scale: float) -> float:
+        """Return e with the pair weights multiplied by exp(log_scale)."""
+        pairs = self.preferences
+        if pairs.has_unit_weights and log_scale == 0:
+            return 1.0 / (2.0 * pairs.total_pair_weight)
+        log_total = pairs.log_pair_weight()
+        log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
+        return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
     def make_gain(self, owner: str, selection: str, p: float) -> Gain:
         """Return what the `selection` parameter of the ranker `owner` maximises."""

@@ -161,8 +161,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     then give one class to all rows. The order is not affected. For labels, choose the
     cut with scikit-learn's ``TunedThresholdClassifierCV``.
 
-    Weights are multiplicities, and e counts pairs: weights far below one (normalised to
-    sum to one, say) mean that there is hardly any data, and shorten every step.
+    The smoothing term e is that of `RankBoost`: weights that sum to one give the model of
+    weights of one.
 
     References
     ----------

@@ -59,7 +59,7 @@ class PushStep:
     p : float
         Power of the push (1 for objectives without one).
     smoothing : float
-        e of the closed form, one over twice the total pair weight.
+        e of the closed form, which keeps steps finite.
     largest_difference : callable
         Maps h to the maximum of ``|h_i - h_k|`` over comparable pairs.
     """

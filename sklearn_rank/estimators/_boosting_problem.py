@@ -54,14 +54,12 @@ class History:
     smooth_margins: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
 
-    def add(self, done: Round, state: ObjectiveState, with_offset: bool) -> None:
+    def add(self, done: Round, state: ObjectiveState) -> None:
         """Add a round."""
         self.coordinates.append(done.index)
         self.steps.append(done.step)
         self.decreases.append(done.decrease)
         self.objective.append(state.value)
-        if with_offset:
-            self.offsets.append(state.offset())
 
     def add_margins(
         self, state: ObjectiveState, coefficients: Coefficients, log_scale: float
@@ -133,6 +131,16 @@ class BoostingProblem:
         their effective number, which only weights below one make larger than N.
         """
         return self._smoothing_at(0.0)
+
+    def scores(self, coordinates: list[int], steps: list[float]) -> Floats:
+        """Return the scores of the training rows after some rounds, in fit order."""
+        if hasattr(self.weak_rankers, "scores"):
+            coefficients = np.zeros(self.weak_rankers.n_coordinates)
+            np.add.at(coefficients, coordinates, steps)
+            return np.asarray(self.weak_rankers.scores(coefficients))
+        rules = self.weak_rankers.rules(np.array(coordinates, dtype=np.intp))
+        rows = self.data.X[self.preferences.order]
+        return np.asarray(rules.scores(rows, np.array(steps), self.threads))
 
     @cached_property
     def log_scale(self) -> float:

@@ -296,7 +296,7 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
     original = KernelPairwiseSGDRanker.fit
 
     def fit(self, X, y, **routed):
-        seen.append(self.solver)
+        seen.append(self._chosen_solver)
         return original(self, X, y, **routed)
 
     monkeypatch.setattr(KernelPairwiseSGDRanker, "fit", fit)

@@ -151,9 +151,6 @@ class ObjectiveState(Protocol):
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
 
-    def offset(self) -> float:
-        """Return the offset between the scores of two classes."""
-
 
 # Models ------------------------------------------------------------------------------------
 

@@ -117,6 +117,18 @@ class Preferences:
         per_segment = self.reduce(np.add, self.weight)
         return float(per_segment @ self.scan_above(np.add, per_segment, 0.0))
 
+    def log_pair_weight(self, power: float = 1.0) -> float:
+        """Return the logarithm of the sum of ``(w_i * w_k) ** power`` over comparable pairs.
+
+        No weight is too small or too large for it; without pairs it is -inf.
+        """
+        log_weight = power * self.log_weight
+        top = self.reduce(np.maximum, log_weight)
+        per_segment = self.reduce(np.add, np.exp(log_weight - self.spread(top)))
+        log_sum = top + np.log(per_segment)
+        above = self.scan_above(np.logaddexp, log_sum, -np.inf)
+        return float(np.logaddexp.reduce(log_sum + above))
+
     @cached_property
     def blocks(self) -> Indices:
         """Rows (first above, first below, past the end) of blocks that hold each pair once.

@@ -280,8 +280,14 @@ def pair_masses(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0)
 
 
 def smoothing(y, qid=None, w=None):
-    """``e = 1 / (2 total pair weight)``: keeps the step of a perfect h finite."""
-    return 1 / (2 * total_pair_weight(y, qid, w))
+    """``e = 1 / (2 max(N, N_eff))``: keeps the step of a perfect h finite.
+
+    N is the total weight of the pairs and N_eff their number, were they of equal weight.
+    """
+    weight = row_weights(y, w)
+    total = total_pair_weight(y, qid, w)
+    squares = sum((weight[i] * weight[k]) ** 2 for i, k in pairs(y, qid))
+    return 1 / (2 * max(total, total**2 / squares))
 
 
 def closed_form_step(h, f, y, qid=None, w=None, p=1.0, push="top", smooth=True):

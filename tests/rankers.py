@@ -10,13 +10,10 @@ OTHERS = [ranker for ranker in RANKERS if ranker not in BOOSTERS]
 PAIRWISE = [*BOOSTERS, KernelPairwiseSGDRanker, BoostedTreesRanker]
 """Those that see of the relevance only which row belongs above which."""
 
-CHEAP = {KernelPairwiseSGDRanker: {"solver": "lbfgs"}}
-
 
 def cheap(ranker, rounds):
-    """Return few rounds for a booster, and what is quick for any other ranker."""
-    has_rounds = "n_estimators" in ranker._get_param_names()
-    return {"n_estimators": rounds} if has_rounds else CHEAP.get(ranker, {})
+    """Return few rounds for a booster; the others are quick as they come."""
+    return {"n_estimators": rounds} if "n_estimators" in ranker._get_param_names() else {}
 
 
 def forms(weak_rankers):

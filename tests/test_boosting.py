@@ -1,16 +1,22 @@
 """Boosting round by round against the literal algorithm, and what each round must do."""
 
+import warnings
+
 import numpy as np
 import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from strategies import bipartite, graded, one_list, problems, with_missing
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank._validation import check_qid
+from sklearn_rank.estimators._boosting_problem import BoostingProblem
 from sklearn_rank.objectives import PUSHES
+from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers._line_search import closed_form_step
 
 N_ROUNDS = 5
@@ -216,6 +222,56 @@ def test_separating_weak_ranker_constant_feature_and_tiny_weights(ranker):
         ranker.fit(X, y, sample_weight=weight)
         assert np.isfinite(ranker.decision_function(X)).all()
         assert ranker.score(X, y) == 1.0
+
+
+def posed(problem, scale=1.0):
+    """A boosting problem without the parts that `smoothing` does not ask."""
+    w = np.ones(len(problem.y)) if problem.w is None else problem.w
+    there = np.flatnonzero(w > 0)
+    qid = None if problem.qid is None else check_qid(problem.qid[there], len(there))
+    preferences = Preferences.from_labels(problem.y[there], qid, scale * w[there])
+    return BoostingProblem(None, preferences, None, None, None)
+
+
+@given(problem=problems())
+def test_smoothing_equals_the_loop_over_pairs(problem):
+    expected = oracles.smoothing(problem.y, problem.qid, problem.w)
+    assert posed(problem).smoothing == pytest.approx(expected, rel=1e-12)
+
+
+@given(problem=problems(), scale=st.sampled_from([1e-170, 1e-160, 1e-3]))
+def test_weights_below_one_leave_the_smoothing(problem, scale):
+    """What counts is how unequal they are: their sum is that of less than one row."""
+    w = np.ones(len(problem.y)) if problem.w is None else problem.w
+    below = problem._replace(w=w / w.max())
+    assert posed(below, scale).smoothing == pytest.approx(posed(below).smoothing, rel=1e-11)
+
+
+@given(problem=bipartite(weights=("none",)), data=st.data())
+def test_smoothing_is_continuous_where_a_weight_vanishes(problem, data):
+    row = data.draw(st.integers(0, len(problem.y) - 1))
+    gone, almost = np.ones(len(problem.y)), np.ones(len(problem.y))
+    gone[row], almost[row] = 0.0, 1e-10
+    assume(oracles.total_pair_weight(problem.y, problem.qid, gone) > 0)
+    smoothings = [posed(problem._replace(w=w)).smoothing for w in (gone, almost)]
+    assert smoothings[0] == pytest.approx(smoothings[1], rel=1e-8)
+
+
+@pytest.mark.parametrize("weight", [1 / 300, 1e-160, 1e-200])
+@pytest.mark.parametrize(
+    "ranker", [RankBoost(), PNormPushRanker(), SmoothMarginRanker(), RankBoost(relevance="graded")]
+)
+def test_weights_that_sum_to_one_give_the_model_of_unit_weights(ranker, weight):
+    """On data without noise, where e bounds the steps."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    ranker = clone(ranker).set_params(n_estimators=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the smooth margin is negative
+        expected = clone(ranker).fit(X, y)
+        found = ranker.fit(X, y, sample_weight=np.full(300, weight))
+    np.testing.assert_allclose(found.estimator_weights_, expected.estimator_weights_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [RankBoost, PNormPushRanker])

@@ -24,14 +24,14 @@ from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushR
 from sklearn_rank.cli import _commands, _rankers, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._metrics import METRICS, compute_metrics, skipped_queries
+from sklearn_rank.cli._metrics import JSON_ONLY, METRICS, compute_metrics, skipped_queries
 from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 
 pytestmark = pytest.mark.slow
 
-KEYS = [metric.key for metric in METRICS]
+KEYS = [metric.key for metric in (*METRICS, *JSON_ONLY)]
 FAST = ["--param", "n_estimators=5"]
 
 
@@ -138,7 +138,8 @@ def test_figures_are_means_over_the_queries_that_count():
     assert skipped_queries(y[shuffled], codes) == 2
     parts = [(y[qid == q], scores[qid == q]) for q in "ab"]
     expected = {
-        "ndcg_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
+        "ndcg_at_10": [ndcg_score([2**y - 1], [s], k=10) for y, s in parts],
+        "ndcg_linear_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
         "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
         "precision_at_10": [precision_at(y, s, 10) for y, s in parts],
         # one percent of 150 rows is two rows, rounded up; of 12 rows it is one
@@ -296,7 +297,7 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
     original = KernelPairwiseSGDRanker.fit
 
     def fit(self, X, y, **routed):
-        seen.append(self.solver)
+        seen.append(self._chosen_solver)
         return original(self, X, y, **routed)
 
     monkeypatch.setattr(KernelPairwiseSGDRanker, "fit", fit)

@@ -77,7 +77,7 @@ def test_intervals_are_those_of_the_values_of_the_queries_that_count():
     counted = [q for q in range(14) if q not in (3, 12)]
     parts = [(y[codes == q], scores[codes == q]) for q in counted]
     values = {
-        "ndcg_at_10": [ndcg_score([y], [s], k=10) for y, s in parts],
+        "ndcg_at_10": [ndcg_score([2**y - 1], [s], k=10) for y, s in parts],
         "average_precision": [average_precision_score(y > 0, s) for y, s in parts],
         "precision_at_10": [np.mean(y[np.argsort(-s)][:10] > 0) for y, s in parts],
     }
@@ -152,7 +152,11 @@ def test_every_ranking_is_compared_with_the_best_one_in_pairs():
     expected = compare_auc(y, y, rankings["noise"], qid=codes)
     assert standings["auc"]["noise"].below_best == expected
     values = [
-        [ndcg_score([y[codes == q]], [s[codes == q]], k=10) for q in range(40) if q not in (3, 12)]
+        [
+            ndcg_score([2 ** y[codes == q] - 1], [s[codes == q]], k=10)
+            for q in range(40)
+            if q not in (3, 12)
+        ]
         for s in (y, rankings["noise"])
     ]
     expected = compare_rankings(*values, n_resamples=1999, random_state=0)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -25,7 +26,8 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.objectives import MARGIN_LOSSES
+from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.theory import chen_schedule
 
 LOSSES = list(MARGIN_LOSSES)
 WITH_SAFE_STEP = [loss for loss in LOSSES if loss != "exponential"]
@@ -81,7 +83,8 @@ def features_of(kernel, X, train=None):
 
 
 def make(kernel="rbf", relevance="graded", **parameters):
-    parameters = {"gamma": GAMMA, "degree": DEGREE, "coef0": COEF0, "tol": 0} | parameters
+    defaults = {"gamma": GAMMA, "degree": DEGREE, "coef0": COEF0, "tol": 0, "solver": "gd"}
+    parameters = defaults | parameters
     return KernelPairwiseSGDRanker(kernel=kernel, relevance=relevance, **parameters)
 
 
@@ -852,9 +855,88 @@ def test_the_offset_is_the_best_cut(solver, kernel, seed):
     np.testing.assert_array_equal(model.predict(X) == 1, decision > 0)
 
 
+def test_lbfgs_without_tol_ends_where_rounding_does():
+    """There a gradient changes by less than its square can hold."""
+    X = np.array([[0.1, 0.2, 0.0], [0.1, 40.0, 0.0], [-2.5, -2.5, 0.0]])
+    model = fit(make(relevance="binary", solver="lbfgs", max_iter=10, alpha=0.1), X, [1, 0, 1])
+    np.testing.assert_array_equal(model.predict(X), [1, 0, 1])
+
+
+# --------------------------------------------------------------------------------------
+# The solver that "auto" stands for
+# --------------------------------------------------------------------------------------
+
+
+class KinkedLoss(MarginLoss):
+    """The hinge loss without `rounded`."""
+
+    is_smooth = False
+
+    def value_and_derivative(self, margin):
+        return np.maximum(1 - margin, 0), -(margin <= 1.0).astype(float)
+
+    def local_lipschitz(self, radius):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "solver"),
+    [
+        ({}, "lbfgs"),
+        ({"loss": "hinge", "kernel": "linear"}, "lbfgs"),
+        ({"loss": "exponential"}, "lbfgs"),
+        ({"eta0": 0.01}, "gd"),
+        ({"loss": "exponential", "eta0": 0.01}, "gd"),
+        ({"theta": 0.0}, "gd"),
+        ({"batch_size": 5}, "gd"),
+        ({"average": True}, "gd"),
+        ({"loss": KinkedLoss()}, "gd"),
+        ({"solver": "gd"}, "gd"),
+        (chen_schedule(7, 7, "logistic", kappa=1.0, s=1.0, gamma=0.3, theta=0.5), "gd"),
+    ],
+    ids=str,
+)
+def test_the_default_solver(parameters, solver):
+    X, y, qid, w = task()
+    common = {"max_iter": 30, "alpha": 0.1, "random_state": 0, "relevance": "graded"}
+    parameters = common | parameters
+    model = fit(KernelPairwiseSGDRanker(**parameters), X, y, qid, w)
+    named = fit(KernelPairwiseSGDRanker(**parameters | {"solver": solver}), X, y, qid, w)
+    assert hasattr(model, "eta0_") == (solver == "gd")
+    np.testing.assert_array_equal(model.predict(X), named.predict(X))
+    np.testing.assert_array_equal(model.objective_curve_, named.objective_curve_)
+    assert model.n_iter_ == len(model.objective_curve_)
+
+
+def test_the_default_solver_is_chosen_by_each_fit():
+    X, y, qid, w = task()
+    model = KernelPairwiseSGDRanker(alpha=0.1, relevance="graded", warm_start=True)
+    fit(model, X, y, qid, w)
+    n_before, lowest = model.n_iter_, model.objective_curve_[-1]
+    fit(model.set_params(eta0=0.1, max_iter=3, tol=0), X, y, qid, w)
+    assert model.n_iter_ == n_before + 3
+    assert model.objective_curve_[-1] == pytest.approx(lowest, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_the_default_converges():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = KernelPairwiseSGDRanker().fit(StandardScaler().fit_transform(X), y)
+    assert model.n_iter_ < 30
+
+
 # --------------------------------------------------------------------------------------
 # scikit-learn's tools
 # --------------------------------------------------------------------------------------
+
+
+def test_a_search_over_the_first_step():
+    """On a plain ranker: a number means the descent, "auto" the minimum."""
+    X, y, _, _ = task(n=60, levels=2, queries=1, weights=False)
+    grid = {"eta0": ["auto", 0.01, 0.1]}
+    ranker = KernelPairwiseSGDRanker(max_iter=20)
+    search = GridSearchCV(ranker, grid, cv=3, error_score="raise").fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_a_search_in_a_pipeline():

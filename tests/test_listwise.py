@@ -1,6 +1,7 @@
 """Listwise losses against a loop over the queries, and the laws they obey."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import oracles
@@ -21,6 +22,7 @@ from sklearn_rank.objectives import (
     ListwiseLoss,
     SmoothedDcg,
     _list_loss,
+    _offsets,
     error_cut,
 )
 from sklearn_rank.objectives._listwise import as_listwise_loss
@@ -336,6 +338,35 @@ def test_the_cut_makes_the_fewest_errors_and_is_the_lowest_of_these(problem):
         assert (f > cut).all() if lowest < 0 else (f < cut).all()
     else:
         assert cut == lowest
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    digits=st.sampled_from([0, 1, 3, 12]),
+    spread=st.sampled_from([0.0, 1.0, 4.0]),
+    share=st.sampled_from([0.02, 0.4, 0.98]),
+    scale=st.sampled_from([1e-300, 1.0, 1e300]),
+    weighted=st.booleans(),
+)
+def test_the_cut_of_many_rows_needs_no_sort(seed, digits, spread, share, scale, weighted):
+    """Summed into bins first: the same cut, with ties and scores that differ by rounding."""
+    rng = np.random.default_rng(seed)
+    positive = rng.random(400) < share
+    f = scale * np.round(rng.normal(size=400) + spread * positive, digits)
+    f *= 1 + 1e-15 * rng.integers(0, 3, 400)
+    weight = rng.integers(1, 4, 400) / 8.0 if weighted else np.ones(400)
+    expected = error_cut(f, positive, weight)
+    with patch.multiple(_offsets, _MANY_ROWS=100, _N_BINS=64):
+        assert error_cut(f, positive, weight) == expected
+
+
+def test_the_cut_of_many_rows_is_found_in_bins():
+    rng = np.random.default_rng(0)
+    positive = np.arange(2000) % 2 == 0
+    f = rng.normal(size=2000) + 2 * positive
+    with patch.object(_offsets, "_N_BINS", 256):
+        found = _offsets._cut_by_bins(f, np.where(positive, 1.0, -1.0))
+    assert found == error_cut(f, positive, np.ones(2000))
 
 
 def test_a_cut_does_not_part_scores_that_differ_by_rounding():

@@ -1,5 +1,7 @@
 """Objectives and steps against the O(n^2) definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import oracles
 import pytest
@@ -322,7 +324,7 @@ def test_step_equals_the_oracles(push, p, problem, h, scale):
     descent = ScoreState(PUSHES[push](preferences, float(p), 1.0), preferences, problem.f[rows])
     rule = PushStep(
         1.0 if push == "ir" else p,
-        1 / (2 * preferences.total_pair_weight),
+        oracles.smoothing(*oracle_of(problem)),
         preferences.largest_difference,
     )
     step = rule(descent, Candidate(0, 0.0), values[rows])
@@ -377,6 +379,18 @@ def test_margins_and_gaps_equal_the_loop_over_pairs(problem):
     )
 
 
+@given(problem=problems(), scale=st.sampled_from([1e-170, 1e-3, 1.0, 1e3, 1e170]))
+def test_logarithms_of_pair_weights_equal_the_loop_over_pairs(problem, scale):
+    """At scales at which a product of two weights, or its square, is no float."""
+    preferences, _ = prepare(problem)
+    w = np.ones(len(problem.y)) if problem.w is None else problem.w
+    scaled = replace(preferences, weight=scale * preferences.weight)
+    for power in (1, 2):
+        expected = np.log(oracles.total_pair_weight(problem.y, problem.qid, w**power))
+        expected += 2 * power * np.log(scale)
+        assert scaled.log_pair_weight(power) == pytest.approx(expected, rel=1e-13, abs=1e-12)
+
+
 def test_many_levels_are_scanned_like_few():
     """Queries of many levels take another way through the scans."""
     rng = np.random.default_rng(1)
@@ -398,7 +412,7 @@ def test_the_slope_of_masses_in_place_is_that_of_the_objective(side, problem, h)
     push, f = SidePush(preferences, 3.0, side), problem.f[rows]
     assume(push.side_exponents is not None)
     values = h[: len(f)]
-    state = ExponentialState(push, f, ThreadPool(1), with_offset=False, with_margin=False)
+    state = ExponentialState(push, f, ThreadPool(1), with_margin=False)
     for step in (-0.7, 0.0, 0.4):
         expected = push.slope(f, values)(step)
         assert state.slope(values)(step) == pytest.approx(expected, rel=1e-9, abs=1e-12)

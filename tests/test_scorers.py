@@ -38,6 +38,8 @@ BY_NAME = {
     "ndcg": metrics.ndcg_score,
     "ndcg@10": partial(metrics.ndcg_score, k=10),
     "ndcg@3": partial(metrics.ndcg_score, k=3),
+    "ndcg_linear": partial(metrics.ndcg_score, gain="linear"),
+    "ndcg_linear@10": partial(metrics.ndcg_score, gain="linear", k=10),
     "precision@5": partial(metrics.precision_at_k, k=5),
     "recall@5": partial(metrics.recall_at_k, k=5),
     "r_precision": metrics.r_precision,
@@ -82,6 +84,7 @@ def test_a_name_is_a_metric(name, relevance, with_qid):
     [
         *("", "AUC", " auc", "auc@3", "map@5", "r_precision@5", "precision", "recall", "recall@0"),
         *("ndcg@", "ndcg@0", "ndcg@1.5", "ndcg@-1", "ndcg@x", "ndcg@1_0", "ndcg@inf", "ndcg@10\n"),
+        *("ndcg_linear@", "ndcg_linear@0", "ndcg_exponential"),
         *("push", "push@0.5", "push@nan", "push@1.2.3", "push@1@2", None, 3, ["auc"]),
     ],
 )

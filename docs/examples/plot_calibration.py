@@ -8,10 +8,10 @@ some of them.
 In binary mode a ranker is a scikit-learn classifier, so that
 ``CalibratedClassifierCV`` can turn its scores into probabilities and
 ``TunedThresholdClassifierCV`` can find the cut with the lowest cost. On
-the left, the scores of a p-norm push read as log-odds stay far too low
-for the top of the list, and calibrated ones are near the diagonal. On
-the right, the cut that comes with the scores is not the cheap one; the
-tuned cut is near the cheapest.
+the left, the scores of a p-norm push read as log-odds hardly tell rows
+apart, and calibrated ones are near the diagonal. On the right, the cut
+that comes with the scores is not the cheap one; the tuned cut is near
+the cheapest.
 """
 
 # %%
@@ -76,11 +76,10 @@ for name, probability in probabilities.items():
 # ----------------
 #
 # Say that a missed positive costs ten times what a false alarm costs.
-# The ``offset_`` of a ranker, and with it the cut at zero, is made for
-# the scale of RankBoost's scores (:cite:t:`RudinSchapire2009` show that
-# with such a cut RankBoost classifies as AdaBoost does). With a large p
-# it may leave one class empty. ``TunedThresholdClassifierCV`` finds a
-# cut by cross-validation; the order is not affected.
+# The ``offset_`` of a p-norm push puts the cut at zero where the fewest
+# training rows are on the wrong side, each row counting the same.
+# ``TunedThresholdClassifierCV`` finds the cut for another cost by
+# cross-validation; the order is not affected.
 
 
 def saved(y_true, y_predicted):

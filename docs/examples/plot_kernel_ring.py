@@ -37,13 +37,13 @@ X_new, y_new = make_ring(5_000, seed=1)
 # Two kernels
 # -----------
 #
-# ``solver="lbfgs"`` finds the minimum of the regularised mean loss over
-# all pairs, problem (1.3) of :cite:t:`Chen2012`; the default,
-# ``solver="gd"``, takes the steps of their equation (1.5).
+# The default solver, L-BFGS, finds the minimum of the regularised mean
+# loss over all pairs, problem (1.3) of :cite:t:`Chen2012`;
+# ``solver="gd"`` takes the steps of their equation (1.5).
 
 rankers = {
     kernel: KernelPairwiseSGDRanker(
-        kernel=kernel, gamma=2.0, alpha=1e-4, solver="lbfgs"
+        kernel=kernel, gamma=2.0, alpha=1e-4
     ).fit(X, y)
     for kernel in ("linear", "rbf")
 }

@@ -72,9 +72,7 @@ for name, cv in splitters.items():
 # that of a ranker fitted to the same 25 queries on 200 new ones; means
 # over five data sets.
 
-ranker = KernelPairwiseSGDRanker(
-    relevance="graded", solver="lbfgs", tol=1e-3
-)
+ranker = KernelPairwiseSGDRanker(relevance="graded", tol=1e-3)
 differences, n_repeats = [0.0, 0.5, 1.0], 5
 found = {
     name: np.zeros((len(differences), n_repeats))

@@ -28,7 +28,7 @@ from sklearn_rank.cli._intervals import (
     compute_intervals,
     interval_footnote,
 )
-from sklearn_rank.cli._metrics import compute_metrics, skipped_queries
+from sklearn_rank.cli._metrics import JSON_ONLY, compute_metrics, skipped_queries
 from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._output import check_output, write_atomically
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
@@ -254,7 +254,7 @@ def _summarise(results: list[FoldResult]) -> Comparison:
     return {
         name: {
             metric.key: Summary.of([r.metrics[metric.key] for r in results if r.name == name])
-            for metric in COLUMNS
+            for metric in (*COLUMNS, *JSON_ONLY)
         }
         for name in names
     }

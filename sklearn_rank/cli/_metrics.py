@@ -2,9 +2,10 @@
 
 All are functions of `sklearn_rank.metrics`, with its conventions: a row is *relevant* when
 its relevance is above 0, and tied rows count as if shuffled (the expected value) in NDCG,
-average precision and precision. These are computed in each query and averaged, NDCG with
-the linear gain. Queries without a relevant row, or with a single row, are skipped: their
-value would not depend on the order. The order of the file does not matter.
+average precision and precision. These are computed in each query and averaged. Queries
+without a relevant row, or with a single row, are skipped: their value would not depend on
+the order. The order of the file does not matter. NDCG has the gain 2^y - 1; that with the
+linear gain, y, is in JSON only.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ METRICS = (
     Metric("precision_at_1_percent", "P@1%", "relevant share of the first 1%"),
 )
 
+JSON_ONLY = (Metric("ndcg_linear_at_10", "NDCG@10, linear gain", "as NDCG@10, the gain is y"),)
+
 
 def compute_metrics(y: Floats, scores: Floats, qid: Values | None) -> dict[str, float]:
-    """Compute every metric of `METRICS`; NaN where it is not defined."""
+    """Compute every metric of `METRICS` and `JSON_ONLY`; NaN where it is not defined."""
     metrics = {
         "auc": _or_nan(lambda: auc_score(y, scores, qid=qid)),
         "r_4": _or_nan(lambda: p_norm_push_loss(y, scores, p=4, qid=qid)),
@@ -82,10 +85,11 @@ def _precision_at_1_percent(y: Floats, scores: Floats, qid: Values) -> Floats:
 
 
 _PER_QUERY: dict[str, Callable[..., Any]] = {
-    "ndcg_at_10": partial(ndcg_score, k=10, gain="linear", average=None),
+    "ndcg_at_10": partial(ndcg_score, k=10, average=None),
     "average_precision": partial(average_precision, average=None),
     "precision_at_10": partial(precision_at_k, k=10, average=None),
     "precision_at_1_percent": _precision_at_1_percent,
+    "ndcg_linear_at_10": partial(ndcg_score, k=10, gain="linear", average=None),
 }
 
 
@@ -95,7 +99,7 @@ def _query_values(key: str, y: Floats, scores: Floats, codes: Values) -> Floats:
         return np.empty(0)
     try:
         return np.asarray(_PER_QUERY[key](y, scores, qid=codes))
-    except ValueError:  # NDCG of a negative relevance, or scores that are NaN
+    except ValueError:  # NDCG of a negative or huge relevance, or scores that are NaN
         return np.empty(0)
 
 

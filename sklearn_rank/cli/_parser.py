@@ -16,10 +16,6 @@ _DATA_HELP = (
     ".gz is fine, and - is standard input. A LETOR file has the columns target, qid, f1, f2, ..."
 )
 _RANKERS = ", ".join(sklearn_rank.__all__)
-_KERNEL_SOLVER = (
-    "KernelPairwiseSGDRanker has solver=lbfgs here unless solver, or a parameter of its gd steps, "
-    "is given"
-)
 _MANY_VALUES = ("--category", "--drop", "--param", "--rankers")
 """Options that take any number of values."""
 
@@ -156,7 +152,7 @@ def _add_compare(commands: Any) -> _Parser:
         help=f"of {_RANKERS}; default: every one, but KernelPairwiseSGDRanker only up to 5000 "
         "training rows, and BoostedTreesRanker only if XGBoost or LightGBM is installed",
     )
-    _add_param(parser, f"parameters, such as p=8, of every ranker that has them; {_KERNEL_SOLVER}")
+    _add_param(parser, "parameters, such as p=8, of every ranker that has them")
     add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")
     add("--n-jobs", metavar="N", type=_n_jobs, help="folds to fit at once; -1: all cores")
     add("--json", metavar="FILE", help="also write folds, intervals and differences (.json)")
@@ -186,7 +182,7 @@ def _add_train(commands: Any) -> _Parser:
         default="PNormPushRanker",
         help=f"one of {_RANKERS}; default: %(default)s",
     )
-    _add_param(parser, f"parameters of the ranker, such as p=8; {_KERNEL_SOLVER}")
+    _add_param(parser, "parameters of the ranker, such as p=8")
     add("-o", "--output", metavar="MODEL", required=True, help="model file (.skops)")
     _add_force(parser)
     return parser

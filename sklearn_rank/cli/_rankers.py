@@ -30,12 +30,6 @@ MAX_QUADRATIC_ROWS = 5000
 _QUADRATIC = frozenset({"KernelPairwiseSGDRanker"})
 """Rankers whose time is quadratic in the number of rows."""
 
-_DEFAULTS: dict[str, dict[str, Any]] = {"KernelPairwiseSGDRanker": {"solver": "lbfgs"}}
-"""Parameters that differ from the defaults of a class, whose steps often do not converge."""
-
-_GD_PARAMETERS = frozenset({"eta0", "theta", "batch_size", "average"})
-"""Parameters of gradient descent: with one of them the solver is the default of the class."""
-
 
 def available_rankers() -> dict[str, Any]:
     """Return the estimators of `sklearn_rank` by name."""
@@ -93,14 +87,9 @@ def make_rankers(
     for name, ranker in rankers.items():
         # Not every ranker has random_state; all have relevance.
         ranker.set_params(relevance=relevance)
-        given = {"random_state": seed, **_defaults(name, params), **params}
+        given = {"random_state": seed, **params}
         ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
     return rankers
-
-
-def _defaults(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that the command line sets unless the user does."""
-    return {} if _GD_PARAMETERS & set(params) else _DEFAULTS.get(name, {})
 
 
 def leave_out_slow(rankers: Mapping[str, Any], n_rows: int, notes: list[str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ Comparison = dict[str, dict[str, Summary]]
 def conventions(*, graded: bool, n_queries: int | None, n_skipped: int) -> str:
     """Return a sentence on the definitions of the metrics that differ between packages."""
     sentences = [
-        "R_4: p-norm push loss (p=4), smaller is better. NDCG: linear gain. AP: average "
+        "R_4: p-norm push loss (p=4), smaller is better. NDCG: gain 2^y - 1. AP: average "
         "precision. P@: precision in the first 10, or 1%. Ties: one half in AUC, errors in "
         "R_4, elsewhere as if shuffled.",
     ]

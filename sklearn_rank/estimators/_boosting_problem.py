@@ -22,6 +22,9 @@ from sklearn_rank.solvers import (
     steepest,
 )
 
+_LARGEST_LOG_SIZE = 700.0
+"""Logarithm of the largest number of pairs: e of more would be zero."""
+
 SELECTIONS = ("auto", "steepest", "optimal")
 
 
@@ -58,14 +61,12 @@ class History:
     smooth_margins: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
 
-    def add(self, done: Round, state: ObjectiveState, with_offset: bool) -> None:
+    def add(self, done: Round, state: ObjectiveState) -> None:
         """Add a round."""
         self.coordinates.append(done.index)
         self.steps.append(done.step)
         self.decreases.append(done.decrease)
         self.objective.append(state.value)
-        if with_offset:
-            self.offsets.append(state.offset())
 
     def add_margins(
         self, state: ObjectiveState, coefficients: Coefficients, log_scale: float
@@ -139,10 +140,24 @@ class BoostingProblem:
         is_exact = has_sides and self.preferences.bipartite_segments is not None
         return hasattr(self.objective, "value_gradient_curvature") and not is_exact
 
-    @property
+    @cached_property
     def smoothing(self) -> float:
-        """The e of the closed-form step: half a pair of unit weight."""
-        return 1.0 / (2.0 * self.preferences.total_pair_weight)
+        r"""The e of the closed-form step, :math:`1 / (2 \max(N, N_\text{eff}))`.
+
+        N is the total weight of the pairs and :math:`N_\text{eff} = N^2 / \sum (w_i w_k)^2`
+        their effective number, which only weights below one make larger than N.
+        """
+        return self._smoothing_at(0.0)
+
+    def scores(self, coordinates: list[int], steps: list[float]) -> Floats:
+        """Return the scores of the training rows after some rounds, in fit order."""
+        if hasattr(self.weak_rankers, "scores"):
+            coefficients = np.zeros(self.weak_rankers.n_coordinates)
+            np.add.at(coefficients, coordinates, steps)
+            return np.asarray(self.weak_rankers.scores(coefficients))
+        rules = self.weak_rankers.rules(np.array(coordinates, dtype=np.intp))
+        rows = self.data.X[self.preferences.order]
+        return np.asarray(rules.scores(rows, np.array(steps), self.threads))
 
     @cached_property
     def log_scale(self) -> float:
@@ -152,8 +167,17 @@ class BoostingProblem:
 
     def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
-        smoothing = self.smoothing * float(np.exp(-log_scale))
+        smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
         return PushStep(p, smoothing, self.preferences.largest_difference)
+
+    def _smoothing_at(self, log_scale: float) -> float:
+        """Return e with the pair weights multiplied by exp(log_scale)."""
+        pairs = self.preferences
+        if pairs.has_unit_weights and log_scale == 0:
+            return 1.0 / (2.0 * pairs.total_pair_weight)
+        log_total = pairs.log_pair_weight()
+        log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
+        return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
     def make_gain(self, owner: str, selection: str, p: float) -> Gain:
         """Return what the `selection` parameter of the ranker `owner` maximises."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,10 +29,11 @@ from sklearn_rank.estimators._early_stopping import (
     StopsEarlyMixin,
     split_validation,
 )
+from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.metrics._scorers import as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
-from sklearn_rank.objectives import SidePush, balancing_offset
+from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
@@ -128,10 +128,18 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         return problem.push_step(1.0)
 
+    @property
+    def _balances(self) -> bool:
+        """Whether the offset balances the classes; else it is the error cut."""
+        return True
+
     def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
         """Return the offset between the two classes for scores of the training rows."""
-        assert problem.positive is not None
-        return balancing_offset(scores, problem.positive, problem.preferences.log_weight)
+        positive, pairs = problem.positive, problem.preferences
+        assert positive is not None
+        if self._balances:
+            return balancing_offset(scores, positive, pairs.log_weight)
+        return -error_cut(scores, positive, pairs.weight)
 
     # Fitting -------------------------------------------------------------------------
 
@@ -238,12 +246,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         coefficients, scores = self._restore(problem, history)
         state = self._make_state(problem, scores)
         stopping = self._make_stopping(problem, history, held_out)
-        start_offset = state.offset() if self.relevance == "binary" else 0.0
+        offsets = self._make_offsets(problem, scores)
         observer = self._make_observer(
             problem.data,
             "round",
             self.n_estimators,
-            lambda: self._collect(problem, deepcopy(history), start_offset),
+            lambda: self._collect(problem, deepcopy(history), state),
             n_before=len(history.steps),
         )
         rounds = coordinate_descent(
@@ -259,7 +267,9 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             done = next(rounds, None)
             if done is None:
                 break
-            history.add(done, state, self.relevance == "binary")
+            history.add(done, state)
+            if offsets is not None:
+                history.offsets.append(offsets.after_round(done, state))
             if self._tracks_margin:
                 history.add_margins(state, coefficients, problem.log_scale)
             validation = None
@@ -268,7 +278,9 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             is_ended = observer(len(history.steps), state.value, validation)
             if is_ended or (stopping is not None and stopping.is_over):
                 break
+        is_last = True
         if stopping is not None:
+            is_last = stopping.best_round == len(history.steps)
             history.truncate(stopping.best_round)
         if not history.steps:
             warn(
@@ -276,7 +288,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
                 "better than chance: all scores are equal.",
                 ConvergenceWarning,
             )
-        return self._collect(problem, history, start_offset)
+        return self._collect(problem, history, state if is_last else None)
 
     def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""
@@ -296,10 +308,32 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             scores,
             threads=problem.threads,
             is_two_sided=problem.is_two_sided,
-            find_offset=partial(self._offset, problem) if self.relevance == "binary" else None,
             with_margin=self._tracks_margin,
             with_curvature=self._is_second_order(problem),
         )
+
+    def _make_offsets(
+        self, problem: BoostingProblem, scores: Floats
+    ) -> StageBalances | StageCuts | None:
+        """Return what finds the offset after each round; None in graded mode."""
+        if problem.positive is None:
+            return None
+        if self._balances:
+            return StageBalances(problem.positive, problem.preferences.log_weight)
+        return StageCuts.of_sample(problem.data, problem.preferences, scores)
+
+    def _last_offset(
+        self, problem: BoostingProblem, history: History, state: ObjectiveState | None
+    ) -> float:
+        """Return the offset of all rounds, of all rows; `state` is at the last one or None."""
+        if not history.steps:
+            return self._offset(problem, np.zeros(problem.preferences.n_rows))
+        if self._balances or problem.preferences.n_rows <= MOST_ROWS:
+            return history.offsets[-1]
+        scores = getattr(state, "scores", None)
+        if scores is None:
+            scores = problem.scores(history.coordinates, history.steps)
+        return self._offset(problem, scores)
 
     def _make_stopping(
         self, problem: BoostingProblem, history: History, held_out: TrainingData | None
@@ -327,9 +361,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         return change
 
     def _collect(
-        self, problem: BoostingProblem, history: History, start_offset: float
+        self, problem: BoostingProblem, history: History, state: ObjectiveState | None
     ) -> dict[str, Any]:
-        """Return the fitted attributes of a model built round by round."""
+        """Return the fitted attributes of a model built round by round.
+
+        `state` is at the last round of the history, or None.
+        """
         weights = np.array(history.steps)
         coordinates = np.array(history.coordinates, dtype=np.intp)
         fitted: dict[str, Any] = {
@@ -339,8 +376,10 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             "_history_": vars(history),
         }
         if self.relevance == "binary":
+            offset = self._last_offset(problem, history, state)
+            fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array(history.offsets)
-            fitted["offset_"] = history.offsets[-1] if history.offsets else start_offset
+            fitted["staged_offsets_"][-1:] = offset
         if self._tracks_margin:
             fitted["margin_curve_"] = np.array(history.margins)
             fitted["smooth_margin_curve_"] = np.array(history.smooth_margins)

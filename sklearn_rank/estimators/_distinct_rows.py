@@ -14,6 +14,9 @@ from sklearn_rank.preferences import Preferences
 
 _Codes = NDArray[np.uint64]
 
+_BLOCK = 2048
+"""Rows hashed at a time: they stay in the cache."""
+
 
 def distinct_rows(
     X: Any, y: Values, qid: Indices | None, weight: Floats
@@ -61,9 +64,10 @@ def hash_rows(X: Any) -> _Codes:
         terms = _mixed(X.data) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         return running[X.indptr[1:]] - running[X.indptr[:-1]]
-    code = np.zeros(X.shape[0], dtype=np.uint64)
-    for column, factor in zip(X.T, factors, strict=True):
-        code += _mixed(column) * factor
+    code = np.empty(X.shape[0], dtype=np.uint64)
+    for start in range(0, len(code), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.matmul(_mixed(X[block]), factors, out=code[block])
     return code
 
 
@@ -72,8 +76,10 @@ def _mixed(values: Floats) -> _Codes:
 
     Without it, products of numbers with few digits would differ in few bits.
     """
-    values = values + 0.0  # a contiguous copy, and 0 for -0
-    values[np.isnan(values)] = np.nan
+    values = values + 0.0  # a copy, and 0 for -0
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        values[is_nan] = np.nan
     bits = values.view(np.uint64)
     for shift in (32, 29):
         bits ^= bits >> np.uint64(shift)

@@ -147,8 +147,9 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     booster_ : xgboost.Booster or lightgbm.Booster
         The trees. What is stored is the engine's bytes; copies and pickles hold these.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. With the exponential loss it
-        balances the classes, else it is the cut with the smallest weighted training error.
+        Binary mode: added to the scores by `decision_function`, minus the cut with the
+        smallest weighted training error. With the exponential loss and p = 1, unless
+        ``push="ir"``, it balances the classes as RankBoost's does.
     staged_offsets_ : ndarray of shape (n_iter_,)
         The offset of each round, from up to 4,096 of the rows; the last is `offset_`.
     objective_curve_ : ndarray of shape (n_iter_,)
@@ -474,6 +475,8 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
             not self._has_own_objective
             and not is_listwise(self.loss)
             and as_margin_loss(self.loss).factorises
+            and self.p == 1
+            and self.push != "ir"
         )
 
         def offset(scores: Floats, rows: Indices) -> float:

@@ -71,7 +71,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
     - K is a positive semi-definite kernel, :math:`\|f\|_K^2 = \sum_{nm} c_n c_m K(x_n,
       x_m)`, and c are the coefficients, of shape (n_samples,).
 
-    With ``solver="gd"`` step t is, from :math:`f_1 = 0` on,
+    The minimum itself is found by L-BFGS. With ``solver="gd"``, which a number as `eta0` or
+    `batch_size` asks for too, step t is instead, from :math:`f_1 = 0` on,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K(x_n, \cdot),
         \qquad \eta_t = \eta_0 t^{-\theta}
@@ -108,11 +109,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         :math:`1 / (4 \kappa^2 M + \alpha)` with :math:`\kappa^2` the largest K(x, x) of the
         training rows and M the local Lipschitz constant of :math:`\phi'`
         (``loss.local_lipschitz``). That of the exponential loss is too large to be of use:
-        it needs a number. Only for ``solver="gd"``.
+        it needs a number with ``solver="gd"``. Only for gradient descent: a number means it.
     theta : float in [0, 1], default=0.5
         Exponent of the decay of the step size; 0 is a constant step, the fastest for a
-        smooth loss.
-        Only for ``solver="gd"``.
+        smooth loss. Only for gradient descent: another value means it.
     max_iter : int in [1, inf), default=1000
         Maximum number of steps, or of iterations.
     tol : float in [0, inf), default=1e-4
@@ -120,16 +120,19 @@ class KernelPairwiseSGDRanker(BaseRanker):
         lbfgs and the hinge loss when the objective is within that share of its minimum;
         with `batch_size` when the mean objective of a hundred steps is no longer lower by
         that share than that of the hundred before. 0 means never.
-    solver : {"gd", "lbfgs"}, default="gd"
+    solver : {"auto", "gd", "lbfgs"}, default="auto"
         "gd": gradient descent as above. "lbfgs": the minimum itself, in far fewer
         products with the kernel matrix. A loss with kinks, such as the hinge loss, is
         rounded over a width that shrinks; one of your own needs ``rounded(width)``.
+        "auto": "gd" when `eta0`, `theta`, `batch_size` or `average` is set, or the loss
+        has kinks and no ``rounded``; else "lbfgs".
     batch_size : int in [1, inf) or None, default=None
         None: all pairs a step. A number: so many pairs a step, drawn with probability
-        proportional to their weight: the gradient is unbiased. Only with "gd".
+        proportional to their weight: the gradient is unbiased. Only for gradient descent:
+        a number means it.
     average : bool, default=False
-        Whether the result is the averaged iterate instead of the last. Only with "gd";
-        advisable with `batch_size`.
+        Whether the result is the averaged iterate instead of the last. Only for gradient
+        descent: True means it. Advisable with `batch_size`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
         steps. A fit that fails or is interrupted leaves the last one as it was.
@@ -157,7 +160,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         The objective after each step; with `batch_size`, an estimate from the pairs of
         the step, before it.
     eta0_ : float
-        The first step; only with ``solver="gd"``.
+        The first step; only with gradient descent.
     gamma_ : float
         The number used for `gamma`, for kernels that have one.
     classes_ : ndarray of shape (2,)
@@ -203,7 +206,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     >>> from sklearn.datasets import make_circles
     >>> from sklearn_rank import KernelPairwiseSGDRanker
     >>> X, y = make_circles(200, factor=0.5, noise=0.1, random_state=0)
-    >>> ranker = KernelPairwiseSGDRanker(solver="lbfgs").fit(X, y)
+    >>> ranker = KernelPairwiseSGDRanker().fit(X, y)
     >>> ranker.score(X, y) > 0.99
     True
     """
@@ -221,7 +224,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "theta": Number(0, 1),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="left"),
-        "solver": Choice(("gd", "lbfgs")),
+        "solver": Choice(("auto", "gd", "lbfgs")),
         "batch_size": Number(1, integer=True, other=(None,)),
         "average": Flag(),
         "warm_start": Flag(),
@@ -241,7 +244,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         theta: float = _THETA,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        solver: str = "gd",
+        solver: str = "auto",
         batch_size: int | None = None,
         average: bool = False,
         warm_start: bool = False,
@@ -272,25 +275,39 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     # Validation --------------------------------------------------------------------
 
-    def _check_combination(self) -> None:
-        loss = as_margin_loss(self.loss)
-        if self.solver == "gd" and self.eta0 == "auto":
-            require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
-        if self.solver == "lbfgs" and not loss.is_smooth:
-            require(loss, "rounded", "solver='lbfgs' of KernelPairwiseSGDRanker")
-        if self.solver == "gd" and loss.factorises and self.eta0 == "auto":
-            raise ValueError(
-                "KernelPairwiseSGDRanker with loss='exponential' needs a number as eta0: no step "
-                "that is sure to converge is long enough to be of use. Got eta0='auto'."
-            )
-        refused = {
+    @property
+    def _descent_settings(self) -> dict[str, bool]:
+        """Parameters of gradient descent as messages show them, and whether each is set."""
+        return {
             f"batch_size={self.batch_size}": self.batch_size is not None,
-            "average=True": self.average,
+            f"average={self.average}": bool(self.average),
             f"eta0={self.eta0}": self.eta0 != "auto",
             f"theta={self.theta:g}": self.theta != _THETA,
         }
-        for setting, is_set in refused.items():
-            if is_set and self.solver == "lbfgs":
+
+    @property
+    def _chosen_solver(self) -> str:
+        """The solver, where "auto" is one of the two."""
+        if self.solver != "auto":
+            return self.solver
+        loss = as_margin_loss(self.loss)
+        can_be_smooth = loss.is_smooth or hasattr(loss, "rounded")
+        return "lbfgs" if can_be_smooth and not any(self._descent_settings.values()) else "gd"
+
+    def _check_combination(self) -> None:
+        loss, solver = as_margin_loss(self.loss), self._chosen_solver
+        if solver == "gd" and self.eta0 == "auto":
+            require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
+        if solver == "lbfgs" and not loss.is_smooth:
+            require(loss, "rounded", "solver='lbfgs' of KernelPairwiseSGDRanker")
+        if solver == "gd" and loss.factorises and self.eta0 == "auto":
+            raise ValueError(
+                "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
+                "number as eta0: no step that is sure to converge is long enough to be of use. Got "
+                "eta0='auto'."
+            )
+        for setting, is_set in self._descent_settings.items():
+            if is_set and solver == "lbfgs":
                 raise ValueError(
                     f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got solver='lbfgs'."
                 )
@@ -356,7 +373,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         start = np.zeros(model.n_coordinates)
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
-        if self.solver == "gd":
+        if self._chosen_solver == "gd":
             fitted["eta0_"] = self._first_step(model)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             solution, last = fit_gradient_descent(problem, start, progress, fitted["eta0_"], seed)
@@ -447,8 +464,9 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _warn(self, reason: str) -> None:
         """Warn of a reason for which `tol` was not reached."""
+        is_descent = self._chosen_solver == "gd"
         advice = {
-            OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * (self.solver == "gd"),
+            OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * is_descent,
             DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "
             "where the loss allows it, or solver='lbfgs'",
             INDEFINITE: "the last sound function is kept; take another kernel",

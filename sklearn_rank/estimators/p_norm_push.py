@@ -17,7 +17,7 @@ from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProble
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
-from sklearn_rank.objectives import PUSHES, error_cut, make_push
+from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
@@ -83,9 +83,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         move the model less. With a loss other than the exponential the objective is the
         p-norm itself, divided by what it is when every pair has the loss one:
         :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
-        \sum_i w_i \phi(f_i - f_k)` over the rows i above k, and `offset_` is the cut with the
-        smallest weighted training error. The hinge loss has kinks, at which either solver
-        may stop early.
+        \sum_i w_i \phi(f_i - f_k)` over the rows i above k. The hinge loss has a kink, at which
+        ``solver="lbfgs"`` may stop early.
     solver : {"coordinate", "lbfgs"}, default="coordinate"
         "coordinate": boosting, one weak ranker a round. "lbfgs": all coefficients of
         all stumps or features at once.
@@ -139,7 +138,16 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         ridge. With ``p=inf``: the lowest :math:`J_\infty` so far.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
         The coefficients, one a round; with lbfgs those that are not zero.
-    classes_, offset_, staged_offsets_, weak_rankers_
+    offset_ : float
+        Binary mode: what `decision_function` adds to the scores, minus the cut with the
+        smallest weighted training error. With the exponential loss and p = 1, unless
+        ``push="ir"``, it balances the classes as RankBoost's does.
+    staged_offsets_ : ndarray of shape (n_iter_,)
+        Binary mode with ``solver="coordinate"``: the offset after each round. The last is
+        `offset_`. The cuts of the others are those of at most 8,192 distinct rows: all of
+        them where there are no more, else those with the smallest hash of features and
+        class, so that the order of the rows has no part in it.
+    classes_, weak_rankers_
         As in `RankBoost`, as are `validation_scores_`, `feature_importances_`, `coef_`,
         `n_iter_`, `n_features_in_` and `feature_names_in_`. Stages only with
         ``solver="coordinate"``.
@@ -162,13 +170,13 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     large p not by how many of its rows are relevant. Above p = 1 the step is then a line
     search over the levels.
 
-    The scores of a large p are small, about 1/(p + 1) of RankBoost's, while `offset_`
-    balances exponential masses as at p = 1: where classes are unequal, `predict` may
-    then give one class to all rows. The order is not affected. For labels, choose the
-    cut with scikit-learn's ``TunedThresholdClassifierCV``.
+    Labels are those of the cut with the fewest errors on the training rows. A model that
+    separates them, as ``solver="lbfgs"`` does with many stumps and little ridge, has seen
+    no errors, and of new rows predicts too many as the rarer class: raise `alpha`, or
+    choose the cut with scikit-learn's ``TunedThresholdClassifierCV``.
 
-    Weights are multiplicities, and e counts pairs: weights far below one (normalised to
-    sum to one, say) mean that there is hardly any data, and shorten every step.
+    The smoothing term e is that of `RankBoost`: weights that sum to one give the model of
+    weights of one.
 
     References
     ----------
@@ -263,11 +271,9 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             loss = loss.with_curvature()
         return make_push(preferences, loss, self.p, self.push, self.bottom_weight)
 
-    def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
-        if self._is_exponential:
-            return super()._offset(problem, scores)
-        assert problem.positive is not None
-        return -error_cut(scores, problem.positive, problem.preferences.weight)
+    @property
+    def _balances(self) -> bool:
+        return self._is_exponential and self.p == 1 and self.push != "ir"  # RankBoost's scores
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
         return problem.make_gain(type(self).__name__, self.selection, self._power)

@@ -33,7 +33,7 @@ class RankBoost(BoostingRanker):
       exceeds a threshold and 0 elsewhere (a stump);
     - :math:`\alpha_t = \frac12 \ln\frac{d_+ + e}{d_- + e}` is its step, with
       :math:`d_\pm` the shares of J's pair sum on pairs that h orders rightly and wrongly
-      and e one over twice the total pair weight. Real-valued weak rankers take a line search.
+      and e a smoothing term, see Notes. Real-valued weak rankers take a line search.
 
     A sum over pairs is computed from sums over rows: a round costs one pass over the
     data, whatever the number of pairs.
@@ -126,8 +126,11 @@ class RankBoost(BoostingRanker):
 
     Notes
     -----
-    Weights are multiplicities, and e counts pairs: weights far below one (normalised to
-    sum to one, say) mean that there is hardly any data, and shorten every step.
+    The smoothing term :math:`e = 1 / (2 \max(N, N_\text{eff}))` keeps steps finite. N is
+    the total weight of the pairs and :math:`N_\text{eff} = N^2 / \sum (w_i w_k)^2` their
+    effective number, so that weights that sum to one give the model of weights of one.
+    Where all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
+    row twice. A row of weight 1/2 twice is a row of weight 1 but for e.
 
     References
     ----------

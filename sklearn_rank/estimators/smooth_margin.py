@@ -101,6 +101,11 @@ class SmoothMarginRanker(BoostingRanker):
     --------
     RankBoost : For data that can't be ranked without error.
 
+    Notes
+    -----
+    While a step is RankBoost's, its smoothing term e is that of `RankBoost` for the pair
+    weights as scaled in G.
+
     References
     ----------
     RudinSchapire2009, eq. 12 (step), Theorem 6 (RankBoost can miss the largest margin),

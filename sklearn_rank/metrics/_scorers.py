@@ -31,6 +31,10 @@ def _push_score(
     return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
 
 
+def _linear_ndcg(y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None) -> Any:
+    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid)
+
+
 @dataclass(frozen=True)
 class _Metric:
     """A metric and the parameter that may follow the @ in its name."""
@@ -62,6 +66,7 @@ _METRICS = {
     "mrr": _Metric(reciprocal_rank, "k"),
     "err": _Metric(err_score, "k"),
     "ndcg": _Metric(ndcg_score, "k"),
+    "ndcg_linear": _Metric(_linear_ndcg, "k"),
     "precision": _Metric(precision_at_k, "k", required=True),
     "recall": _Metric(recall_at_k, "k", required=True),
     "r_precision": _Metric(r_precision),
@@ -242,8 +247,9 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
           `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
           queries, with the default gain and queries without a relevant row left out;
-        - "ndcg@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off k, an int in
-          [1, inf), such as "ndcg@10";
+        - "ndcg_linear": `ndcg_score` with the linear gain, that of scikit-learn's;
+        - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
+          k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
         - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
           has such a parameter, with ``sample_weight``.

@@ -93,13 +93,9 @@ class SidePush(ExponentialSums, Push):
         return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
-    def state(
-        self, scores: Floats, threads: ThreadPool, *, with_offset: bool, with_margin: bool
-    ) -> ExponentialState:
+    def state(self, scores: Floats, threads: ThreadPool, *, with_margin: bool) -> ExponentialState:
         """Return the state, on one bipartite list, that is moved in place."""
-        return ExponentialState(
-            self, scores, threads, with_offset=with_offset, with_margin=with_margin
-        )
+        return ExponentialState(self, scores, threads, with_margin=with_margin)
 
     def value(self, scores: Floats) -> float:
         """Return J_p; here p may be infinite."""
@@ -282,12 +278,10 @@ class BothPush(Push):
         self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
-    def state(
-        self, scores: Floats, threads: ThreadPool, *, with_offset: bool, with_margin: bool
-    ) -> BothState:
+    def state(self, scores: Floats, threads: ThreadPool, *, with_margin: bool) -> BothState:
         """Return the state, on one bipartite list, that is moved in place.
 
-        It always has an offset and a smallest margin.
+        It has a smallest margin, `with_margin` or not.
         """
         return BothState(self, scores, threads)
 

@@ -102,8 +102,8 @@ class ExponentialState:
         The first scores.
     threads : ThreadPool
         Threads that share the rows.
-    with_offset, with_margin : bool
-        Whether `offset` and `smallest_margin` will be called: each needs a pass a round.
+    with_margin : bool
+        Whether `smallest_margin` will be called: it needs a pass a round.
 
     References
     ----------
@@ -117,7 +117,7 @@ class ExponentialState:
     >>> from sklearn_rank.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
-    >>> state = ExponentialState(push, scores, ThreadPool(), with_offset=True, with_margin=True)
+    >>> state = ExponentialState(push, scores, ThreadPool(), with_margin=True)
     >>> round(state.value, 9) == round(push.value(scores), 9)
     True
     >>> round(state.smallest_margin(), 9)
@@ -132,7 +132,6 @@ class ExponentialState:
         scores: Floats,
         threads: ThreadPool,
         *,
-        with_offset: bool,
         with_margin: bool,
     ) -> None:
         weight = objective.preferences.weight
@@ -143,29 +142,19 @@ class ExponentialState:
             _SideMass(rows, exponent, data[rows], weight)
             for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
         ]
-        # The offset needs e^{-f} above and e^f below: at p = 1 these are the two sides.
-        self._plain = [
-            side
-            if abs(side.exponent) == 1
-            else _SideMass(side.rows, np.sign(side.exponent), side.data.copy(), weight)
-            for side in self._sides
-        ]
         self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
         self._threads = threads
         self._with_margin = with_margin
-        self._moving = list(self._sides)
-        if with_offset:
-            self._moving += [side for side in self._plain if side not in self._sides]
         self._blocks = [
             (side, slice(start, start + _BLOCK))
-            for side in self._moving
+            for side in self._sides
             for start in range(0, len(side.data), _BLOCK)
         ]
         self.refresh(scores)
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        for side in self._moving:
+        for side in self._sides:
             side.restart(scores)
 
     @property
@@ -209,22 +198,18 @@ class ExponentialState:
         assert candidate.one is not None
         assert candidate.zero is not None
 
-        def move(number: int) -> tuple[float, float]:
+        def move(number: int) -> float:
             side, block = self._blocks[number]
             side.move(block, h, step)
-            total = 0.0 if side in self._sides else float(side.data[block].sum())
-            return total, side.largest(block) if self._with_margin else 0.0
+            return side.largest(block) if self._with_margin else 0.0
 
-        moved = self._threads.map(move, len(self._blocks))
-        for side in self._moving:
-            parts = [m for m, (owner, _) in zip(moved, self._blocks, strict=True) if owner is side]
-            total = sum(part[0] for part in parts)
-            if side in self._sides:  # follows from the histogram, without a pass
-                group = self._sides.index(side)
-                growth = np.exp(side.exponent * step)
-                one, zero = candidate.one[group], candidate.zero[group]
-                total = float(one * growth + zero) / side.total
-            side.finish_move(total, max(part[1] for part in parts))
+        peaks = self._threads.map(move, len(self._blocks))
+        for side, one, zero in zip(self._sides, candidate.one, candidate.zero, strict=True):
+            peak = max(
+                peak for peak, (owner, _) in zip(peaks, self._blocks, strict=True) if owner is side
+            )
+            growth = np.exp(side.exponent * step)
+            side.finish_move(float(one * growth + zero) / side.total, peak)
         return step
 
     def smallest_margin(self) -> float:
@@ -232,9 +217,9 @@ class ExponentialState:
         above, below = self._sides
         return above.extreme_score - below.extreme_score
 
-    def offset(self) -> float:
-        """Return the balancing offset of the scores."""
-        above, below = self._plain
+    def balancing_offset(self) -> float:
+        """Return the balancing offset of the scores, at p = 1."""
+        above, below = self._sides
         return (above.log_total - below.log_total) / 2
 
 
@@ -343,7 +328,7 @@ class BothState:
             mass.peak = mass.largest(slice(None))
         return above.extreme_score - below.extreme_score
 
-    def offset(self) -> float:
+    def balancing_offset(self) -> float:
         """Return the balancing offset of the scores."""
         return (self._pairs[0][0].log_total - self._pairs[1][1].log_total) / 2
 

@@ -8,6 +8,10 @@ from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.pair_sums import log_sum_exp
 
 _ROUNDING = 1e-12
+_MANY_ROWS = 1 << 15
+"""Rows above which the error cut is looked for in bins first."""
+
+_N_BINS = 1 << 14
 
 
 def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> float:
@@ -91,22 +95,91 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
     >>> error_cut(scores, positive, np.array([1.0, 1.0, 3.0, 1.0]))
     4.5
     """
+    signed = np.where(positive, weight, -weight)
+    if len(scores) > _MANY_ROWS:
+        cut = _cut_by_bins(scores, signed)
+        if cut is not None:
+            return cut
     order = np.argsort(scores)
-    values, signed = scores[order], np.where(positive, weight, -weight)[order]
-    # Equal rows can have scores that differ by rounding: no cut goes between them.
-    rounding = _ROUNDING * float(np.abs(values).max())
-    start = np.flatnonzero(np.diff(values, prepend=-np.inf) > rounding)
-    low, high = values[start], values[np.append(start[1:], len(values)) - 1]
-    # Error of each cut but for a constant: raising it past a level loses the level's positives
-    # and saves its negatives. Entry 0 is the cut below all.
-    errors = np.concatenate([[0.0], np.cumsum(np.add.reduceat(signed, start))])
-    tolerance = _ROUNDING * float(weight.sum())
-    best = int(np.flatnonzero(errors <= errors.min() + tolerance)[0])
-    gaps = low[1:] - high[:-1]
-    outside = float(gaps.min()) / 2 if len(gaps) else 1.0
-    if best == 0:
-        return float(low[0]) - outside
-    if best == len(low):
-        return float(high[-1]) + outside
-    halfway = float(high[best - 1] + gaps[best - 1] / 2)
-    return halfway if halfway < low[best] else float(high[best - 1])
+    return rising_cut(scores[order], signed[order])
+
+
+def rising_cut(values: Floats, signed: Floats) -> float:
+    """Return the error cut of rows by rising score.
+
+    `signed` is the weight of a positive row and minus that of a negative one.
+    """
+    rounding = _ROUNDING * max(-float(values[0]), float(values[-1]))
+    tolerance = _ROUNDING * float(np.abs(signed).sum())
+    error, cut = _sorted_cut(values, signed, rounding, tolerance)
+    return _outside_cut(values, error, rounding) if cut is None else cut
+
+
+def _sorted_cut(
+    values: Floats, signed: Floats, rounding: float, tolerance: float
+) -> tuple[float, float | None]:
+    """Return the smallest error and its cut between rising scores; None for one outside.
+
+    The error is the weight on the wrong side less that of all rows below the cut at -inf.
+    No cut goes between neighbours that differ by at most `rounding`, as scores of equal rows
+    can, and errors that differ by at most `tolerance` are the same.
+    """
+    # Raising the cut past a row loses a positive and saves a negative.
+    errors = np.empty(len(values) + 1)
+    errors[0] = 0.0
+    np.cumsum(signed, out=errors[1:])
+    place = np.empty(len(values) + 1, dtype=bool)
+    place[0] = place[-1] = True
+    np.greater(values[1:] - values[:-1], rounding, out=place[1:-1])
+    errors[~place] = np.inf
+    smallest = float(errors.min())
+    best = int(np.argmax(errors <= smallest + tolerance))
+    if best in (0, len(values)):
+        return float(errors[best]), None
+    low, high = float(values[best - 1]), float(values[best])
+    halfway = low + (high - low) / 2
+    return float(errors[best]), halfway if halfway < high else low
+
+
+def _outside_cut(values: Floats, error: float, rounding: float) -> float:
+    """Return the cut below all of some rising scores, or above all if that has `error` < 0.
+
+    It is as far outside as half the smallest gap inside, or 1 without gaps.
+    """
+    gaps = values[1:] - values[:-1]
+    gaps = gaps[gaps > rounding]
+    distance = float(gaps.min()) / 2 if len(gaps) else 1.0
+    return float(values[0]) - distance if error == 0 else float(values[-1]) + distance
+
+
+def _cut_by_bins(scores: Floats, signed: Floats) -> float | None:
+    """Return the error cut without a sort of all rows, or None where that is no gain.
+
+    The scores are summed into bins of one width. In a bin the error is at least that at its
+    lower end less the weight of its negatives: where this is above the smallest error at an
+    end of a bin no cut in it is the best, and the rows of the bin count as one.
+    """
+    lowest, highest = float(np.min(scores)), float(np.max(scores))
+    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * float(np.abs(signed).sum())
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
+    if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
+        return None
+    bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
+    net = np.bincount(bins, signed, _N_BINS)
+    negative = np.bincount(bins, np.minimum(signed, 0.0), _N_BINS)
+    errors = np.concatenate([[0.0], np.cumsum(net)])
+    bound = errors[:-1] + negative
+    is_near = bound <= errors.min() + 2 * tolerance
+    rows = np.flatnonzero(is_near[bins])
+    if len(rows) > len(scores) / 2:
+        return None
+    far = np.flatnonzero(~is_near & (np.bincount(bins, minlength=_N_BINS) > 0))
+    values = np.concatenate([scores[rows], lowest + (far + 0.5) / scale])
+    order = np.argsort(values)
+    error, cut = _sorted_cut(
+        values[order], np.concatenate([signed[rows], net[far]])[order], rounding, tolerance
+    )
+    if np.min(bound[far], initial=np.inf) <= error + tolerance:
+        return None  # a bin ends inside a run of scores that differ by rounding
+    return _outside_cut(np.sort(scores), error, rounding) if cut is None else cut

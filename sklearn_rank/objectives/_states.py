@@ -36,8 +36,6 @@ class ScoreState:
         The comparable pairs.
     scores : ndarray of shape (n_rows,)
         The first scores; not modified.
-    find_offset : callable or None
-        Maps scores to the offset between two classes, where one is wanted.
 
     Examples
     --------
@@ -59,16 +57,9 @@ class ScoreState:
 
     needs_refresh = False
 
-    def __init__(
-        self,
-        objective: Objective,
-        preferences: Preferences,
-        scores: Floats,
-        find_offset: Callable[[Floats], float] | None = None,
-    ) -> None:
+    def __init__(self, objective: Objective, preferences: Preferences, scores: Floats) -> None:
         self.objective = objective
         self.preferences = preferences
-        self._find_offset = find_offset
         self.refresh(scores)
 
     def refresh(self, scores: Floats) -> None:
@@ -108,11 +99,6 @@ class ScoreState:
         """Return the smallest margin over all pairs."""
         return self.preferences.smallest_difference(self.scores, self.scores)
 
-    def offset(self) -> float:
-        """Return the offset between the two classes."""
-        assert self._find_offset is not None
-        return self._find_offset(self.scores)
-
     def _evaluate(self) -> None:
         # What value, gradient and shares are all made of, for objectives that have it.
         objective: Any = self.objective
@@ -142,7 +128,7 @@ class SecondOrderState(ScoreState):
     ----------
     objective : Objective
         With `value_gradient_curvature`.
-    preferences, scores, find_offset
+    preferences, scores
         As in `ScoreState`.
 
     References
@@ -205,7 +191,6 @@ def make_state(
     *,
     threads: ThreadPool,
     is_two_sided: bool,
-    find_offset: Callable[[Floats], float] | None,
     with_margin: bool,
     with_curvature: bool,
 ) -> ObjectiveState:
@@ -217,14 +202,11 @@ def make_state(
         As in `ScoreState` and `ExponentialState`; an objective may have a `state` of its own.
     is_two_sided : bool
         Whether the weak rankers are 0/1 and searched on a gradient in two groups.
-    find_offset : callable or None
-        Maps scores to the offset between two classes; None where there are none.
     with_curvature : bool
         Whether steps are of second order, where the objective has no state of its own.
     """
     state: Callable[..., ObjectiveState] | None = getattr(objective, "state", None)
     if is_two_sided and state is not None:
-        with_offset = find_offset is not None
-        return state(scores, threads, with_offset=with_offset, with_margin=with_margin)
+        return state(scores, threads, with_margin=with_margin)
     kind = SecondOrderState if with_curvature else ScoreState
-    return kind(objective, preferences, scores, find_offset)
+    return kind(objective, preferences, scores)

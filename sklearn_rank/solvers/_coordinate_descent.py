@@ -64,7 +64,7 @@ class PushStep:
     p : float
         Power of the push (1 for objectives without one).
     smoothing : float
-        e of the closed form, one over twice the total pair weight.
+        e of the closed form, which keeps steps finite.
     largest_difference : callable
         Maps h to the maximum of ``|h_i - h_k|`` over comparable pairs.
     """
@@ -166,11 +166,14 @@ class Round:
         What was added to its coefficient.
     decrease : float
         By how much the objective fell.
+    h : ndarray of shape (n_rows,)
+        The weak ranker on the training rows, in fit order.
     """
 
     index: int
     step: float
     decrease: float
+    h: Values
 
 
 def coordinate_descent(
@@ -209,7 +212,7 @@ def coordinate_descent(
             length = require(weak_rankers, "n_coordinates", "A state that is moved in place")
             state.refresh(scores(coefficients.dense(length)))
         decrease = before - state.value
-        yield Round(candidate.index, step, decrease)
+        yield Round(candidate.index, step, decrease, h)
         if tol > 0 and decrease <= tol * max(abs(before), abs(state.value), 1.0):
             return
 

@@ -73,7 +73,7 @@ def function_space_lbfgs(
         gradient += alpha * f
         change = gradient - previous
         curvature = float(move[0] @ change[1])
-        if curvature > 0:
+        if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
             memory.append((move, change, curvature))
         values.append(value + alpha / 2 * float(f[0] @ f[1]))
         if on_iterate(f, values):

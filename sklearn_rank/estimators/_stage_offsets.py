@@ -1,0 +1,101 @@
+"""The offset between two classes after each round of boosting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState
+from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._distinct_rows import hash_rows
+from sklearn_rank.objectives import balancing_offset
+from sklearn_rank.objectives._offsets import rising_cut
+from sklearn_rank.preferences import Preferences
+from sklearn_rank.solvers import Round
+
+MOST_ROWS = 1 << 13
+"""Rows from which the cuts of stages are found; that of the last has them all."""
+
+
+class StageBalances:
+    """The balancing offset after each round, of all rows.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_rows,)
+        True for the upper class, in fit order.
+    log_weight : ndarray of shape (n_rows,)
+        Logarithms of the weights.
+    """
+
+    def __init__(self, positive: Mask, log_weight: Floats) -> None:
+        self._positive = positive
+        self._log_weight = log_weight
+
+    def after_round(self, done: Round, state: ObjectiveState) -> float:
+        """Return the offset."""
+        find: Any = getattr(state, "balancing_offset", None)
+        if find is not None:
+            return float(find())
+        scores: Floats = state.scores  # type: ignore[attr-defined]
+        return balancing_offset(scores, self._positive, self._log_weight)
+
+
+class StageCuts:
+    """The error cut after each round, of some rows that are kept in the order of their scores.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_some,)
+        The rows, in fit order.
+    signed : ndarray of shape (n_some,)
+        Their weights, negative in the lower class.
+    scores : ndarray of shape (n_rows,)
+        Scores of all rows so far.
+    """
+
+    def __init__(self, rows: Indices, signed: Floats, scores: Floats) -> None:
+        order = np.argsort(scores[rows], kind="stable")
+        self._rows = rows[order]
+        self._signed = signed[order]
+        self._scores = scores[self._rows]
+
+    @classmethod
+    def of_sample(cls, data: TrainingData, pairs: Preferences, scores: Floats) -> StageCuts:
+        """Take all rows, or those that `sample_rows` takes."""
+        rows: Indices = np.arange(pairs.n_rows)
+        positive, weight = data.y[pairs.order], pairs.weight
+        if len(rows) > MOST_ROWS:
+            rows, weight = sample_rows(data, pairs)
+        return cls(rows, np.where(positive[rows], weight, -weight), scores)
+
+    def after_round(self, done: Round, state: ObjectiveState) -> float:
+        """Return the offset: minus the cut."""
+        h = done.h[self._rows]
+        self._scores += done.step * h
+        if h.dtype == np.bool_:  # two runs in order, which a stable sort merges in linear time
+            runs = np.concatenate([np.flatnonzero(~h), np.flatnonzero(h)])
+            order = runs[np.argsort(self._scores[runs], kind="stable")]
+        else:
+            order = np.argsort(self._scores, kind="stable")
+        self._rows, self._scores = self._rows[order], self._scores[order]
+        self._signed = self._signed[order]
+        return -rising_cut(self._scores, self._signed)
+
+
+def sample_rows(data: TrainingData, pairs: Preferences) -> tuple[Indices, Floats]:
+    """Return at most `MOST_ROWS` distinct rows in fit order, and their summed weights.
+
+    Those with the smallest hash of features and class: a row of weight 2 is there where the
+    row twice would be, and the order of the rows has no part in it.
+    """
+    code = hash_rows(data.X)[pairs.order]
+    code[data.y[pairs.order]] ^= np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+    bound = np.uint64(min(2.0 * MOST_ROWS / len(code), 1.0) * (2.0**64 - 2**12))
+    few = np.flatnonzero(code <= bound)
+    if len(np.unique(code[few])) < MOST_ROWS:  # there are many equal rows
+        few = np.arange(len(code))
+    _, first, number = np.unique(code[few], return_index=True, return_inverse=True)
+    weight = np.bincount(number, pairs.weight[few]).astype(np.float64)
+    return few[first[:MOST_ROWS]], weight[:MOST_ROWS]

@@ -78,7 +78,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     loss : str or MarginLoss, default="exponential"
         Loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
         "logistic", or a `MarginLoss` of your own (from `sklearn_rank.objectives`). The
-        exponential loss has steps in closed form and is by far the fastest. "logistic" and
+        exponential loss has steps in closed form and is the fastest. "logistic" and
         "hinge" grow only linearly where a pair is out of order, so that single wrong labels
         move the model less. With a loss other than the exponential the objective is the
         p-norm itself, divided by what it is when every pair has the loss one:
@@ -102,8 +102,10 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         As in `RankBoost`; an estimator only with ``solver="coordinate"``. With "lbfgs" a
         model of your own needs `n_coordinates`, `scores` and `pull_back`.
-    selection : {"steepest", "optimal"}, default="steepest"
-        As in `RankBoost`; "optimal" for ``push="top"`` and ``solver="coordinate"``.
+    selection : {"auto", "steepest", "optimal"}, default="auto"
+        As in `RankBoost`; of another loss than the exponential, and with ``push="ir"`` and
+        "both", "optimal" lowers a bound from second derivatives, for stumps and features.
+        Only with ``solver="coordinate"``.
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step; 1 with lbfgs. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
@@ -167,8 +169,13 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     constant its terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the height: a row
     weighs as much as its pairs, and the p-th power is that of their mean loss. So at equal
     scores a query counts by its number of pairs at every p, as in `RankBoost`, and with a
-    large p not by how many of its rows are relevant. Above p = 1 the step is then a line
-    search over the levels.
+    large p not by how many of its rows are relevant.
+
+    Steps without a closed form come from second derivatives, all from one pass over the
+    rows: :math:`\frac1p \ln(1 + p |g| / B)` with g the slope along h and B a bound of the
+    second derivative (`objectives.SecondOrderState`), halved until the objective does not
+    rise. A loss of your own without ``second_derivative``, and real-valued weak rankers
+    with the exponential loss in one list, take a line search.
 
     Labels are those of the cut with the fewest errors on the training rows. A model that
     separates them, as ``solver="lbfgs"`` does with many stumps and little ridge, has seen

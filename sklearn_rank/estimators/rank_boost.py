@@ -33,7 +33,8 @@ class RankBoost(BoostingRanker):
       exceeds a threshold and 0 elsewhere (a stump);
     - :math:`\alpha_t = \frac12 \ln\frac{d_+ + e}{d_- + e}` is its step, with
       :math:`d_\pm` the shares of J's pair sum on pairs that h orders rightly and wrongly
-      and e a smoothing term, see Notes. Real-valued weak rankers take a line search.
+      and e a smoothing term, see Notes. Real-valued weak rankers take a
+      line search, or with queries and grades a step from second derivatives.
 
     A sum over pairs is computed from sums over rows: a round costs one pass over the
     data, whatever the number of pairs.
@@ -48,10 +49,12 @@ class RankBoost(BoostingRanker):
         An estimator is cloned each round and fitted to minus the sign of the gradient of
         J by the scores, weighted by its absolute value; its prediction, mapped to [0, 1] on
         the training rows, is h. A model of your own has ``on_rows``: see "Extending".
-    selection : {"steepest", "optimal"}, default="steepest"
-        Which weak ranker a round takes: the one along which the objective falls most
-        steeply, or the one whose step lowers it most (one bipartite list and stumps
-        only).
+    selection : {"auto", "steepest", "optimal"}, default="auto"
+        Which weak ranker a round takes. "steepest": the one along which the objective
+        falls most steeply. "optimal": the one whose step lowers it most; of stumps in one
+        bipartite list that is known in closed form, elsewhere, and for features with
+        queries or grades, a bound from second derivatives is lowered. "auto": "optimal"
+        where it can be had, else "steepest".
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step. Smaller needs more rounds and often generalises better.
     max_bins : int in [2, 65535], default=64

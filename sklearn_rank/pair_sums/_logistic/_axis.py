@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
-from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram
+from sklearn_rank.pair_sums._sorting import Histogram
 
 _SHORT = 512.0
 """On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""

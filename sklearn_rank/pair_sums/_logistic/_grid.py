@@ -12,7 +12,8 @@ from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
-from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram, Rows
+from sklearn_rank.pair_sums._logistic._sorted_rows import Rows
+from sklearn_rank.pair_sums._sorting import Histogram
 
 TILE = 1 << 15
 """Cells handled at a time: their tables stay in the second-level cache."""

@@ -11,10 +11,11 @@ from strategies import one_list
 from test_objectives import oracle_of, prepare
 
 from sklearn_rank.objectives import PairLoss
-from sklearn_rank.pair_sums._sorting import blocks, scattered, sort_with_order
+from sklearn_rank.pair_sums._packed_sort import sort_with_order
+from sklearn_rank.pair_sums._row_histogram import blocks, scattered
 
-ALWAYS_PACKED = patch("sklearn_rank.pair_sums._sorting._FEW", 1)
-SHORT_BLOCKS = patch("sklearn_rank.pair_sums._sorting._BLOCK", 3)
+ALWAYS_PACKED = patch("sklearn_rank.pair_sums._packed_sort._FEW", 1)
+SHORT_BLOCKS = patch("sklearn_rank.pair_sums._row_histogram._BLOCK", 3)
 
 # Ties, neighbouring floats, subnormal gaps, numbers beside which the others share one cell.
 _NUMBERS = st.sampled_from(
@@ -76,7 +77,7 @@ def test_sums_of_packed_places(loss, problem, shift):
     f = problem.f + shift
     with ALWAYS_PACKED, SHORT_BLOCKS:
         value, gradient = PairLoss(preferences, loss, method="fast").value_and_gradient(f[rows])
-    with patch("sklearn_rank.pair_sums._sorting._FEW", 100):
+    with patch("sklearn_rank.pair_sums._packed_sort._FEW", 100):
         same, slopes = PairLoss(preferences, loss, method="fast").value_and_gradient(f[rows])
     total = preferences.total_pair_weight
     expected = oracles.pair_sum(f, *oracle_of(problem), loss)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.pair_sums._sorting import Histogram
+from sklearn_rank.pair_sums._row_histogram import Histogram
 
 BLOCK = 1 << 16
 """Rows or pairs handled at a time: their temporaries stay in the second-level cache."""

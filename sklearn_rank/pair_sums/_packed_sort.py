@@ -1,25 +1,17 @@
-"""Sorting of numbers whose order is wanted too, and sums of weights by cell."""
+"""Sorting of numbers whose order is wanted too, by packed integers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.pair_sums._row_histogram import blocks
+
+_TINY = 2.0**-20
+"""Share of the range: where half of the numbers lie in less, most cells would be empty."""
 
 _FEW = 1 << 14
 """Up to so many numbers `numpy.argsort` is as fast."""
-
-_BLOCK = 1 << 15
-"""Numbers handled at a time: their temporaries stay in the second-level cache."""
-
-
-def blocks(n: int) -> Iterator[slice]:
-    """Yield slices of `n` numbers, whose temporaries stay in the cache."""
-    for start in range(0, n, _BLOCK):
-        yield slice(start, min(start + _BLOCK, n))
 
 
 def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
@@ -52,21 +44,39 @@ def _position_bits(n: int) -> int:
 
 
 def _packed(x: Floats) -> np.ndarray | None:
-    """Return the cell of each number, followed by its position; None when all would share one."""
+    """Return the cell of each number, followed by its position; None when all would share one.
+
+    The cells are equally wide, or, where half of the numbers lie in a tiny part of the range,
+    narrower towards the median.
+    """
     bits, low = _position_bits(len(x)), float(x.min())
+    sample = np.sort(x[:: max(1, len(x) // 1000)])
+    low_quarter, median, high_quarter = sample[len(sample) * np.arange(1, 4) // 4]
     with np.errstate(over="ignore", divide="ignore"):
+        length = np.float64(x.max()) - low
         # A little less than there are cells: rounding must not reach beyond the last.
-        scale = np.float64(2.0 ** (64 - bits) * (1 - 2.0**-40)) / (float(x.max()) - low)
+        scale = 2.0 ** (64 - bits) * (1 - 2.0**-40) / length
     if not 0 < scale < np.inf:
         return None
+    is_even = high_quarter - low_quarter > _TINY * length
     packed = np.arange(len(x), dtype=np.uint64)
     for some in blocks(len(x)):
-        place = x[some] - low
-        place *= scale
-        cell = place.astype(np.uint64)  # rounded down
+        if is_even:
+            place = x[some] - low
+            place *= scale
+            cell = place.astype(np.uint64)  # rounded down
+        else:
+            cell = _as_integers(x[some] - median) >> np.uint64(bits)
         cell <<= np.uint64(bits)
         packed[some] |= cell
     return packed
+
+
+def _as_integers(x: Floats) -> np.ndarray:
+    """Return integers in the order of some floats: their digits, of negative ones the others."""
+    digits = x.view(np.int64)
+    digits ^= (digits >> 63) & np.int64(2**63 - 1)
+    return digits.view(np.uint64) ^ np.uint64(2**63)
 
 
 def _of_cells(cell: Indices, is_wrong: np.ndarray) -> Indices:
@@ -76,25 +86,3 @@ def _of_cells(cell: Indices, is_wrong: np.ndarray) -> Indices:
     length = np.append(first[1:], len(cell))[number] - first[number]
     start = np.cumsum(length) - length
     return np.repeat(first[number] - start, length) + np.arange(int(length.sum()))
-
-
-def scattered(values: Floats, order: Indices) -> Floats:
-    """Return the array that ``array[order] = values`` makes of an order of all its rows.
-
-    As a histogram with one row in each cell: half the time of the assignment.
-    """
-    return Histogram(order.astype(np.int32), len(order))(values)
-
-
-class Histogram:
-    """Sums weights per cell, a row of a sparse matrix: half the time of numpy.bincount."""
-
-    def __init__(self, cell: Indices, n_cells: int) -> None:
-        self._matrix = csr_matrix((1, n_cells))
-        self._matrix.indices = cell
-        self._matrix.indptr = np.array([0, len(cell)], dtype=np.int32)
-
-    def __call__(self, weight: Floats) -> Floats:
-        """Return the sums."""
-        self._matrix.data = weight
-        return np.asarray(self._matrix.toarray()[0])

@@ -459,6 +459,25 @@ def test_logistic_sums_of_scores_on_every_scale(shape):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spread", [1e4, 1e5, 3e5, 1e6])
+def test_logistic_sums_of_a_million_scores(spread):
+    """Ten to a tenth of a row in a unit of length: crowds in the middle, and none further out."""
+    rng = np.random.default_rng(1)
+    y, f = rng.random(10**6) < 0.5, spread * rng.standard_normal(10**6)
+    preferences = Preferences.from_labels(y, None, np.ones(len(y)))
+    order = preferences.order
+    _, gradient, curvature = PairLoss(preferences).value_gradient_curvature(f[order])
+    assert abs(gradient.sum()) <= 1e-12 * y.sum() * (~y).sum()
+    for place in (*range(10), *range(len(y) - 10, len(y))):
+        row = order[place]
+        margin = f[row] - f[y != y[row]] if y[row] else f[y != y[row]] - f[row]
+        slope = oracles.phi_derivative("logistic", margin).sum() * (1 if y[row] else -1)
+        assert gradient[place] == pytest.approx(slope, abs=2e-12 * len(margin))
+        second = oracles.phi_second("logistic", margin).sum()
+        assert curvature[place] == pytest.approx(second, abs=1e-11 * len(margin))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "fast"])
 @pytest.mark.parametrize("origin", [0, 1e10, 1e15, 1e18, -1e20])
 def test_a_logistic_gap_far_from_zero(method, origin):

@@ -18,7 +18,9 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
+from sklearn_rank.pair_sums._packed_sort import sort_with_order
 from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.pair_sums._row_histogram import blocks, scattered
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,24 +47,30 @@ class _Line:
     @classmethod
     def of(cls, f: Floats, g: Floats) -> _Line:
         """Sort."""
-        place = np.concatenate([f - 1.0, g])
-        order = np.argsort(place)
-        return cls(order, order < len(f), np.diff(place[order]), len(f))
+        place: Floats = np.empty(len(f) + len(g))
+        np.subtract(f, 1.0, out=place[: len(f)])
+        place[len(f) :] = g
+        place, order = sort_with_order(place)
+        return cls(order, order < len(f), np.diff(place), len(f))
 
     def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return A up to each place and B from each place on."""
-        below = np.concatenate([a, b])[self.order]
-        above = below * self.is_upper
-        below *= ~self.is_upper
         # In place: pages of fresh arrays cost more than the sums.
+        above, below = np.empty((2, len(self.order)))
+        if (a == a[0]).all() and (b == b[0]).all():
+            np.multiply(self.is_upper, a[0], out=above)
+            np.multiply(~self.is_upper, b[0], out=below)
+        else:
+            np.concatenate([a, b]).take(self.order, out=below, mode="clip")
+            np.multiply(below, self.is_upper, out=above)
+            below -= above
         np.cumsum(above, out=above)
         np.cumsum(below[::-1], out=below[::-1])
         return above, below
 
     def split(self, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
         """Return values at places, separate ones for the two sides, to their rows."""
-        rows = np.empty(len(self.order))
-        rows[self.order] = np.where(self.is_upper, upper, lower)
+        rows = scattered(np.where(self.is_upper, upper, lower), self.order)
         return rows[: self.n_upper], rows[self.n_upper :]
 
     def active(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
@@ -83,9 +91,12 @@ def hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _Line.of(f, g)
     masses = line.masses(a, b)
-    value = float(line.gap @ (masses[0][:-1] * masses[1][1:]))
+    value = sum(
+        float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
+        for some in blocks(len(line.gap))
+    )
     upper, lower = line.active(*masses)
-    return PairSums(value, -upper, -lower)
+    return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 
 def hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
@@ -108,8 +119,8 @@ def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
     line = _Line.of(f, g)
     above = line.masses(a, np.zeros(len(g)))[0]
-    height = np.zeros(len(above))
-    height[1:] = np.cumsum(_growth(line.gap, above, _integral(line.gap, above)))
+    growth = _growth(line.gap, above[:-1], _integral(line.gap, above)[:-1])
+    height = _integral(growth, np.ones(len(above)))
     return line.split(height, height)[1]
 
 
@@ -153,18 +164,27 @@ def _squared(line: _Line, above: Floats, below: Floats) -> PairSums:
     """Return the sums of the squared hinge loss, given A and B at each place."""
     behind = _integral(line.gap, above)
     ahead = _integral(line.gap[::-1], below[::-1])[::-1]
-    value = float(_growth(line.gap, above, behind) @ below[1:])
     upper, lower = line.split(ahead, behind)
-    return PairSums(value, -2.0 * upper, -2.0 * lower)
+    upper *= -2.0
+    lower *= -2.0
+    value = sum(
+        float(_growth(line.gap[some], above[some], behind[some]) @ below[1:][some])
+        for some in blocks(len(line.gap))
+    )
+    return PairSums(value, upper, lower)
 
 
 def _integral(gap: Floats, mass: Floats) -> Floats:
     """Return the integral, up to each place, of a mass constant from place to place."""
     out = np.zeros(len(mass))
-    np.cumsum(gap * mass[:-1], out=out[1:])
-    return out
+    np.multiply(gap, mass[:-1], out=out[1:])
+    return np.cumsum(out, out=out)
 
 
 def _growth(gap: Floats, mass: Floats, integral: Floats) -> Floats:
     """Return twice the integral of the integral, from each place to the next."""
-    return gap * (2.0 * integral[:-1] + gap * mass[:-1])
+    growth = gap * mass
+    growth += integral
+    growth += integral
+    growth *= gap
+    return growth

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
-from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram
+from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
 
 _SHORT = 512.0
 """On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""
@@ -30,7 +30,7 @@ class Axis:
     ramp : ndarray of shape (n_lower,) or None
         What shortening took from the sum of max(z, 0) of each lower row.
     density : float
-        Bound of the share of a side's weight in any stretch of length one.
+        About the largest share of a side's weight in a stretch of length one.
     """
 
     f: Floats
@@ -47,23 +47,49 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
-    Ends when a pass shortens the axis by less than a quarter.
+    Ends when a pass shortens the axis by less than a quarter, or leaves it longer than
+    there are rows.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
         length = axis.high - axis.low
         step = float(2.0 ** np.ceil(np.log2(length / _BINS)))
         first = np.floor(axis.low / step)
-        upper, lower = ((np.floor(x / step) - first).astype(np.int32) for x in (axis.f, axis.g))
+        upper, lower = (_bins(x, step, first) for x in (axis.f, axis.g))
         n = int(np.floor(axis.high / step) - first) + 1
-        mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
         empty = _empty_before(n, upper, lower)
         removed = np.cumsum(np.maximum(empty - np.ceil(REACH / step), 0.0))
+        if length - removed[-1] * step > len(f) + len(g):
+            return axis
+        mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
         if removed[-1] > 0:
             axis = _without(axis, step, first, removed, upper, lower, mass)
         if removed[-1] * step < length / 4:
-            return replace(axis, density=max(_density(mass, step), _density(other, step)))
+            sides = ((mass, a), (other, b))
+            return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis
+
+
+def density(axis: Axis, a: Floats, b: Floats, total: tuple[float, float]) -> float:
+    """Return the density of rows that are a part of both sides, whose weights are `total`."""
+    step = max((axis.high - axis.low) / _BINS, 1.0)
+    first = np.floor(axis.low / step)
+    n = int(np.floor(axis.high / step) - first) + 1
+    return max(
+        _density(Histogram(_bins(x, step, first), n)(weight), step, whole)
+        for x, weight, whole in zip((axis.f, axis.g), (a, b), total, strict=True)
+    )
+
+
+def _bins(x: Floats, step: float, first: float) -> Indices:
+    """Return the numbers of bins, counted from `first`."""
+    bins = np.empty(len(x), dtype=np.int32)
+    for some in blocks(len(x)):
+        place = x[some] / step
+        np.floor(place, out=place)
+        place -= first
+        bins[some] = place
+    return bins
 
 
 def _without(
@@ -89,10 +115,14 @@ def _without(
     )
 
 
-def _density(mass: Floats, step: float) -> float:
-    """Return a bound of the share of the mass in a stretch of length one."""
-    bins, total = 1 + int(np.ceil(1 / step)), float(mass.sum())
-    return min(1.0, bins * float(mass.max()) / total) if total > 0 else 1.0
+def _density(mass: Floats, step: float, total: float) -> float:
+    """Return a bound of the share of the mass in a unit of length.
+
+    The mean over a few units, where bins allow it: so far do errors of single rows cancel.
+    """
+    bins = 1 + int(np.ceil(1 / step))
+    length = float(np.clip(bins * step, 1.0, 4.0))
+    return min(1.0, bins * float(mass.max()) / (length * total)) if total > 0 else 1.0
 
 
 def _recentred(axis: Axis) -> Axis:

@@ -11,10 +11,13 @@ from scipy.signal import oaconvolve
 from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
-from sklearn_rank.pair_sums._logistic._sorted_rows import Histogram, Rows
+from sklearn_rank.pair_sums._logistic._axis import Axis
+from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
+from sklearn_rank.pair_sums._logistic._sorted_rows import Rows
+from sklearn_rank.pair_sums._pair_sums import EMPTY
+from sklearn_rank.pair_sums._row_histogram import Histogram
 
-TILE = 1 << 15
+TILE = 1 << 14
 """Cells handled at a time: their tables stay in the second-level cache."""
 
 
@@ -110,6 +113,24 @@ class Grid:
         place -= 0.5
         cell -= first
         return cell, place
+
+
+def grid_sums(axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int) -> Sums:
+    """Return the sums by a grid."""
+    above, below = grid.arrange(axis.f, a), grid.arrange(axis.g, b)
+    upper = grid.to_nodes(above)
+    if not n_orders:
+        heights = grid.interpolate(below, grid.softplus_sums(upper))[0]
+        np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
+        return Sums(float(b @ heights), heights, EMPTY, EMPTY)
+    lower = grid.to_nodes(below)
+    # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
+    upper_sums = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
+    lower_sums = grid.interpolate(below, grid.sigmoid_sums(upper), n_orders)
+    upper_sums[1:] *= -1.0  # z falls with the upper row's score
+    for slopes in (upper_sums[1:], lower_sums[1:]):
+        np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near
+    return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
 
 
 @cache

@@ -1,0 +1,41 @@
+"""Sums of rows by cell, and rows some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from sklearn_rank._protocols import Floats, Indices
+
+_BLOCK = 1 << 15
+"""Numbers handled at a time: their temporaries stay in the second-level cache."""
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield slices of `n` numbers, whose temporaries stay in the cache."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))
+
+
+def scattered(values: Floats, order: Indices) -> Floats:
+    """Return the array that ``array[order] = values`` makes of an order of all its rows.
+
+    As a histogram with one row in each cell: half the time of the assignment.
+    """
+    return Histogram(order.astype(np.int32), len(order))(values)
+
+
+class Histogram:
+    """Sums weights per cell, a row of a sparse matrix: half the time of numpy.bincount."""
+
+    def __init__(self, cell: Indices, n_cells: int) -> None:
+        self._matrix = csr_matrix((1, n_cells))
+        self._matrix.indices = cell
+        self._matrix.indptr = np.array([0, len(cell)], dtype=np.int32)
+
+    def __call__(self, weight: Floats) -> Floats:
+        """Return the sums."""
+        self._matrix.data = weight
+        return np.asarray(self._matrix.toarray()[0])

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sklearn_rank import RankBoost
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowGradient
+from sklearn_rank._protocols import FitRows, RowGradient
 from sklearn_rank.models._binning import _CELLS, Digitizer, SortedValues
 from sklearn_rank.models._histogram import BinnedRows
+from sklearn_rank.models.stumps import StumpColumns
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-300, 1e12, 5e-324]))
@@ -59,6 +61,106 @@ def test_thresholds_are_weighted_quantiles(x, weights, max_bins):
     np.testing.assert_array_equal(found, oracles.thresholds(x, weights, max_bins))
     repeated = SortedValues.of(np.repeat(x, weights.astype(int)), np.ones(int(weights.sum())))
     np.testing.assert_array_equal(repeated.thresholds(max_bins), found)
+
+
+def stumps(X, weight, max_bins, order=None, n_jobs=1):
+    """Return the thresholds of each feature, and the bins of the rows in their order."""
+    order = np.arange(len(X)) if order is None else order
+    pool = ThreadPool(n_jobs)
+    with pool.running():
+        found = StumpColumns(FitRows(X, order, weight[order], pool, max_bins=max_bins))
+    return found.thresholds, found._rows.codes
+
+
+def assert_exact_bins(X, weight, max_bins, order=None, n_jobs=1):
+    """By the definition of the thresholds, and a search for every value."""
+    thresholds, codes = stumps(X, weight, max_bins, order, n_jobs)
+    rows = slice(None) if order is None else order
+    for x, found, code in zip(X.T, thresholds, codes, strict=True):
+        expected = np.array(oracles.thresholds(x, weight, max_bins))
+        np.testing.assert_array_equal(found, expected)
+        bins = np.where(np.isnan(x), len(expected) + 1, np.searchsorted(expected, x))
+        np.testing.assert_array_equal(code, bins[rows])
+
+
+TWO_LUMPS = st.sampled_from([0.0, 1e-9, 2e-9, 3e-9, 1.0, 1 + 1e-9, 1 + 2e-9])
+CLUSTERED = st.one_of(TWO_LUMPS, FINITE, st.just(np.nan))
+
+
+@given(
+    x=st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=1, max_size=60)
+    | st.lists(CLUSTERED, min_size=1, max_size=60),
+    weights=st.lists(st.sampled_from([1.0, 2.0, 0.1, 0.7]), min_size=60, max_size=60),
+    max_bins=st.integers(2, 8),
+    equal=st.booleans(),
+)
+def test_bins_are_exact(x, weights, max_bins, equal):
+    weight = np.ones(len(x)) if equal else np.array(weights[: len(x)])
+    order = np.argsort(np.sin(np.arange(len(x))))
+    assert_exact_bins(np.array(x)[:, None], weight, max_bins, order)
+
+
+def feature(kind, n):
+    rng = np.random.default_rng(0)
+    return {
+        "normal": lambda: rng.normal(size=n),
+        "far": lambda: 1e8 + rng.normal(size=n),
+        "heavy tail": lambda: rng.pareto(0.2, n),
+        "two lumps": lambda: 1000.0 * rng.integers(0, 2, n) + 1e-3 * rng.normal(size=n),
+        "zeros": lambda: np.where(rng.random(n) < 0.9, 0.0, rng.normal(size=n)),
+        "counts": lambda: rng.poisson(20, n).astype(float),
+        "huge": lambda: 1e300 * rng.normal(size=n),
+        "tiny": lambda: 1e-310 * rng.normal(size=n),
+        "missing": lambda: np.where(rng.random(n) < 0.5, np.nan, rng.normal(size=n)),
+        "all missing": lambda: np.full(n, np.nan),
+        "constant": lambda: np.full(n, 0.1),
+    }[kind]()
+
+
+KINDS = ["normal", "far", "heavy tail", "two lumps", "zeros", "counts", "huge", "tiny"]
+KINDS += ["missing", "all missing", "constant"]
+
+
+@pytest.mark.parametrize("max_bins", [2, 64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_are_exact_for_features_of_every_kind(max_bins, weighted):
+    X = np.column_stack([feature(kind, 400) for kind in KINDS])
+    rng = np.random.default_rng(1)
+    weight = rng.random(400) + 0.01 if weighted else np.ones(400)
+    assert_exact_bins(X, weight, max_bins, rng.permutation(400), n_jobs=2)
+
+
+@pytest.mark.parametrize("weights", ["none", "integers", "tenths", "reals"])
+def test_bins_are_a_function_of_values_and_weights_alone(weights):
+    """Above the number of rows of a sample, in any order, and for any split of a weight."""
+    n = 120_000
+    X = np.column_stack([feature(kind, n) for kind in ("normal", "zeros", "heavy tail")])
+    rng = np.random.default_rng(2)
+    weight = {
+        "none": np.ones(n),
+        "integers": rng.integers(1, 4, n).astype(float),
+        "tenths": 0.1 * rng.integers(1, 10, n),
+        "reals": rng.random(n) + 0.01,
+    }[weights]
+    thresholds = stumps(X, weight, 64)[0]
+    shuffled = rng.permutation(n)
+    orders = [shuffled, np.argsort(X[:, 0]), np.argsort(-weight)]
+    if weights == "integers":
+        orders.append(np.repeat(np.arange(n), weight.astype(int)))
+    for rows in orders:
+        part = np.ones(len(rows)) if len(rows) > n else weight[rows]
+        for found, expected in zip(stumps(X[rows], part, 64)[0], thresholds, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_weight_two_is_the_row_twice_above_a_hundred_thousand_rows():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(120_000, 2)), rng.integers(1, 3, 120_000)
+    y = X[:, 0] + rng.normal(size=len(X)) > 0
+    once = RankBoost(n_estimators=5).fit(X, y, sample_weight=weight)
+    twice = RankBoost(n_estimators=5).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(once.predict(X), twice.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(once.decision_function(X), twice.decision_function(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_bins", [2, 3, 16, 64, 66, 300])

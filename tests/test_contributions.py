@@ -163,11 +163,6 @@ def assert_shapley_of(form):
     assert_shapley(make(form).fit(X, y), X, np.arange(200), np.ones(200))
 
 
-def test_stumps_that_take_thresholds_from_a_sample(monkeypatch):
-    monkeypatch.setattr("sklearn_rank.models.stumps._SAMPLE", 50)
-    assert_shapley_of("few bins")
-
-
 def test_many_rows_are_divided_as_few():
     """Bins are found by tables where there are many rows, and by a search where there are few."""
     X, y = make_data(6000, missing=True)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.metrics import auc_score
+from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.plotting import (
     MarginDisplay,
     PairContributionDisplay,
@@ -29,6 +30,7 @@ from sklearn_rank.plotting import (
     ShapeFunctionDisplay,
     TopROCDisplay,
 )
+from sklearn_rank.plotting._shares import shares_and_risks
 
 pytestmark = pytest.mark.slow
 
@@ -484,6 +486,21 @@ def test_pair_contributions_at_the_extremes():
     perfect = PairContributionDisplay.from_predictions([1, 0], [2, 1], losses="zero_one")
     assert_array_equal(perfect.share, np.zeros((1, 2, 2)))
     assert_array_equal(perfect.risk, np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("loss", LOSS_OF)
+def test_pair_contributions_visit_no_pair(loss, monkeypatch):
+    """Not even one: the losses of single margins are gone."""
+    rng = np.random.default_rng(0)
+    y, score = np.arange(100_000) % 2, rng.normal(size=100_000).round(3)
+    w = rng.integers(1, 4, 100_000).astype(float)
+    for kind in map(type, MARGIN_LOSSES.values()):
+        monkeypatch.delattr(kind, "value_and_derivative")
+    share, risk = shares_and_risks(score, w, y == 1, loss, [1.0, 4.0])
+    few = np.flatnonzero(y == 0)[:3]
+    inner = [w[y == 1] @ np.vectorize(LOSS_OF[loss])(score[y == 1] - score[k]) for k in few]
+    terms = w[few] * np.array(inner) ** 4.0
+    assert_allclose(share[1, few] * risk[1], terms, rtol=1e-8)
 
 
 def test_pair_contributions_show_the_top_of_a_long_list():

@@ -707,7 +707,7 @@ def test_warm_start_continues(ranker, weak_ranker, relevance, with_qid):
     assert_continues(model, model, X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
 
 
-def test_warm_start_continues_where_thresholds_come_from_a_sample():
+def test_warm_start_continues_with_many_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200_001, 1))
     y = X[:, 0] ** 2 + rng.normal(size=len(X)) > 1

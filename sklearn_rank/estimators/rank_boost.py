@@ -83,8 +83,7 @@ class RankBoost(BoostingRanker):
     n_jobs : int or None, default=None
         Threads that search for stumps and score rows, with joblib's meaning.
     random_state : int, RandomState or None, default=None
-        Draws the held-out rows, the rows that give thresholds when there are more than
-        100,000, and the seeds of an estimator as weak ranker.
+        Draws the held-out rows and the seeds of an estimator as weak ranker.
     verbose : int, default=0
         1 prints ten lines a fit, 2 one a round.
 

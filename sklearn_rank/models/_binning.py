@@ -13,6 +13,15 @@ _CELLS = 4096
 """Cells of a lookup table: small enough for the first-level cache."""
 
 
+def quantile_levels(max_bins: int) -> Floats:
+    """Return the levels of the quantiles between bins of equal weight.
+
+    They are a hair lower than that: sums of weights round differently from counts, and in
+    another order of the rows.
+    """
+    return np.arange(1, max_bins) / max_bins * (1 - 1e-12)
+
+
 @dataclass(frozen=True, eq=False)
 class SortedValues:
     """Values of one feature in order, none missing, with their weights.
@@ -55,8 +64,7 @@ class SortedValues:
         """
         if len(self.distinct) <= max_bins:
             return self.distinct[:-1]
-        # A hair less than asked for: sums of weights round differently from counts.
-        share = np.arange(1, max_bins) / max_bins * (1 - 1e-12)
+        share = quantile_levels(max_bins)
         if self.weight is None:
             place = np.ceil(share * len(self.values)).astype(np.intp) - 1
         else:

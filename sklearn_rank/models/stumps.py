@@ -16,14 +16,14 @@ from sklearn_rank._protocols import (
     RowGradient,
     Values,
 )
-from sklearn_rank.models._binning import Digitizer, SortedValues
+from sklearn_rank.models._cells import MISSING_CELL, Bins, CellGrid, Column
 from sklearn_rank.models._histogram import BinnedRows
 from sklearn_rank.models._ties import ROUNDING, first_largest
 from sklearn_rank.models.rules import StumpRules
 
 _CHUNK = 65_536
-_SAMPLE = 100_000
-"""Rows from which thresholds are taken when there are more."""
+_SAMPLE = 8192
+"""Rows, at most twice as many, from which the ends of the cells of a feature are taken."""
 
 
 def _columns(X: Floats, rows: Indices | slice) -> Floats:
@@ -54,23 +54,24 @@ class StumpColumns:
     ----------
     rows : FitRows
         Training rows, NaN for missing values. `max_bins` does not count the bin of missing
-        values; `seed` draws the rows from which thresholds are taken, when there are many.
+        values.
     """
 
     is_two_sided = True
     sums_curvature = True
 
     def __init__(self, rows: FitRows) -> None:
-        X, order, threads = rows.X, rows.order, rows.threads
-        self._threads = threads
+        self._threads = rows.threads
         self._weight = rows.weight
-        self.thresholds, self.has_missing = self._find_thresholds(rows)
+        codes, bins = self._find_bins(rows)
+        self.thresholds = [one.thresholds for one in bins]
+        self.has_missing = np.array([one.has_missing for one in bins])
         self._n_thresholds = np.array([len(t) for t in self.thresholds])
         # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
         self._missing_code = self._n_thresholds + 1
         depth = max(1, int(self._n_thresholds.max()))
         n_sides = 2 if self.has_missing.any() else 1
-        self._shape = (X.shape[1], depth, n_sides)
+        self._shape = (len(bins), depth, n_sides)
         self._is_valid = np.zeros(self._shape, dtype=bool)
         self._is_valid[:, :, 0] = np.arange(depth) < self._n_thresholds[:, None]
         if n_sides == 2:
@@ -79,7 +80,7 @@ class StumpColumns:
             # The last threshold is the largest value: only missing rows exceed it.
             with_missing = np.flatnonzero(self.has_missing)
             self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
-        self._rows = BinnedRows(self._encode(X, order), depth + 1 + (n_sides == 2), threads)
+        self._rows = BinnedRows(codes, depth + 1 + (n_sides == 2), rows.threads)
 
     @property
     def n_coordinates(self) -> int:
@@ -171,42 +172,30 @@ class StumpColumns:
         threshold = [self.thresholds[j][b] for j, b in zip(feature, place, strict=True)]
         return StumpRules(feature.astype(np.intp), np.array(threshold, dtype=float), side == 1)
 
-    def _find_thresholds(self, rows: FitRows) -> tuple[list[Floats], Mask]:
-        """Return the thresholds of each feature and whether it has missing values."""
-        X, order, weight, max_bins = rows.X, rows.order, rows.weight, rows.max_bins
-        rng = np.random.default_rng(rows.seed)
-        n_rows = len(order)
-        is_sampled = n_rows > _SAMPLE
-        sample: Indices | slice = slice(None)
-        if is_sampled:
-            sample = np.sort(rng.choice(n_rows, _SAMPLE, replace=False, shuffle=False))
-        columns, sample_weight = _columns(X, order[sample]), weight[sample]
-        with np.errstate(over="ignore", invalid="ignore"):
-            has_missing = np.isnan(X.sum(axis=0) if is_sampled else columns.sum(axis=1))
+    def _find_bins(self, rows: FitRows) -> tuple[Indices, list[Bins]]:
+        """Return the bin of every value, one line for each feature, and the bins."""
+        X, order = rows.X, rows.order
+        n_rows, n_features = len(order), X.shape[1]
+        sample = _columns(X, order[:: 1 + n_rows // _SAMPLE])
+        grids = self._threads.map(lambda j: CellGrid(sample[j]), n_features)
+        largest = max(MISSING_CELL, rows.max_bins + 1)
+        cells = np.empty((n_features, n_rows), dtype=np.min_scalar_type(largest))
 
-        def one_feature(j: int) -> Floats:
-            observed = SortedValues.of(columns[j], sample_weight)
-            if is_sampled and len(observed.distinct) <= max_bins:
-                observed = SortedValues.of(X[order, j], weight)  # no rare value is missed
-            thresholds = observed.thresholds(max_bins)
-            # Above the largest value only missing rows are left.
-            return np.append(thresholds, observed.values[-1:]) if has_missing[j] else thresholds
+        def find_cells(number: int) -> None:
+            chunk = slice(number * _CHUNK, (number + 1) * _CHUNK)
+            for j, x in enumerate(_columns(X, order[chunk])):
+                cells[j, chunk] = grids[j](x)
 
-        return self._threads.map(one_feature, X.shape[1]), has_missing
+        self._threads.map(find_cells, -(-n_rows // _CHUNK))
+        weight = None if np.all(rows.weight == rows.weight[0]) else rows.weight
 
-    def _encode(self, X: Floats, order: Indices) -> Indices:
-        """Return the bin of every value, one line for each feature."""
-        dtype = np.min_scalar_type(self._missing_code.max())
-        codes = np.empty((X.shape[1], len(order)), dtype=dtype)
-        digitizers = [Digitizer(t) for t in self.thresholds]
+        def encode(j: int) -> Bins:
+            column = Column(grids[j], cells[j], lambda chosen: X[order[chosen], j], weight)
+            return column.encode(rows.max_bins)
 
-        def encode(number: int) -> None:
-            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            for j, x in enumerate(_columns(X, order[rows])):
-                codes[j, rows] = digitizers[j](x, self._missing_code[j])
-
-        self._threads.map(encode, -(-len(order) // _CHUNK))
-        return codes
+        bins = self._threads.map(encode, n_features)
+        most = max(len(one.thresholds) for one in bins) + 1
+        return cells.astype(np.min_scalar_type(most), copy=False), bins
 
     def _sums_above(self, by_bin: Floats, totals: Floats) -> Floats:
         """Return the sums where h = 1, for each group, feature, threshold and side."""

@@ -5,39 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank.objectives import MARGIN_LOSSES
+from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
+from sklearn_rank.pair_sums import ExponentialSums
+from sklearn_rank.preferences import Preferences
 
 LOSSES = ("zero_one", *MARGIN_LOSSES)
-_PAIRS = 1 << 20
-"""Number of pairs computed at a time."""
 
 
 def shares_and_risks(
     score: Floats, weight: Floats, positive: Mask, loss: str, powers: list[float]
 ) -> tuple[Floats, list[float]]:
     """Return the shares of the rows in the risk, and the risk, for each p."""
-    f_pos, w_pos = score[positive], weight[positive]
-    f_neg, w_neg = score[~positive], weight[~positive]
-    # Shifted, the exponential loss is at most 1 and does not overflow.
-    shift = float(f_neg.max() - f_pos.min()) if loss == "exponential" else 0.0
-    block = max(1, _PAIRS // len(f_pos))
-    inner = np.concatenate(
-        [
-            _loss(f_pos - f_neg[start : start + block, None] + shift, loss) @ w_pos
-            for start in range(0, len(f_neg), block)
-        ]
-    )
-    largest = float(inner.max())
+    w_neg = weight[~positive]
+    relative, log_largest = _inner_sums(score, weight, positive, loss)
     share, risk = np.zeros((len(powers), len(score))), []
     for index, p in enumerate(powers):
-        if largest == 0:
+        if log_largest == -np.inf:
             risk.append(0.0)
             continue
-        relative = inner / largest
         term = w_neg * (relative**p if np.isfinite(p) else relative == 1)
         share[index, ~positive] = term / term.sum()
         with np.errstate(over="ignore"):
-            log_largest = np.log(largest) + shift
             risk.append(
                 float(np.exp(p * log_largest) * term.sum())
                 if np.isfinite(p)
@@ -46,7 +34,19 @@ def shares_and_risks(
     return share, risk
 
 
-def _loss(margin: Floats, name: str) -> Floats:
-    if name == "zero_one":
-        return (margin <= 0).astype(np.float64)
-    return MARGIN_LOSSES[name].value(margin)
+def _inner_sums(score: Floats, weight: Floats, positive: Mask, loss: str) -> tuple[Floats, float]:
+    """Return the inner sum of each negative relative to the largest, and its logarithm."""
+    preferences = Preferences.from_labels(positive, None, weight)
+    scores, n_pos = score[preferences.order], int(np.count_nonzero(positive))
+    if loss == "exponential":  # may overflow
+        log_inner = ExponentialSums(preferences, 1.0).log_heights(scores)[n_pos:]
+        largest = float(log_inner.max())
+        return np.exp(log_inner - largest), largest
+    if loss == "zero_one":
+        order = np.argsort(scores[:n_pos])
+        upto = np.concatenate([[0.0], np.cumsum(preferences.weight[:n_pos][order])])
+        inner = upto[np.searchsorted(scores[:n_pos][order], scores[n_pos:], side="right")]
+    else:
+        inner = PairLoss(preferences, loss).heights(scores, preferences.weight)[n_pos:]
+    largest = float(inner.max())
+    return inner / (largest or 1.0), float(np.log(largest)) if largest > 0 else -np.inf

@@ -30,7 +30,6 @@ from sklearn_rank.pair_sums._logistic._axis import shorten_gaps
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest
 from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
-from sklearn_rank.pair_sums._logistic._panels import by_panels
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.pair_sums._pair_sums import PairSums

@@ -24,6 +24,7 @@ class _Fineness(NamedTuple):
 
 _FINENESSES = (
     _Fineness(1 / 128, 4, 2.2e-11),
+    _Fineness(1 / 128, 6, 1e-14),
     _Fineness(1 / 32, 8, 1e-14),
     _Fineness(1 / 8, 12, 3e-14),
     _Fineness(1 / 8, 10, 7e-13),

@@ -78,6 +78,7 @@ class Grid:
             coefficient = basis @ np.ascontiguousarray(windows)
             for block in rows.blocks(number):
                 cell, place = self._locate(rows.x[block], tile.start)
+                cell = cell.astype(np.intp)  # `take` is several times slower with others
                 value = coefficient[-1].take(cell)
                 slope = np.zeros(len(cell) if n_values > 1 else 0)
                 for k in range(self.degree - 2, -1, -1):

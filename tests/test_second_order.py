@@ -211,3 +211,23 @@ def test_optimal_where_no_decrease_is_known_is_an_error():
     )
     auto = RankBoost(weak_ranker="feature").fit(data.data, data.target > 0)
     np.testing.assert_array_equal(auto.coef_, steepest.coef_)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("n_above", [1, 3_000, 40_000])
+def test_sums_in_threads_are_those_of_one_thread(loss, n_above):
+    """Also where one class is far smaller than the other, and has fewer rows than threads."""
+    rng = np.random.default_rng(0)
+    y, weight = np.arange(50_000) < n_above, rng.uniform(0.5, 2.0, 50_000)
+    scores = rng.normal(size=50_000)
+    preferences = Preferences.from_labels(y, None, weight)
+    with ThreadPool(3).running() as threads:
+        pushes = [push_of(loss, preferences, p) for p in (1, 4)]
+        shared = [MarginPush(preferences, push.loss.in_threads(threads), push.p) for push in pushes]
+        for push, in_threads in zip(pushes, shared, strict=True):
+            for one, other in zip(
+                push.value_gradient_curvature(scores),
+                in_threads.value_gradient_curvature(scores),
+                strict=True,
+            ):
+                np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12 * np.abs(one).max())

@@ -116,7 +116,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
 
     # What a subclass decides -------------------------------------------------------
 
-    def _make_objective(self, preferences: Preferences) -> Objective:
+    def _make_objective(self, preferences: Preferences, threads: ThreadPool) -> Objective:
         return SidePush(preferences, 1.0)
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
@@ -223,7 +223,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         weak_rankers = as_model(self.weak_ranker).on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
-        objective = self._make_objective(preferences)
+        objective = self._make_objective(preferences, threads)
         return BoostingProblem(data, preferences, objective, weak_rankers, threads)
 
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:

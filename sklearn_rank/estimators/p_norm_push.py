@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._observers import Follower
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Gain, Objective, require
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank._warnings import warn
@@ -272,10 +273,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         """p, or 1 for the IR push, which has no power."""
         return 1.0 if self.push == "ir" else float(self.p)
 
-    def _make_objective(self, preferences: Preferences) -> Objective:
+    def _make_objective(self, preferences: Preferences, threads: ThreadPool) -> Objective:
         loss: Any = as_margin_loss(self.loss)
         if self.solver == "coordinate" and hasattr(loss, "with_curvature"):
             loss = loss.with_curvature()
+        if hasattr(loss, "in_threads"):
+            loss = loss.in_threads(threads)
         return make_push(preferences, loss, self.p, self.push, self.bottom_weight)
 
     @property

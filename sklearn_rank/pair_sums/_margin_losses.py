@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
@@ -51,6 +52,7 @@ class MarginLoss(ABC):
       within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
     - ``single_precision()``: the same loss with sums that are less exact and sooner found, for
       engines that keep gradients as floats of 32 bits;
+    - ``in_threads(threads)``: the same loss with `fast_sums` that threads of a fit share;
     - ``with_curvature()``: the same loss with a ``second_derivative`` that is that of a smooth
       loss close by, for losses with kinks, which second-order boosting takes;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
@@ -134,6 +136,7 @@ _STATED: dict[str, Any] = {
     "rounded": _Absent(),
     "local_lipschitz": _Absent(),
     "single_precision": _Absent(),
+    "in_threads": _Absent(),
     "with_curvature": _Absent(),
     "self_bound": _Absent(),
 }
@@ -189,13 +192,18 @@ def _sigmoid_slope(x: Floats) -> Floats:
 
 
 def _curved_hinge_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    with_second: bool = False,
+    threads: ThreadPool | None = None,
 ) -> PairSums:
     """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
     sums = hinge_sums(f, a, g, b)
     if not with_second:
         return sums
-    curved = logistic_sums(f - 1.0, a, g, b, with_second=True, error=_CURVATURE_ERROR)
+    curved = logistic_sums(f - 1.0, a, g, b, True, _CURVATURE_ERROR, threads)
     return sums._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
 
 
@@ -229,7 +237,13 @@ class CurvedHinge(Hinge):
     the same: the density of their margins at 1, which this estimates.
     """
 
-    fast_sums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
+    def __init__(self, threads: ThreadPool | None = None) -> None:
+        sums = partial(_curved_hinge_sums, threads=threads)
+        self.fast_sums = FastSums(sums, hinge_heights, 800e3, 150.0)
+
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
+        """Return the loss with sums that the threads share."""
+        return CurvedHinge(threads)
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -304,9 +318,23 @@ class Logistic(MarginLoss):
         """Return 1/4."""
         return 0.25
 
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
+        """Return the loss with sums that the threads share."""
+        return _LogisticInThreads(threads)
+
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
         return CoarseLogistic()
+
+
+class _LogisticInThreads(Logistic):
+    """Logistic loss with sums that threads share."""
+
+    def __init__(self, threads: ThreadPool) -> None:
+        sums, heights = logistic_sums, logistic_heights
+        self.fast_sums = FastSums(
+            partial(sums, threads=threads), partial(heights, threads=threads), 800e3, 30.0
+        )
 
 
 class CoarseLogistic(Logistic):

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._logistic._axis import shorten_gaps
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest
@@ -44,30 +45,42 @@ def logistic_sums(
     b: Floats,
     with_second: bool = False,
     error: float = ERROR,
+    threads: ThreadPool | None = None,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
 
-    `error` is the share of a row's pairs by which its sums may be wrong.
+    `error` is the share of a row's pairs by which its sums may be wrong. `threads` share
+    the rows of a grid.
     """
-    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1, error)
+    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1, error, threads)
     for slopes in (upper[0], lower[0]):
         np.negative(slopes, out=slopes)
     return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 
 
-def logistic_heights(f: Floats, a: Floats, g: Floats, error: float = ERROR) -> Floats:
+def logistic_heights(
+    f: Floats, a: Floats, g: Floats, error: float = ERROR, threads: ThreadPool | None = None
+) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), 0, error).heights
+    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads).heights
 
 
-def _evaluate(f: Floats, a: Floats, g: Floats, b: Floats, n_orders: int, error: float) -> Sums:
+def _evaluate(
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    n_orders: int,
+    error: float,
+    threads: ThreadPool | None,
+) -> Sums:
     """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
     axis = shorten_gaps(f, a, g, b)
     grid = cheapest(axis, error)
     if grid is None:
         sums = by_sweep(axis, a, b, error, n_orders)
     else:
-        sums = grid_sums(axis, a, b, grid, n_orders)
+        sums = grid_sums(axis, a, b, grid, n_orders, threads or ThreadPool())
     if axis.ramp is None:
         return sums
     heights = sums.heights if n_orders else sums.heights + axis.ramp

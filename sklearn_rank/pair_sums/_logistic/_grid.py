@@ -10,6 +10,7 @@ import numpy as np
 from scipy.signal import oaconvolve
 from scipy.special import expit
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
@@ -116,18 +117,64 @@ class Grid:
         return cell, place
 
 
-def grid_sums(axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int) -> Sums:
+@dataclass(frozen=True, eq=False)
+class _GridRows:
+    """The rows of one side, in as many parts as there are threads.
+
+    Attributes
+    ----------
+    grid : Grid
+        The grid.
+    parts : list of Rows
+        Some rows each, sorted by tile.
+    threads : ThreadPool
+        Threads that share the parts.
+    """
+
+    grid: Grid
+    parts: list[Rows]
+    threads: ThreadPool
+
+    @classmethod
+    def of(cls, grid: Grid, x: Floats, weight: Floats, threads: ThreadPool) -> _GridRows:
+        """Divide and sort the rows."""
+        length = -(-len(x) // threads.size)
+        starts = range(0, len(x), length)
+
+        def arrange(number: int) -> Rows:
+            part = slice(starts[number], starts[number] + length)
+            return grid.arrange(x[part], weight[part])
+
+        return cls(grid, threads.map(arrange, len(starts)), threads)
+
+    def to_nodes(self) -> Floats:
+        """Return the weights of the nodes that stand for the rows."""
+        nodal = self.threads.map(lambda k: self.grid.to_nodes(self.parts[k]), len(self.parts))
+        return sum(nodal[1:], start=nodal[0])
+
+    def interpolate(self, nodal: Floats, n_values: int = 1) -> Floats:
+        """Return values at the rows from values at the nodes, as `Grid.interpolate` does."""
+        found = self.threads.map(
+            lambda k: self.grid.interpolate(self.parts[k], nodal, n_values), len(self.parts)
+        )
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+
+def grid_sums(
+    axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int, threads: ThreadPool
+) -> Sums:
     """Return the sums by a grid."""
-    above, below = grid.arrange(axis.f, a), grid.arrange(axis.g, b)
-    upper = grid.to_nodes(above)
+    above = _GridRows.of(grid, axis.f, a, threads)
+    below = _GridRows.of(grid, axis.g, b, threads)
+    upper = above.to_nodes()
     if not n_orders:
-        heights = grid.interpolate(below, grid.softplus_sums(upper))[0]
+        heights = below.interpolate(grid.softplus_sums(upper))[0]
         np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
-    lower = grid.to_nodes(below)
+    lower = below.to_nodes()
     # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
-    upper_sums = grid.interpolate(above, grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
-    lower_sums = grid.interpolate(below, grid.sigmoid_sums(upper), n_orders)
+    upper_sums = above.interpolate(grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
+    lower_sums = below.interpolate(grid.sigmoid_sums(upper), n_orders)
     upper_sums[1:] *= -1.0  # z falls with the upper row's score
     for slopes in (upper_sums[1:], lower_sums[1:]):
         np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums._logistic._axis import Axis, density
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest_grid
@@ -216,7 +217,7 @@ def _crowd_sums(
     f, g, a, b = x[is_upper], x[~is_upper], rows.weight[above], rows.weight[below]
     axis = Axis(f, g, 0.0, float(x[-1]))
     axis = replace(axis, density=density(axis, a, b, rows.total))
-    part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], n_orders)
+    part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], n_orders, ThreadPool())
     if n_orders:
         sums[:, is_upper], sums[:, ~is_upper] = part.upper_sums, part.lower_sums
     else:

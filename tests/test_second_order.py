@@ -176,8 +176,19 @@ def test_gain_is_the_decrease_of_the_quadratic_bound():
     np.testing.assert_array_equal(gain(slopes, np.zeros(1)), np.abs(slopes[0]))
 
 
-@pytest.mark.parametrize("ranker", [RankBoost(), PNormPushRanker(p=4)], ids=str)
-def test_auto_is_optimal_for_queries(ranker):
+@pytest.mark.parametrize(
+    ("ranker", "expected"),
+    [
+        (RankBoost(), "steepest"),
+        (PNormPushRanker(p=4), "steepest"),
+        (PNormPushRanker(push="both"), "steepest"),
+        (PNormPushRanker(push="ir"), "optimal"),
+        (PNormPushRanker(loss="logistic", p=1), "optimal"),
+        (PNormPushRanker(loss="hinge", p=4), "optimal"),
+    ],
+    ids=str,
+)
+def test_what_auto_means(ranker, expected):
     data = make_queries(random_state=0)
     ranker.set_params(relevance="graded", n_estimators=20)
     auto, optimal, steepest = (
@@ -186,19 +197,21 @@ def test_auto_is_optimal_for_queries(ranker):
         .objective_curve_
         for selection in ("auto", "optimal", "steepest")
     )
-    np.testing.assert_array_equal(auto, optimal)
-    assert not np.array_equal(auto, steepest)
+    assert not np.array_equal(optimal, steepest)
+    np.testing.assert_array_equal(auto, optimal if expected == "optimal" else steepest)
 
 
 @pytest.mark.parametrize("push", ["top", "bottom", "both"])
-def test_auto_is_optimal_for_one_list(push):
-    data = make_queries(random_state=0)
-    y = data.target > 0
-    auto, optimal = (
-        PNormPushRanker(push=push, selection=selection, n_estimators=20).fit(data.data, y)
-        for selection in ("auto", "optimal")
-    )
-    np.testing.assert_array_equal(auto.objective_curve_, optimal.objective_curve_)
+@given(problem=one_list(max_rows=12))
+def test_optimal_at_either_end_and_at_both(push, problem):
+    ranker = PNormPushRanker(p=4, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, problem, p=4, push=push, selection="optimal")
+
+
+@given(problem=problems())
+def test_optimal_with_queries_and_grades(problem):
+    ranker = RankBoost(selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, problem, selection="optimal")
 
 
 def test_optimal_where_no_decrease_is_known_is_an_error():

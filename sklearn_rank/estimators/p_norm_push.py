@@ -104,9 +104,10 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         As in `RankBoost`; an estimator only with ``solver="coordinate"``. With "lbfgs" a
         model of your own needs `n_coordinates`, `scores` and `pull_back`.
     selection : {"auto", "steepest", "optimal"}, default="auto"
-        As in `RankBoost`; of another loss than the exponential, and with ``push="ir"`` and
-        "both", "optimal" lowers a bound from second derivatives, for stumps and features.
-        Only with ``solver="coordinate"``.
+        As in `RankBoost`. "auto": "steepest" with the exponential loss, where "optimal"
+        takes weak rankers that single out a few rows; with another loss, and with
+        ``push="ir"``, "optimal" where it can be had. "optimal" is only for
+        ``solver="coordinate"``.
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step; 1 with lbfgs. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
@@ -286,7 +287,9 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         return self._is_exponential and self.p == 1 and self.push != "ir"  # RankBoost's scores
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
-        return problem.make_gain(type(self).__name__, self.selection, self._power)
+        is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
+        selection = "steepest" if is_steep else self.selection
+        return problem.make_gain(type(self).__name__, selection, self._power)
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         return problem.push_step(self._power)

@@ -53,8 +53,9 @@ class RankBoost(BoostingRanker):
         Which weak ranker a round takes. "steepest": the one along which the objective
         falls most steeply. "optimal": the one whose step lowers it most; of stumps in one
         bipartite list that is known in closed form, elsewhere, and for features with
-        queries or grades, a bound from second derivatives is lowered. "auto": "optimal"
-        where it can be had, else "steepest".
+        queries or grades, a bound from second derivatives is lowered. "auto": "steepest",
+        since "optimal" takes weak rankers that single out a few rows: with few positives
+        it lowers the objective faster and the AUC of new rows.
     learning_rate : float in (0, 1], default=1.0
         Multiplies every step. Smaller needs more rounds and often generalises better.
     max_bins : int in [2, 65535], default=64
@@ -205,4 +206,5 @@ class RankBoost(BoostingRanker):
         self.selection = selection
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
-        return problem.make_gain(type(self).__name__, self.selection, 1.0)
+        selection = "steepest" if self.selection == "auto" else self.selection
+        return problem.make_gain(type(self).__name__, selection, 1.0)

@@ -75,7 +75,7 @@ def hash_rows(X: Any) -> _Codes:
 def coarse_codes(X: Any) -> _Codes:
     """Return a code for each row in a third of the time of `hash_rows`.
 
-    Equal rows have equal codes, but rows of numbers with few digits may share one.
+    Rows of the same bits have the same code, but rows of numbers with few digits may share one.
     """
     if issparse(X):
         return hash_rows(X)

@@ -162,6 +162,20 @@ def test_a_sample_resembles_the_rows():
         assert np.mean(labels == y) > best - 0.01
 
 
+@pytest.mark.parametrize("n_levels", [2, 3])
+def test_a_sample_of_few_levels_resembles_the_rows(n_levels):
+    """Numbers of few digits, whose sums are few as well."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, n_levels, (60_000, 15)).astype(float)
+    y = X[:, 0] + X[:, 1] + rng.normal(size=60_000) > n_levels
+    rows = TrainingData(X, y, None, np.ones(60_000), np.arange(60_000))
+    found, weight = _stage_offsets.sample_rows(rows, rows.preferences)
+    caller = rows.preferences.order[found]
+    assert len(np.unique(caller)) == _stage_offsets.MOST_ROWS
+    np.testing.assert_allclose(weight @ X[caller] / weight.sum(), X.mean(axis=0), atol=0.05)
+    assert weight @ y[caller] / weight.sum() == pytest.approx(y.mean(), abs=0.05)
+
+
 @pytest.mark.parametrize("n_rows", [40, 1000])
 def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
     first, second = sampling(n_rows)

@@ -14,6 +14,8 @@ from sklearn_rank.preferences import Preferences
 
 _Codes = NDArray[np.uint64]
 
+_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
 
@@ -58,8 +60,7 @@ def hash_rows(X: Any) -> _Codes:
     A sum over the features, modulo 2**64, in which zeros have no part: a sparse matrix has
     the codes of the dense one.
     """
-    factors = np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64)
-    factors = 2 * factors + 1
+    factors = _odd_factors(X.shape[1])
     if issparse(X):
         terms = _mixed(X.data) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
@@ -69,6 +70,24 @@ def hash_rows(X: Any) -> _Codes:
         block = slice(start, start + _BLOCK)
         np.matmul(_mixed(X[block]), factors, out=code[block])
     return code
+
+
+def coarse_codes(X: Any) -> _Codes:
+    """Return a code for each row in a third of the time of `hash_rows`.
+
+    Rows of the same bits have the same code, but rows of numbers with few digits may share one.
+    """
+    if issparse(X):
+        return hash_rows(X)
+    code = np.asarray(X, dtype=np.float64).view(np.uint64) @ _odd_factors(X.shape[1])
+    code ^= code >> np.uint64(32)
+    code *= _MULTIPLIER
+    return code
+
+
+def _odd_factors(size: int) -> _Codes:
+    """Return a random odd number for each feature."""
+    return 2 * np.random.default_rng(0).integers(1 << 63, size=size, dtype=np.uint64) + 1
 
 
 def _mixed(values: Floats) -> _Codes:
@@ -83,6 +102,6 @@ def _mixed(values: Floats) -> _Codes:
     bits = values.view(np.uint64)
     for shift in (32, 29):
         bits ^= bits >> np.uint64(shift)
-        bits *= np.uint64(0xD6E8FEB86659FD93)
+        bits *= _MULTIPLIER
     bits ^= bits >> np.uint64(32)
     return bits

@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._distinct_rows import hash_rows
+from sklearn_rank.estimators._distinct_rows import coarse_codes, hash_rows
+from sklearn_rank.grouping import starts_run
 from sklearn_rank.objectives import balancing_offset
 from sklearn_rank.objectives._offsets import rising_cut
 from sklearn_rank.preferences import Preferences
@@ -16,6 +17,8 @@ from sklearn_rank.solvers import Round
 
 MOST_ROWS = 1 << 13
 """Rows from which the cuts of stages are found; that of the last has them all."""
+
+_LARGEST_CODE = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class StageBalances:
@@ -90,12 +93,17 @@ def sample_rows(data: TrainingData, pairs: Preferences) -> tuple[Indices, Floats
     Those with the smallest hash of features and class: a row of weight 2 is there where the
     row twice would be, and the order of the rows has no part in it.
     """
-    code = hash_rows(data.X)[pairs.order]
-    code[data.y[pairs.order]] ^= np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-    bound = np.uint64(min(2.0 * MOST_ROWS / len(code), 1.0) * (2.0**64 - 2**12))
-    few = np.flatnonzero(code <= bound)
-    if len(np.unique(code[few])) < MOST_ROWS:  # there are many equal rows
-        few = np.arange(len(code))
-    _, first, number = np.unique(code[few], return_index=True, return_inverse=True)
-    weight = np.bincount(number, pairs.weight[few]).astype(np.float64)
-    return few[first[:MOST_ROWS]], weight[:MOST_ROWS]
+    coarse = coarse_codes(data.X)
+    # Twice as many rows as wanted are enough, unless many are equal.
+    for share in (min(2.0 * MOST_ROWS / len(coarse), 1.0), 1.0):
+        is_low = coarse <= np.uint64(min(int(share * 2.0**64), _LARGEST_CODE))
+        places = np.flatnonzero(is_low[pairs.order])
+        rows = pairs.order[places]
+        code = hash_rows(data.X[rows])
+        code[data.y[rows]] ^= np.uint64(_LARGEST_CODE)
+        by_code = np.lexsort((code, coarse[rows]))
+        first = np.flatnonzero(starts_run(code[by_code])) if len(rows) else by_code
+        if len(first) >= MOST_ROWS:
+            break
+    weight = np.add.reduceat(pairs.weight[places][by_code], first)
+    return places[by_code][first][:MOST_ROWS], weight[:MOST_ROWS]

@@ -142,7 +142,8 @@ class BlockSums:
     def _by_row(self, role: int, parts: Sequence[Floats]) -> Floats:
         """Add up, for each row, sums of the upper (0) or lower (1) rows of the batches."""
         sums = np.concatenate([part.ravel() for part in parts])
-        return np.bincount(self._places[role], sums, self.preferences.n_rows).astype(np.float64)
+        totals = np.bincount(self._places[role], sums, self.preferences.n_rows)
+        return totals.astype(np.float64, copy=False)
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""

@@ -9,6 +9,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import crossed
 
 from sklearn_rank.grouping import Groups
 from sklearn_rank.objectives import MarginPush, PairLoss
@@ -134,8 +135,7 @@ def test_heights_of_queries_of_every_shape(layout, case, side, margin):
     assert np.all(np.abs(found - expected) <= 1e-11 * expected + 1e-14 * mass)
 
 
-@every_layout
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "least_squares", "logistic"])
+@crossed(layout=list(LAYOUTS), loss=["hinge", "squared_hinge", "least_squares", "logistic"])
 @given(case=cases(weights=("one", "reals")))
 def test_all_methods_agree(layout, loss, case):
     preferences, f, i, k = case

@@ -70,6 +70,10 @@ class Batch:
         no_lower = self._places(self.lower, self.no_lower, chosen)
         return type(self)(upper, lower, no_upper, no_lower, self.query[chosen])
 
+    def replace(self, values: Floats, chosen: Mask, others: Floats) -> None:
+        """Replace the values of the rows of the chosen blocks."""
+        np.moveaxis(values, self.block_axis, 0)[chosen] = np.moveaxis(others, self.block_axis, 0)
+
     def _places(self, rows: Indices, empty: Indices, chosen: Mask) -> Indices:
         """Return those places without a row that are in the chosen blocks, numbered anew."""
         is_empty = np.zeros(rows.shape, dtype=bool)
@@ -179,8 +183,8 @@ class SideBySide(Batch):
 def batches(blocks: Indices, queries: Groups) -> Iterator[Batch]:
     """Yield batches of blocks (`Preferences.blocks`); the queries are over rows.
 
-    Blocks whose lower rows have as many binary digits are filled one by one, by rising
-    number of upper rows, into batches.
+    Blocks whose numbers of lower rows have as many binary digits are put into batches, one
+    after the other by rising number of upper rows.
     """
     n_upper, n_lower = np.diff(blocks, axis=1).T
     n_digits = np.frexp(n_lower - 1)[1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.grouping import Groups
-from sklearn_rank.pair_sums._batches import Batch, batches
+from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums._margin_losses import MarginLoss
 from sklearn_rank.pair_sums._pair_sums import EMPTY, BatchSums, PairSums, WeightedRows
@@ -45,6 +45,8 @@ class BlockSums:
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         self._batches = list(batches(small, self._queries))
+        rows = ([batch.rows[role].ravel() for batch in self._batches] for role in (0, 1))
+        self._places = [np.concatenate(one) if one else one for one in rows]
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks that are taken one by one, and those that go into batches."""
@@ -63,7 +65,7 @@ class BlockSums:
     ) -> tuple[float, Floats, Floats]:
         """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
-            value, gradient, curvature = self._by_row(scores, with_second)
+            value, gradient, curvature = self._both_roles(scores, with_second)
             for rows in [gradient, curvature][: 1 + with_second]:
                 if not self.preferences.has_unit_weights:
                     np.multiply(rows, self.preferences.weight, out=rows)
@@ -71,7 +73,7 @@ class BlockSums:
                     np.divide(rows, scale, out=rows)
             return value / scale, gradient, curvature
 
-    def _by_row(self, scores: Floats, with_second: bool) -> tuple[float, Floats, Floats]:
+    def _both_roles(self, scores: Floats, with_second: bool) -> tuple[float, Floats, Floats]:
         """Return the value, and for each row the sums of phi' and phi'' in both its roles."""
         weight = self.preferences.weight
         if len(self._large) == 1 and not self._batches and self.preferences.is_bipartite_list:
@@ -98,16 +100,13 @@ class BlockSums:
             value += part.value
             for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
                 out[block] += sums
-        parts = [
-            (batch, method.sums(batch, with_second))
-            for batch, method in self._methods(WeightedRows(scores, above, below))
-        ]
-        if parts:
-            value += sum(part.value for _, part in parts)
-            roles = ("upper", "lower", "second_upper", "second_lower")
-            for number, role in enumerate(roles[: len(rows)]):
-                places = [getattr(batch, role.removeprefix("second_")) for batch, _ in parts]
-                rows[number] += self._totals(places, [getattr(part, role) for _, part in parts])
+        if self._batches:
+            method = self._method(WeightedRows(scores, above, below))
+            parts = [method.sums(batch, with_second) for batch in self._batches]
+            value += sum(part.value for part in parts)
+            found: list[list[Floats]] = [list(part[1:]) for part in parts]
+            for number in range(len(rows)):
+                rows[number] += self._by_row(number % 2, [sums[number] for sums in found])
         return PairSums(value, *rows)
 
     def heights(
@@ -124,32 +123,27 @@ class BlockSums:
             if not at_top:
                 inner, outer = outer, inner
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
-        rows = WeightedRows(scores, weight, EMPTY, margin)
-        methods = list(self._methods(rows, is_mirrored=not at_top))
-        if methods:
-            parts = [method.heights(batch) for batch, method in methods]
-            out += self._totals([batch.lower for batch, _ in methods], parts)
+        if self._batches:
+            method = self._method(WeightedRows(scores, weight, EMPTY, margin))
+            parts = [
+                method.heights(batch if at_top else batch.mirrored()) for batch in self._batches
+            ]
+            out += self._by_row(1 if at_top else 0, parts)
         return out
 
-    def _totals(self, places: Sequence[Indices], values: Sequence[Floats]) -> Floats:
-        """Return the sums of the values of each row, which may have several places."""
-        row, value = (np.concatenate([one.ravel() for one in many]) for many in (places, values))
-        return np.asarray(np.bincount(row, value, self.preferences.n_rows), dtype=np.float64)
-
-    def _methods(
-        self, rows: WeightedRows, is_mirrored: bool = False
-    ) -> Iterator[tuple[Batch, BatchSums]]:
-        """Yield the batches, each with a method for its sums."""
-        batches = [one.mirrored() if is_mirrored else one for one in self._batches]
+    def _method(self, rows: WeightedRows) -> BatchSums:
+        """Return how the batches are summed."""
         each, small = EachPair(self.loss, rows), self.loss.small_sums
-        if small is None or not batches:
-            yield from ((batch, each) for batch in batches)
-            return
-        quick = small.at(rows, self._queries, max(batch.n_pairs for batch in batches))
-        for batch in batches:
-            yield batch, quick
-            if quick.is_apart.any() and (is_apart := quick.is_apart[batch.query]).any():
-                yield batch.some(is_apart), each
+        if small is None:
+            return each
+        n_pairs = max(batch.n_pairs for batch in self._batches)
+        return small.at(rows, self._queries, n_pairs, each)
+
+    def _by_row(self, role: int, parts: Sequence[Floats]) -> Floats:
+        """Add up, for each row, sums of the upper (0) or lower (1) rows of the batches."""
+        sums = np.concatenate([part.ravel() for part in parts])
+        totals = np.bincount(self._places[role], sums, self.preferences.n_rows)
+        return totals.astype(np.float64, copy=False)
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""

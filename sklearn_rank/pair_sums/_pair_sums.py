@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._protocols import Floats
 
 if TYPE_CHECKING:
     from sklearn_rank.grouping import Groups
@@ -94,24 +94,17 @@ class BatchSums(Protocol):
         """Return the loss of each lower row's pairs, with the weights above."""
 
 
-class QuickBatchSums(BatchSums, Protocol):
-    """Batch sums of one loss that cost less than each pair on its own, where they apply."""
-
-    is_apart: Mask
-    """Queries to which they do not apply: their sums are zero."""
-
-
 class SmallSums(NamedTuple):
     """How to sum a loss over the pairs of small blocks, many at a time.
 
     Attributes
     ----------
     at : callable
-        Maps `WeightedRows`, the queries, over rows, and the most pairs of a batch to
-        `QuickBatchSums`.
+        Maps `WeightedRows`, the queries, over rows, the most pairs of a batch, and
+        `BatchSums` that visit each pair, for queries that need it, to `BatchSums`.
     per_pair : float
         Cost of a pair in the nanoseconds of `FastSums`.
     """
 
-    at: Callable[[WeightedRows, Groups, int], QuickBatchSums]
+    at: Callable[[WeightedRows, Groups, int, BatchSums], BatchSums]
     per_pair: float

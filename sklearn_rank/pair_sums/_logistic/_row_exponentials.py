@@ -18,7 +18,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.grouping import Groups
 from sklearn_rank.pair_sums._batches import Batch
-from sklearn_rank.pair_sums._pair_sums import PairSums, WeightedRows
+from sklearn_rank.pair_sums._pair_sums import BatchSums, PairSums, WeightedRows
 
 _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""
@@ -44,26 +44,23 @@ class RowExponentials:
         The queries, over rows.
     n_pairs : int
         Most pairs of a batch.
-
-    Attributes
-    ----------
-    is_apart : ndarray of bool, shape (n_queries,)
-        Queries whose scores differ by more than exponentials allow: their sums are zero.
+    each : BatchSums
+        Sums pair by pair, for queries whose scores differ by more than exponentials allow.
     """
 
-    def __init__(self, rows: WeightedRows, queries: Groups, n_pairs: int) -> None:
+    def __init__(self, rows: WeightedRows, queries: Groups, n_pairs: int, each: BatchSums) -> None:
         low, high = (queries.reduce(one, rows.scores) for one in (np.minimum, np.maximum))
         with np.errstate(over="ignore"):
             self._spread = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)
-        self.is_apart = self._spread > _WIDEST
+        self._each, self._is_wide = each, self._spread > _WIDEST
         np.clip(centred, -_WIDEST, _WIDEST, out=centred)
         self._rising = np.exp(centred, out=centred)
         self._falling = 1.0 / self._rising
-        if self.is_apart.any():
+        if self._is_wide.any():
             for factor in (self._rising, self._falling):
-                factor[queries.spread(self.is_apart)] = 0.0
-            self._spread[self.is_apart] = 0.0
+                factor[queries.spread(self._is_wide)] = 0.0
+            self._spread[self._is_wide] = 0.0
         self._widest = float(self._spread.max())
         self._factor = float(np.exp(min(rows.margin, _WIDEST)))
         self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
@@ -83,11 +80,21 @@ class RowExponentials:
         if with_second:
             np.square(share, out=share)
             sums += [upper * batch.sum_lower(share, below), lower * batch.sum_upper(above, share)]
+        is_wide = self._is_wide[batch.query]
+        if is_wide.any():
+            others = self._each.sums(batch.some(is_wide), with_second)
+            value += others.value
+            for found, other in zip(sums, others[1:], strict=False):
+                batch.replace(found, is_wide, other)
         return PairSums(value, *sums)
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
-        return self._heights(batch, *self._start(batch))
+        heights = self._heights(batch, *self._start(batch))
+        is_wide = self._is_wide[batch.query]
+        if is_wide.any():
+            batch.replace(heights, is_wide, self._each.heights(batch.some(is_wide)))
+        return heights
 
     def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
         """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""

@@ -47,8 +47,8 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
-    Ends when a pass shortens the axis by less than a quarter, or leaves it longer than
-    there are rows.
+    Ends when a pass would shorten the axis by less than a quarter, or leave it longer
+    than there are rows.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
@@ -62,9 +62,9 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
         if length - removed[-1] * step > len(f) + len(g):
             return axis
         mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
-        if removed[-1] > 0:
+        if removed[-1] * step >= length / 4:
             axis = _without(axis, step, first, removed, upper, lower, mass)
-        if removed[-1] * step < length / 4:
+        else:
             sides = ((mass, a), (other, b))
             return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis

@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
+from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.preferences import Preferences
 
 
@@ -90,6 +91,11 @@ class ExponentialSums:
         self, scores: Floats, sums: SegmentSums | None = None
     ) -> tuple[float, Floats]:
         """Return J_p and its gradient with respect to the scores; p must be finite."""
+        if self.preferences.is_bipartite_list:
+            value, share = self.bipartite_shares(scores)
+            upper = share[: self.preferences.segments.start[1]]
+            np.negative(upper, out=upper)
+            return value, share
         value, inner, outer = self.row_masses(scores, sums)
         outer -= inner
         outer *= self.sign
@@ -120,20 +126,39 @@ class ExponentialSums:
     def _bipartite_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where each row has one role."""
         middle = int(self.preferences.segments.start[1])
-        halves = slice(None, middle), slice(middle, None)
+        value, share = self.bipartite_shares(scores)
+        first, second = np.zeros_like(share), share
+        first[:middle] = share[:middle]
+        second[:middle] = 0.0
+        return (value, first, second) if self.side == "top" else (value, second, first)
+
+    def bipartite_shares(self, scores: Floats) -> tuple[float, Floats]:
+        """Return J_p and each row's mass in its only role, on one list of two levels."""
+        middle = int(self.preferences.segments.start[1])
+        halves = slice(0, middle), slice(middle, len(scores))
         inner, outer = halves if self.side == "top" else halves[::-1]
-        mass = np.zeros((2, len(scores)))
-        log_sums = []
-        for out, rows, exponent in zip(mass, (inner, outer), (-1.0, self.p), strict=True):
-            share = np.multiply(scores[rows], self.sign * exponent, out=out[rows])
-            if not self.preferences.has_unit_weights:
-                share += self.preferences.log_weight[rows]
+        share = np.empty(len(scores))
+        log_inner = self._share_out(scores, inner, -self.sign, share)
+        return log_inner + self._share_out(scores, outer, self.sign * self.p, share) / self.p, share
+
+    def _share_out(self, scores: Floats, rows: slice, exponent: float, share: Floats) -> float:
+        """Set the shares of some rows in the sum of their exponentials; return its logarithm."""
+        scores, share = scores[rows], share[rows]
+        if self.preferences.has_unit_weights:
+            top = exponent * float(scores.max() if exponent > 0 else scores.min())
+        else:
+            np.multiply(scores, exponent, out=share)
+            share += self.preferences.log_weight[rows]
             top = float(share.max())
-            share -= top
-            total = float(np.exp(share, out=share).sum())
-            share *= 1.0 / total
-            log_sums.append(top + float(np.log(total)))
-        return log_sums[0] + log_sums[1] / self.p, mass[0], mass[1]
+        total = 0.0
+        for some in blocks(len(share)):
+            part = share[some]
+            if self.preferences.has_unit_weights:
+                np.multiply(scores[some], exponent, out=part)
+            part -= top
+            total += float(np.exp(part, out=part).sum())
+        share *= 1.0 / total
+        return top + float(np.log(total))
 
     def log_heights(self, scores: Floats, weight: Floats | None = None) -> Floats:
         """Return the logarithm of each outer row's bracket; -inf where it is empty.
@@ -210,12 +235,20 @@ class FactoredSums:
         self, scores: Floats, scale: float, with_second: bool = False
     ) -> tuple[float, Floats, Floats]:
         """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
-        log_value, inner, outer = self._sides["top"].row_masses(scores)
+        top = self._sides["top"]
+        if top.preferences.is_bipartite_list:
+            log_value, gradient = top.bipartite_shares(scores)
+            curvature = gradient.copy() if with_second else EMPTY
+            upper = gradient[: top.preferences.segments.start[1]]
+            np.negative(upper, out=upper)
+        else:
+            log_value, inner, gradient = top.row_masses(scores)
+            curvature = inner + gradient if with_second else EMPTY
+            gradient -= inner
         log_value -= float(np.log(scale))
-        curvature = _unlogged(log_value, inner + outer) if with_second else EMPTY
-        outer -= inner
         with np.errstate(over="ignore"):
-            return float(np.exp(log_value)), _unlogged(log_value, outer), curvature
+            value = float(np.exp(log_value))
+        return value, _unlogged(log_value, gradient), _unlogged(log_value, curvature)
 
     def sums(
         self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
@@ -234,9 +267,9 @@ class FactoredSums:
 
 
 def _unlogged(log_value: float, shares: Floats) -> Floats:
-    """Return ``exp(log_value) * shares``, for shares in [-1, 1]."""
+    """Return ``exp(log_value) * shares``, for shares in [-1, 1], which may be overwritten."""
     with np.errstate(over="ignore", divide="ignore"):
         value = np.exp(log_value)
         if np.isfinite(value):
-            return shares * value
+            return np.multiply(shares, value, out=shares)
         return np.copysign(np.exp(np.log(np.abs(shares)) + log_value), shares)

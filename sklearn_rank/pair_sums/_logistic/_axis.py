@@ -13,6 +13,9 @@ from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
 _SHORT = 512.0
 """On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""
 
+_MOST_LENGTH = 0.4
+"""Length for each row of an axis beyond which no grid is the cheapest method."""
+
 _BINS = 1 << 17
 """Bins in which empty stretches of the axis are looked for."""
 
@@ -47,8 +50,8 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Pairs across such a stretch count fully or not at all, so that their sigmoids stay as
     they are, and log(1 + exp(z)) loses exactly the length taken away. Bins are powers of
     two wide and begin at multiples of their width: moving rows by bins rounds nothing.
-    Ends when a pass shortens the axis by less than a quarter, or leaves it longer than
-    there are rows.
+    Ends when a pass would shorten the axis by less than a quarter, or leave it too
+    long for a grid.
     """
     axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
@@ -59,12 +62,12 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
         n = int(np.floor(axis.high / step) - first) + 1
         empty = _empty_before(n, upper, lower)
         removed = np.cumsum(np.maximum(empty - np.ceil(REACH / step), 0.0))
-        if length - removed[-1] * step > len(f) + len(g):
+        if length - removed[-1] * step > _MOST_LENGTH * (len(f) + len(g)):
             return axis
         mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
-        if removed[-1] > 0:
+        if removed[-1] * step >= length / 4:
             axis = _without(axis, step, first, removed, upper, lower, mass)
-        if removed[-1] * step < length / 4:
+        else:
             sides = ((mass, a), (other, b))
             return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis

@@ -14,7 +14,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
-from sklearn_rank.pair_sums._logistic._sorted_rows import Rows
+from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, Rows
 from sklearn_rank.pair_sums._pair_sums import EMPTY
 from sklearn_rank.pair_sums._row_histogram import Histogram
 
@@ -73,24 +73,17 @@ class Grid:
         Shape (n_values, n_rows).
         """
         basis, out = _lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
+        scratch = np.empty((3, BLOCK))  # pages of fresh arrays cost more than the sums
         for number, tile in enumerate(self._tiles()):
             part = nodal[tile.start : tile.stop + self.degree - 1]
             windows = np.lib.stride_tricks.sliding_window_view(part, tile.stop - tile.start)
             coefficient = basis @ np.ascontiguousarray(windows)
             for block in rows.blocks(number):
                 cell, place = self._locate(rows.x[block], tile.start)
-                cell = cell.astype(np.intp)  # `take` is several times slower with others
-                value = coefficient[-1].take(cell)
-                slope = np.zeros(len(cell) if n_values > 1 else 0)
-                for k in range(self.degree - 2, -1, -1):
-                    if n_values > 1:
-                        slope *= place
-                        slope += value
-                    value *= place
-                    value += coefficient[k].take(cell)
-                out[0, block] = value
-                if n_values > 1:
-                    out[1, block] = slope / self.step
+                found = _polynomials(coefficient, cell, place, n_values, scratch[:, : len(cell)])
+                out[:, block] = found
+        if n_values > 1:
+            out[1] /= self.step
         return rows.restored(out)
 
     def sigmoid_sums(self, nodal: Floats) -> Floats:
@@ -179,6 +172,22 @@ def grid_sums(
     for slopes in (upper_sums[1:], lower_sums[1:]):
         np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near
     return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
+
+
+def _polynomials(
+    coefficient: Floats, cell: Indices, place: Floats, n_values: int, scratch: Floats
+) -> Floats:
+    """Return the polynomials of cells, by rows their coefficients, and their derivatives."""
+    value, slope, term = scratch
+    coefficient[-1].take(cell, out=value, mode="clip")  # the mode spares a buffer
+    slope[:] = 0.0
+    for each in coefficient[-2::-1]:
+        if n_values > 1:
+            slope *= place
+            slope += value
+        value *= place
+        value += each.take(cell, out=term, mode="clip")
+    return scratch[:n_values]
 
 
 @cache

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.pair_sums._row_histogram import Histogram
+from sklearn_rank._protocols import Floats
+from sklearn_rank.pair_sums._row_histogram import scattered
 
 BLOCK = 1 << 16
 """Rows or pairs handled at a time: their temporaries stay in the second-level cache."""
@@ -21,7 +21,7 @@ class Rows:
     ----------
     x, weight : ndarray of shape (n_rows,)
         Scores and weights, panel by panel.
-    first : ndarray of shape (n_panels + 1,)
+    first : ndarray of shape (n + 1,)
         First row of each panel.
     """
 
@@ -30,18 +30,17 @@ class Rows:
         self._order = None
         self.first = np.array([0, len(x)])
         if n > 1:
+            panel = ((x - origin) / width).astype(np.int32)
+            if (panel[1:] >= panel[:-1]).all():
+                self.first = np.searchsorted(panel, np.arange(n + 1))
+                return
             rows = csr_matrix((len(x), n))
-            rows.indices = ((x - origin) / width).astype(np.int32)
+            rows.indices = panel
             rows.indptr = np.arange(len(x) + 1, dtype=np.int32)
             rows.data = x
             columns = rows.tocsc()  # a counting sort
             self._order, self.x, self.first = columns.indices, columns.data, columns.indptr
             self.weight = weight[self._order]
-
-    @property
-    def n_panels(self) -> int:
-        """Number of panels."""
-        return len(self.first) - 1
 
     def blocks(self, panel: int) -> Iterator[slice]:
         """Yield the rows of a panel, some at a time."""
@@ -49,19 +48,8 @@ class Rows:
         for start in range(int(self.first[panel]), last, BLOCK):
             yield slice(start, min(start + BLOCK, last))
 
-    def spread(self, values: Values) -> Values:
-        """Repeat values of panels to their rows."""
-        return np.repeat(values, np.diff(self.first))
-
-    def sums(self, values: Floats) -> Floats:
-        """Return the sum of the rows of each panel."""
-        panel = self.spread(np.arange(self.n_panels, dtype=np.int32))
-        return Histogram(panel, self.n_panels)(values)
-
     def restored(self, values: Floats) -> Floats:
-        """Return values of rows, along the last axis, in the caller's order."""
+        """Return rows of values, one for each of these, in the caller's order."""
         if self._order is None:
             return values
-        out = np.empty_like(values)
-        out[..., self._order] = values
-        return out
+        return np.stack([scattered(each, self._order) for each in values])

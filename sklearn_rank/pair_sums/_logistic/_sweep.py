@@ -163,12 +163,7 @@ def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) ->
     else:
         heights += sums[0]
     if rows.in_grid is not None:
-        crowd = np.flatnonzero(rows.in_grid)
-        part, crowd_sums, crowd_heights = _crowd_sums(rows, crowd, allowed, n_orders)
-        value += part
-        heights[crowd] += crowd_heights
-        if n_orders:
-            sums[:, crowd] += crowd_sums
+        value += _add_crowds(rows, rows.in_grid, allowed, sums if n_orders else sums[:0], heights)
     if not n_orders:
         heights = rows.split(heights)[1]
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
@@ -201,40 +196,45 @@ def _near_sums(rows: SortedRows, n_orders: int) -> tuple[float, Floats]:
     return near.value, sums
 
 
-def _crowd_sums(
-    rows: SortedRows, crowd: Indices, allowed: float, n_orders: int
-) -> tuple[float, Floats, Floats]:
-    """Return the sums over pairs of rows near crowds, by a grid over an axis without gaps.
+def _add_crowds(
+    rows: SortedRows, in_grid: Mask, allowed: float, sums: Floats, heights: Floats
+) -> float:
+    """Add the sums over pairs of rows near crowds, by a grid over an axis without gaps.
 
-    The value is without what shortening the gaps took away, which is in the heights.
+    Returns what these pairs add to the value besides that of the heights, to which is added
+    what shortening the gaps took away, and without `sums` the rest too.
     """
-    x, heights = _without_gaps(rows, crowd)
-    above, below = (crowd[rows.is_upper[crowd] == side] for side in (True, False))
-    sums = np.zeros((n_orders, len(crowd)))
-    if not (len(above) and len(below)):
-        return 0.0, sums, heights
+    crowd = np.flatnonzero(in_grid)
     is_upper = rows.is_upper[crowd]
-    f, g, a, b = x[is_upper], x[~is_upper], rows.weight[above], rows.weight[below]
+    sides = crowd[is_upper], crowd[~is_upper]
+    if not (len(sides[0]) and len(sides[1])):
+        return 0.0
+    x = _without_gaps(rows, crowd, is_upper, heights)
+    f, g, a, b = x[is_upper], x[~is_upper], rows.weight[sides[0]], rows.weight[sides[1]]
     axis = Axis(f, g, 0.0, float(x[-1]))
     axis = replace(axis, density=density(axis, a, b, rows.total))
-    part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], n_orders, ThreadPool())
-    if n_orders:
-        sums[:, is_upper], sums[:, ~is_upper] = part.upper_sums, part.lower_sums
-    else:
-        heights[~is_upper] += part.heights
-    return part.value, sums, heights
+    part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], len(sums), ThreadPool())
+    if not len(sums):
+        heights[sides[1]] += part.heights
+    for out, *both in zip(sums, part.upper_sums, part.lower_sums, strict=True):
+        for side, values in zip(sides, both, strict=True):
+            out[side] += values
+    return part.value
 
 
-def _without_gaps(rows: SortedRows, crowd: Indices) -> tuple[Floats, Floats]:
-    """Return places of some rows with gaps shortened to the margin, and what heights lose."""
+def _without_gaps(rows: SortedRows, crowd: Indices, is_upper: Mask, heights: Floats) -> Floats:
+    """Return places of some rows with gaps shortened to the margin; add to heights what is lost."""
     x = rows.x[crowd]
     start = np.flatnonzero(np.diff(x, prepend=-np.inf) > rows.margin)
+    if len(start) == 1:
+        return x - x[0]
     length = np.diff(start, append=len(x))
     low, high = x[start], x[start + length - 1]
     # Each stretch from its own start: far from zero, floats are too coarse for the margin.
     begin = np.cumsum(np.append(0.0, (high - low)[:-1] + rows.margin))
-    mass = np.cumsum(np.add.reduceat(rows.weight[crowd] * rows.is_upper[crowd], start))
+    mass = np.cumsum(np.add.reduceat(rows.weight[crowd] * is_upper, start))
     lost = np.cumsum(np.append(0.0, (low[1:] - high[:-1] - rows.margin) * mass[:-1]))
+    heights[crowd] += np.repeat(lost, length)
     x -= np.repeat(low, length)
     x += np.repeat(begin, length)
-    return x, np.repeat(lost, length)
+    return x

@@ -9,7 +9,7 @@ from sklearn_rank._protocols import Floats, Indices, Mask
 _BLOCK = 1 << 13
 """Rows handled at a time: all that is known of them stays in the second-level cache."""
 
-_FEW = 0.3
+_FEW = 0.15
 """Share of the pairs of a block below which they are picked out."""
 
 _FACTORS = 1000
@@ -48,6 +48,8 @@ class NearPairs:
         self._signed, self._n_orders = np.where(is_upper, weight, -weight), n_orders
         self._has_equal_weights = bool((weight == weight[:1]).all())
         self._product, self._n_factors = np.ones(_BLOCK), 0
+        # Allocated once: the pages of fresh arrays cost more than what is done with them.
+        self._scratch, self._masks = np.empty((3, _BLOCK)), np.empty((2, _BLOCK), dtype=np.bool_)
 
     def visit(self, reach: float) -> None:
         """Visit all pairs within reach."""
@@ -68,18 +70,21 @@ class NearPairs:
         x, shift = self._x, 1
         while (stop := min(stop, len(x) - shift)) > start:
             rows, others = slice(start, stop), slice(start + shift, stop + shift)
-            margin = x[rows] - x[others]  # minus the distance
-            is_near = margin > -reach
-            if np.count_nonzero(is_near) < _FEW * len(margin):
+            n = stop - start
+            margin = np.subtract(x[rows], x[others], out=self._scratch[0, :n])  # minus distance
+            is_near = np.greater(margin, -reach, out=self._masks[0, :n])
+            if np.count_nonzero(is_near) < _FEW * n:
                 left = start + np.flatnonzero(is_near)
                 return np.stack([left, np.full(len(left), shift)])
-            is_pair = self._are_pairs(rows, others)
-            if np.count_nonzero(is_pair) < _FEW * len(margin):
+            is_pair = self._are_pairs(rows, others, out=self._masks[1, :n])
+            if np.count_nonzero(is_pair) < _FEW * n:
                 is_pair &= is_near
                 picked = np.flatnonzero(is_pair)
                 self._add(start + picked, start + shift + picked, margin[picked])
             else:
-                self._add(rows, others, margin, is_pair)
+                np.exp(margin, out=margin)
+                margin *= is_pair
+                self._add_all(rows, others, margin)
             shift += 1
         return np.empty((2, 0), dtype=np.intp)
 
@@ -94,24 +99,43 @@ class NearPairs:
             is_near &= others < len(self._x) - 1
             rows, others = rows[is_near], others[is_near] + 1
 
-    def _are_pairs(self, rows: slice | Indices, others: slice | Indices) -> Mask:
+    def _are_pairs(
+        self, rows: slice | Indices, others: slice | Indices, out: Mask | None = None
+    ) -> Mask:
         """Return which pairs have one row of either side, and are not left to the grid."""
-        is_pair = self._is_upper[rows] != self._is_upper[others]
+        is_pair = np.not_equal(self._is_upper[rows], self._is_upper[others], out=out)
         if self._in_grid is not None:
             is_pair &= ~(self._in_grid[rows] & self._in_grid[others])
         return is_pair
 
-    def _add(
-        self,
-        rows: slice | Indices,
-        others: slice | Indices,
-        margin: Floats,
-        is_pair: Mask | None = None,
-    ) -> None:
-        """Add pairs of rows, each of which occurs once on either side."""
+    def _add_all(self, rows: slice, others: slice, odds: Floats) -> None:
+        """Add the pairs of all rows of a block, given exp(-d), or 0 where there is no pair."""
+        total, moved = self._scratch[1:, : len(odds)]
+        np.add(odds, 1.0, out=total)
+        if self._n_orders:
+            odds /= total
+            weight = self._signed
+        else:
+            np.log(total, out=odds)
+            weight = self._weight
+        # Local names: an augmented assignment to an item would copy it once more.
+        first, second = self.sums[0, rows], self.sums[0, others]
+        first += np.multiply(odds, weight[others], out=moved)
+        np.multiply(odds, weight[rows], out=moved)
+        if not self._n_orders:
+            second += moved
+            return
+        second -= moved
+        if self._n_orders > 1:
+            odds /= total
+            first, second = self.sums[1, rows], self.sums[1, others]
+            first += np.multiply(odds, self._weight[others], out=moved)
+            second += np.multiply(odds, self._weight[rows], out=moved)
+        self._add_value(rows, others, total)
+
+    def _add(self, rows: Indices, others: Indices, margin: Floats) -> None:
+        """Add some pairs, in which each row occurs once on either side."""
         odds = np.exp(margin, out=margin)
-        if is_pair is not None:
-            odds *= is_pair
         total = odds + 1.0
         if not self._n_orders:
             loss = np.log(total, out=total)
@@ -130,7 +154,8 @@ class NearPairs:
     def _add_value(self, rows: slice | Indices, others: slice | Indices, total: Floats) -> None:
         """Add to the value; of equal weights, the logarithm of many factors is taken at once."""
         if self._has_equal_weights:
-            self._product[: len(total)] *= total
+            product = self._product[: len(total)]
+            product *= total
             self._n_factors += 1
             if self._n_factors == _FACTORS:
                 self._take_logarithms()

@@ -157,6 +157,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     the most relevant rows decide: for queries of unequal size p = 1, ``push="ir"`` or
     `RankBoost` are the safer choice.
 
+    The line search with the exponential loss has a longest step, which keeps it finite where
+    h orders every pair rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided by the
+    range of h over pairs,
+    :math:`\frac{1}{p+1} \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`,
+    with p = 1 for ``push="ir"``. Where the minimum along h lies beyond, that is the step.
+
     The scores of a large p are small, about 1/(p + 1) of RankBoost's, while `offset_`
     balances exponential masses as at p = 1: where classes are unequal, `predict` may
     then give one class to all rows. The order is not affected. For labels, choose the

@@ -125,6 +125,12 @@ class RankBoost(BoostingRanker):
 
     Notes
     -----
+    The line search of a real-valued weak ranker has a longest step, which keeps it finite
+    where h orders every pair rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
+    by the range of h over pairs,
+    :math:`\frac12 \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`. Where
+    the minimum along h lies beyond, that is the step.
+
     Weights are multiplicities, and e counts pairs: weights far below one (normalised to
     sum to one, say) mean that there is hardly any data, and shorten every step.
 

@@ -54,6 +54,10 @@ StepRule = Callable[[ObjectiveState, Candidate, Values], float]
 class PushStep:
     r"""The step that minimises the objective, bounded where the data separate.
 
+    In closed form for 0/1 weak rankers where the objective has one, else by a line search
+    whose longest step is the closed form at d+ = 1, d- = 0, divided by the range of h over
+    pairs (`bound`).
+
     Parameters
     ----------
     p : float

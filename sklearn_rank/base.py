@@ -35,6 +35,9 @@ from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.preferences import Preferences
 
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
+"""Binary exponents between which weights are taken as they are."""
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
@@ -74,6 +77,23 @@ class TrainingData:
             weight=self.weight[rows] if weight is None else weight,
             rows=self.rows[rows],
         )
+
+    def with_moderate_weights(self) -> TrainingData:
+        """Return rows whose weights have products that neither underflow nor overflow.
+
+        Where the largest weight of a row in a pair lies outside [2^-100, 2^40] all weights are
+        multiplied by one power of two: very small ones so that it is about one, very large
+        ones so that it is about 2^40.
+        """
+        is_paired = self.preferences.is_paired
+        exponent = int(np.frexp(self.preferences.weight[is_paired].max())[1])
+        if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
+            return self
+        target = 0 if exponent < 0 else _LARGEST_WEIGHT
+        # Rows that are far lighter, or in no pair and far heavier, keep a finite logarithm.
+        with np.errstate(over="ignore", under="ignore"):
+            weight = np.ldexp(self.weight, target - exponent)
+        return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
 
     @cached_property
     def labels(self) -> Values:
@@ -182,6 +202,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             raise
         goes_on = getattr(self, "warm_start", False) and "_has_qid_" in known
         try:
+            data = data.with_moderate_weights()
             fitted = {**self._fit(data), "_has_qid_": qid is not None}
             if classes is not None:
                 fitted["classes_"] = classes

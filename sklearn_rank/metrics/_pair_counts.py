@@ -37,10 +37,13 @@ class PairCounts:
 
     def pair_weight(self, weight: Floats) -> float:
         """Return the weight of all pairs; ValueError when there is none."""
-        pairs = float(weight @ self.total)
-        if pairs == 0:
+        self.require_pairs()
+        return float(weight @ self.total)
+
+    def require_pairs(self) -> None:
+        """Raise ValueError when there is no pair; a product of weights could underflow."""
+        if not self.total.any():
             raise ValueError(NO_PAIR)
-        return pairs
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,9 @@ def p_norm_push_loss(
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     if loss != "zero_one":
         _check_finite(loss, rows.score)
-    sums = PUSH_SUMS[loss](rows, float(margin))
-    return sums.norm(p) if normalize else sums.power_sum(p)
+    if normalize:
+        return PUSH_SUMS[loss](rows.with_weights_up_to_one(), float(margin)).norm(p)
+    return PUSH_SUMS[loss](rows, float(margin)).power_sum(p)
 
 
 def _check_finite(loss: str, scores: Floats) -> None:
@@ -260,5 +261,5 @@ def max_height_loss(
     """
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     counts = count_pairs(rows)
-    counts.pair_weight(rows.weight)  # an error without pairs
+    counts.require_pairs()
     return float((counts.lower + counts.tied).max())

@@ -81,6 +81,15 @@ class ScoredRows:
         """Query codes; zeros for one list."""
         return np.zeros(len(self.score), dtype=np.intp) if self.qid is None else self.qid
 
+    def with_weights_up_to_one(self) -> ScoredRows:
+        """Return the rows with weights times a power of two, for what depends on ratios alone.
+
+        Products of very small or very large weights would underflow or overflow.
+        """
+        exponent = np.frexp(self.weight.max())[1]
+        with np.errstate(under="ignore"):
+            return replace(self, weight=np.ldexp(self.weight, -exponent))
+
     def reversed(self) -> ScoredRows:
         """Return the rows with both orders reversed, by relevance and by score."""
         return replace(self, y=-self.y, score=-self.score)

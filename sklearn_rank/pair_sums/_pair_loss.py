@@ -111,7 +111,7 @@ class PairLoss:
         # Without pairs the total is 0, and so is every sum: its logarithm would be -inf.
         self._scale = (mean and preferences.total_pair_weight) or 1.0
         self._sums: FactoredSums | BlockSums
-        if self.loss.factorises and method != "dense" and preferences.total_pair_weight:
+        if self.loss.factorises and method != "dense" and len(preferences.blocks):
             self._sums = FactoredSums(preferences)
         else:
             self._sums = BlockSums(preferences, self.loss, method)

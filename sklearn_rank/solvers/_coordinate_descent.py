@@ -59,6 +59,10 @@ class PushStep:
     knows the curvature, and by a line search elsewhere. A step is at most as long as the
     closed form at d+ = 1, d- = 0, divided by the range of h over pairs.
 
+    In closed form for 0/1 weak rankers where the objective has one, else by a line search
+    whose longest step is the closed form at d+ = 1, d- = 0, divided by the range of h over
+    pairs (`bound`).
+
     Parameters
     ----------
     p : float

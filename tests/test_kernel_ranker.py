@@ -894,7 +894,7 @@ class KinkedLoss(MarginLoss):
         ({"solver": "gd"}, "gd"),
         (chen_schedule(7, 7, "logistic", kappa=1.0, s=1.0, gamma=0.3, theta=0.5), "gd"),
     ],
-    ids=str,
+    ids=lambda value: str(value).split(" object")[0],
 )
 def test_the_default_solver(parameters, solver):
     X, y, qid, w = task()

@@ -142,7 +142,9 @@ def judged(
 
 
 def ratios_in_words(values: Sequence[float]) -> str:
-    """Return a median with the smallest and the largest."""
+    """Return a median, with the smallest and the largest where there are several."""
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
     return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
 

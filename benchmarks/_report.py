@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 Cell = str | float | int | None
@@ -138,6 +139,13 @@ def judged(
     except KeyError:
         measured = None
     return Verdict(label, limit, measured, unit, at_least)
+
+
+def ratios_in_words(values: Sequence[float]) -> str:
+    """Return a median, with the smallest and the largest where there are several."""
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
+    return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
 
 def targets_table(verdicts: Iterable[Verdict]) -> Table:

@@ -1,14 +1,13 @@
 """Part `speed` of `bench_trees.py`: whole fits beside the engine's own log-loss."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _harness import Record, run_in_process
+from _harness import Record, run_in_process, turn_ratios
 from _lists_fits import say
-from _report import Cell, PartResult, Table, Verdict, judged
+from _report import Cell, PartResult, Table, Verdict, judged, ratios_in_words
 from _trees_systems import ENGINE_TITLES, EXPONENTIAL, LOG_LOSS, LOGISTIC
 
 CHILD = Path(__file__).with_name("_trees_child.py")
@@ -33,20 +32,6 @@ Found = dict[tuple[int, int, str], Record]
 """What was measured for each number of rows, depth and engine."""
 
 
-def ratios(found: Record, name: str, beside: str) -> list[float]:
-    """Return the ratios of the seconds of each turn; KeyError without a turn of both."""
-    pairs = zip(found[name]["s"], found[beside]["s"], strict=False)
-    values = [one / other for one, other in pairs]
-    if not values:
-        raise KeyError(name)
-    return values
-
-
-def in_words(values: Sequence[float]) -> str:
-    """Return a median with the smallest and the largest."""
-    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
 def table_of(rows: int, depth: int, engine: str, found: Record) -> Table:
     """Return a line for each objective."""
     lines: list[list[Cell]] = []
@@ -56,9 +41,11 @@ def table_of(rows: int, depth: int, engine: str, found: Record) -> Table:
             continue
         beside = "–" if PAIRWISE not in found or not found[PAIRWISE]["s"] else None
         if beside is None:
-            beside = "1" if name == PAIRWISE else in_words(ratios(found, PAIRWISE, name))
+            beside = (
+                "1" if name == PAIRWISE else ratios_in_words(turn_ratios(found, PAIRWISE, name))
+            )
         spread = f"{min(one['s']):.3g} to {max(one['s']):.3g}"
-        ratio = "1" if name == LOG_LOSS else in_words(ratios(found, name, LOG_LOSS))
+        ratio = "1" if name == LOG_LOSS else ratios_in_words(turn_ratios(found, name, LOG_LOSS))
         line = [name, median(one["s"]), spread, len(one["s"]), ratio, beside, f"{one['auc']:.4f}"]
         lines.append(line)
     columns = ["objective", "seconds", "fastest to slowest", "fits", "/ log-loss"]
@@ -78,7 +65,7 @@ def verdicts_of(rows: int, depth: int, engine: str, found: Record) -> list[Verdi
                 judged(
                     f"{where}: {name} / log-loss",
                     limit,
-                    lambda name=name: median(ratios(found, name, LOG_LOSS)),
+                    lambda name=name: median(turn_ratios(found, name, LOG_LOSS)),
                     unit="x",
                 )
             )
@@ -89,7 +76,7 @@ def verdicts_of(rows: int, depth: int, engine: str, found: Record) -> list[Verdi
             judged(
                 f"{where}: {PAIRWISE} / {name}",
                 least,
-                lambda name=name: median(ratios(found, PAIRWISE, name)),
+                lambda name=name: median(turn_ratios(found, PAIRWISE, name)),
                 unit="x",
                 at_least=True,
             ),

@@ -21,6 +21,7 @@ SECTIONS = {
     "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
     "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
     "paper_tables": "Tables of Rudin (2009)",
+    "bench_boosting": "Boosting with every loss and push",
     "bench_pairs": "Sums over all pairs",
     "bench_kernel": "Kernel ranking and linear rankers",
     "bench_listnet": "Linear ListNet",

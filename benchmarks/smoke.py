@@ -40,6 +40,16 @@ Found = Iterator[tuple[str, float, float]]
 SUM_LIMITS = {"logistic": 0.8, "exponential": 0.8, "least_squares": 0.8}
 SORTING_SUMS = 2.0
 
+ON_LIST: dict[str, tuple[Record, float]] = {
+    "fit of the logistic loss": ({"loss": "logistic", "p": 1}, 8.0),
+    "fit of the IR push": ({"push": "ir"}, 4.0),
+    "fit of both pushes": ({"push": "both"}, 4.0),
+}
+ON_QUERIES: dict[str, tuple[Record, float]] = {
+    "fit of the logistic loss to queries": ({"loss": "logistic", "p": 1}, 6.0),
+}
+"""What is boosted, and the most times what the exponential loss may take."""
+
 
 def ratios(
     calls: Mapping[str, Callable[[], Any]], beside: str, limits: Mapping[str, float], repeats: int
@@ -110,6 +120,34 @@ def check_boosting() -> Found:
     yield from ratios(scores, "scikit-learn's", {"RankBoost's scores": 0.5}, 5)
 
 
+def check_losses() -> Found:
+    """Rounds of other losses and pushes beside those of the exponential loss at p = 1."""
+    from _data import draw_two_classes
+
+    from sklearn_rank.datasets import make_queries
+
+    X, y = draw_two_classes(50_000)
+    yield from ratios(*few_rounds(ON_LIST, X, y), 3)
+    rows = make_queries(500, 100, 20, 4, random_state=0)
+    fits = few_rounds(ON_QUERIES, rows.data, rows.target, qid=rows.qid, relevance="graded")
+    yield from ratios(*fits, 3)
+
+
+def few_rounds(
+    limits: Mapping[str, tuple[Record, float]], X: Any, y: Any, *, qid: Any = None, **shared: Any
+) -> tuple[dict[str, Callable[[], Any]], str, dict[str, float]]:
+    """Return fits of ten rounds, the exponential one's name, and the limits of the others."""
+    from sklearn_rank import PNormPushRanker
+
+    def fit(given: Record) -> Callable[[], Any]:
+        model = PNormPushRanker(n_estimators=10, max_bins=BINS, tol=0, **given, **shared)
+        return partial(model.fit, X, y, qid=qid)
+
+    beside = "the exponential one, p=1"
+    fits = {beside: fit({"p": 1}), **{name: fit(given) for name, (given, _) in limits.items()}}
+    return fits, beside, {name: limit for name, (_, limit) in limits.items()}
+
+
 def check_rounds() -> Found:
     """Memory that a round of boosting takes for a moment: masses are moved in place."""
     from _data import draw_two_classes
@@ -169,6 +207,7 @@ CHECKS: dict[str, Callable[[], Found]] = {
     "growth": check_growth,
     "sums": check_sums,
     "boosting": check_boosting,
+    "losses": check_losses,
     "rounds": check_rounds,
     "memory of RankBoost": partial(check_memory, "RankBoost", 1.9, n_estimators=10),
     "memory of PNormPushRanker": partial(

@@ -214,7 +214,8 @@ def curvature(f, y, qid=None, w=None, p=1.0, push="top"):
     of row k in R, ``pi_ik`` that of row i in its inner sum); on one bipartite list the
     inner rows have no factor p. both: p times the derivatives of all pairs, in both roles.
     ir: row i's term is ``w_i log sum e^z`` over 0 and ``z_k = f_k - f_i + log w_k``, with
-    shares r: a row of share r has ``w_i r (1 - r)``.
+    shares r: row i has ``w_i r (1 - r)`` with r that of 0, and row k ``w_i r`` with its own,
+    the same for a row of weight 2 and the row twice.
     """
     if push == "both":
         # The pairs' derivatives of ``log(R_top + R_bottom)``, times p for the square of p.
@@ -229,9 +230,8 @@ def curvature(f, y, qid=None, w=None, p=1.0, push="top"):
     for i in np.flatnonzero(is_pair.any(axis=1)):
         below = np.flatnonzero(is_pair[i])
         terms = np.array([0.0, *(f[below] - f[i] + np.log(weight[below]))])
-        rest = [logsumexp(np.delete(terms, n)) for n in range(len(terms))]
-        spread = np.exp(terms + rest - 2 * logsumexp(terms))  # r (1 - r)
-        found[[i, *below]] += weight[i] * spread
+        found[i] += weight[i] * np.exp(logsumexp(terms[1:]) - 2 * logsumexp(terms))
+        found[below] += weight[i] * np.exp(terms[1:] - logsumexp(terms))
     return found
 
 
@@ -743,7 +743,7 @@ def smooth_margin_boost(
         if is_smooth:
             alpha = smooth_margin_step(chosen.h, g, f, y, qid, w, cap_always)
         else:
-            alpha = step(chosen.h, f, y, qid, w)
+            alpha = exact_step(chosen.h, f, y, qid, w)
         alpha *= learning_rate
         f = f + alpha * chosen.h
         norm = net_l1_norm([*rounds, SmoothRound(*chosen[:3], alpha, 0, 0, is_smooth)])

@@ -253,8 +253,10 @@ def test_curvature_bounds_the_second_derivatives(push, p, problem, h):
     objective, f = PUSHES[push](preferences, p, 1.0), problem.f[rows]
     curvature, matrix = objective.value_gradient_curvature(f)[2], hessian(objective, f)
     assert_bounds(curvature, matrix, h, 1e-6 * p**2)
-    if push == "ir":  # the diagonal itself
-        np.testing.assert_allclose(curvature, np.diag(matrix), atol=1e-7)
+    if push == "ir":  # the diagonal, but of rows that are below others more
+        assert np.all(curvature >= np.diag(matrix) - 1e-7)
+        is_top = oracles.above(problem.y, problem.qid, problem.w).any(axis=0)[rows] == 0
+        np.testing.assert_allclose(curvature[is_top], np.diag(matrix)[is_top], atol=1e-7)
     elif push != "both" and preferences.bipartite_segments is not None:
         # The diagonal but for the square of the gradient.
         square = objective.value_and_gradient(f)[1] ** 2
@@ -270,7 +272,6 @@ def test_ir_curvature_of_upper_rows_keeps_its_digits():
     for f in (np.array([0.0, 0.0, 300.0]), np.array([300.0, 300.0, 0.0])):
         curvature = push.value_gradient_curvature(f)[2]
         np.testing.assert_allclose(curvature[:2], each, rtol=1e-12)
-        assert curvature[2] == pytest.approx(2 * each, rel=1e-12, abs=1e-12)
 
 
 def test_abilities_are_methods_that_the_others_do_not_have():

@@ -179,8 +179,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     rise. A loss of your own without ``second_derivative``, and real-valued weak rankers
     with the exponential loss in one list, take a line search.
 
-    Every step but the closed form has a bound, which keeps it finite where h orders every
-    pair rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided by the range of h over
+    The longest step, but for those in closed form, is finite where h orders every pair
+    rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided by the range of h over
     pairs,
     :math:`\frac{1}{p+1} \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`,
     with p = 1 for ``push="ir"``.

@@ -135,8 +135,8 @@ class RankBoost(BoostingRanker):
     Where all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
     row twice. A row of weight 1/2 twice is a row of weight 1 but for e.
 
-    The step of a real-valued weak ranker has a bound, which keeps it finite
-    where h orders every pair rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
+    The longest step of a real-valued weak ranker is finite where h orders every pair
+    rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
     by the range of h over pairs,
     :math:`\frac12 \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`. Where
     the minimum along h lies beyond, that is the step.

@@ -60,16 +60,21 @@ class InformationRetrievalPush(Push):
         return value, shares.sums(upper) - upper
 
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J, its gradient and c, the diagonal of its second derivatives.
+        r"""Return J, its gradient and a bound c of its second derivatives.
+
+        .. math:: h^\top \nabla^2 J(f) \, h \le \min(c^\top h, \; c^\top (1 - h))
+            \quad \text{for } h \in [0, 1]^n
 
         With :math:`B_i = \sum_{k \text{ below } i} w_k e^{f_k}`,
         :math:`\pi_i = B_i / (e^{f_i} + B_i)` and :math:`q_{ik} = w_k e^{f_k} / B_i` the
         term of row i adds
 
         .. math:: w_i \pi_i (1 - \pi_i) \text{ to } c_i, \qquad
-            w_i \pi_i q_{ik} (1 - \pi_i q_{ik}) \text{ to } c_k .
+            w_i \pi_i q_{ik} \text{ to } c_k .
 
-        Along h in [0, 1] the second derivative is at most ``min(c @ h, c @ (1 - h))``.
+        The first is its second derivative by :math:`f_i`. That by :math:`f_k` has one more
+        factor, :math:`1 - \pi_i q_{ik}`, with which c would not be the same for a row of
+        weight 2 and for the row twice.
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite(scores)
@@ -79,8 +84,7 @@ class InformationRetrievalPush(Push):
         push = shares.sums(weight * pi)
         # expit(-log_odds) has all the digits of 1 - pi, which that difference has not.
         of_upper = weight * pi * expit(-log_odds)
-        of_lower = np.maximum(push - shares.sums(weight * pi * pi, power=2.0), 0.0)
-        return value, push - weight * pi, of_upper + of_lower
+        return value, push - weight * pi, of_upper + push
 
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where one B serves all rows above."""
@@ -92,7 +96,7 @@ class InformationRetrievalPush(Push):
         log_below = top + float(np.log(share.sum()))
         share /= share.sum()
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
-        value = push = squares = 0.0
+        value = push = 0.0
         for start in range(0, middle, _BLOCK):
             rows = slice(start, min(start + _BLOCK, middle))
             log_odds = log_below - above[rows]
@@ -101,14 +105,12 @@ class InformationRetrievalPush(Push):
             likely = 1.0 / (1.0 + decay)
             pi = np.where(log_odds > 0, likely, decay * likely)
             weighted = w[rows] * pi
-            push, squares = push + float(weighted.sum()), squares + _product(weighted, pi)
+            push += float(weighted.sum())
             np.negative(weighted, out=gradient[rows])
             np.multiply(w[rows] * (likely * likely), decay, out=curvature[rows])
         np.multiply(share, push, out=gradient[middle:])
-        # At most one, whatever rounding says: the mean of pi, weighted by w pi, times q.
-        np.subtract(1.0, share * (squares / push if push else 0.0), out=curvature[middle:])
-        curvature[middle:] *= gradient[middle:]
-        return value, gradient, np.maximum(curvature, 0.0, out=curvature)
+        curvature[middle:] = gradient[middle:]
+        return value, gradient, curvature
 
     def _value_and_log_odds(self, scores: Floats, shares: _LowerShares) -> tuple[float, Floats]:
         """Return J and ``log B_i - f_i``, the log odds of pi, of each row."""
@@ -152,18 +154,17 @@ class _LowerShares:
         log_below = preferences.scan_below(np.logaddexp, log_mass, -np.inf)
         return cls(preferences, log_mass, share, log_below)
 
-    def sums(self, upper: Floats, power: float = 1.0) -> Floats:
-        r"""Return :math:`\sum_{i \text{ above } k} a_i q_{ik}^r` for each row k.
+    def sums(self, upper: Floats) -> Floats:
+        r"""Return :math:`\sum_{i \text{ above } k} a_i q_{ik}` for each row k.
 
-        a is `upper`, of shape (n_rows,), and zero where no row is below; r is `power`.
+        a is `upper`, of shape (n_rows,), and zero where no row is below.
         """
         rows = self.preferences
         # Where no row is below, a is zero: avoid -inf - (-inf).
         log_below = np.where(np.isfinite(self.log_below), self.log_below, 0.0)
         with np.errstate(divide="ignore"):
             log_upper, log_total = np.log(rows.reduce(np.add, upper)), np.log(upper.sum())
-        log_sum = log_upper - power * log_below
-        log_sum = rows.scan_above(np.logaddexp, log_sum, -np.inf) + power * self.log_mass
+        log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + self.log_mass
         # Shares are at most one, whatever rounding says.
         of_segment = np.exp(np.minimum(log_sum, log_total))
-        return self.share**power * rows.spread(of_segment)
+        return self.share * rows.spread(of_segment)

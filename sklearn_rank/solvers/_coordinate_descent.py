@@ -86,7 +86,8 @@ class PushStep:
         if curvature is None:
             return step_to_slope(state.slope(h), 0.0, self.bound(h))
         step = second_order_step(-candidate.edge, curvature, self.p)
-        return float(np.clip(step, -self.bound(h), self.bound(h)))
+        bound = self.longest if h.dtype == np.bool_ else self.bound(h)
+        return float(np.clip(step, -bound, bound))
 
     @property
     def longest(self) -> float:
@@ -95,8 +96,6 @@ class PushStep:
 
     def bound(self, h: Values) -> float:
         """Return the largest absolute step along h."""
-        if h.dtype == np.bool_:
-            return self.longest
         difference = self.largest_difference(h)
         return self.longest / difference if difference > 0 else 0.0
 

@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank.grouping import Groups, nested_runs
+from sklearn_rank.grouping import Block, Groups, nested_runs
 
 __all__ = ["Preferences"]
+
+_CACHED_ROWS = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,15 @@ class Preferences:
         log_sum = top + np.log(per_segment)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
         return float(np.logaddexp.reduce(log_sum + above))
+
+    @cached_property
+    def segment_blocks(self) -> list[tuple[Block, slice]]:
+        """Whole segments in blocks whose rows fit into the cache, and which they are."""
+        blocks, found, first = self.segments.blocks(_CACHED_ROWS), [], 0
+        for block in blocks:
+            found.append((block, slice(first, first + block.n_groups)))
+            first += block.n_groups
+        return found
 
     @cached_property
     def blocks(self) -> Indices:

@@ -131,14 +131,20 @@ class BoostingProblem:
         return bool(getattr(self.weak_rankers, "is_two_sided", False))
 
     @property
-    def is_second_order(self) -> bool:
-        """Whether steps come from second derivatives.
+    def has_curvature(self) -> bool:
+        """Whether second derivatives are known and of use.
 
         Where all pairs are of two segments an exponential push has exact steps at little cost.
         """
         has_sides = hasattr(self.objective, "side_exponents")
         is_exact = has_sides and self.preferences.bipartite_segments is not None
         return hasattr(self.objective, "value_gradient_curvature") and not is_exact
+
+    def is_second_order(self, gain: Gain) -> bool:
+        """Whether the steps or the gain need second derivatives."""
+        has_closed_form = getattr(self.objective, "p", 0) == 1 and self.is_two_sided
+        is_spared = has_closed_form and hasattr(self.objective, "pair_shares")
+        return self.has_curvature and not (gain is steepest and is_spared)
 
     @cached_property
     def smoothing(self) -> float:
@@ -187,7 +193,7 @@ class BoostingProblem:
         if self.is_two_sided and exponents is not None:
             above, below = exponents
             return OptimalGain(above, below, self.smoothing)
-        if self.is_second_order and getattr(self.weak_rankers, "sums_curvature", False):
+        if self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False):
             return QuadraticGain(p, self.push_step(p).longest)
         if selection == "auto":
             return steepest

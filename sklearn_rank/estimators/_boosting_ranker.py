@@ -122,8 +122,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     def _make_gain(self, problem: BoostingProblem) -> Gain:
         return problem.make_gain(type(self).__name__, "steepest", 1.0)
 
-    def _is_second_order(self, problem: BoostingProblem) -> bool:
-        return problem.is_second_order
+    def _is_second_order(self, problem: BoostingProblem, gain: Gain) -> bool:
+        return problem.is_second_order(gain)
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
         return problem.push_step(1.0)
@@ -244,7 +244,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     ) -> dict[str, Any]:
         """Run the rounds and return the fitted attributes."""
         coefficients, scores = self._restore(problem, history)
-        state = self._make_state(problem, scores)
+        gain = self._make_gain(problem)
+        state = self._make_state(problem, scores, gain)
         stopping = self._make_stopping(problem, history, held_out)
         offsets = self._make_offsets(problem, scores)
         observer = self._make_observer(
@@ -258,7 +259,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             problem.weak_rankers,
             state,
             coefficients,
-            gain=self._make_gain(problem),
+            gain=gain,
             step_rule=self._make_step_rule(problem, coefficients),
             learning_rate=self.learning_rate,
             tol=self.tol,
@@ -301,7 +302,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.threads)
         return coefficients, scores
 
-    def _make_state(self, problem: BoostingProblem, scores: Floats) -> ObjectiveState:
+    def _make_state(self, problem: BoostingProblem, scores: Floats, gain: Gain) -> ObjectiveState:
         return make_state(
             problem.objective,
             problem.preferences,
@@ -309,7 +310,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             threads=problem.threads,
             is_two_sided=problem.is_two_sided,
             with_margin=self._tracks_margin,
-            with_curvature=self._is_second_order(problem),
+            with_curvature=self._is_second_order(problem, gain),
         )
 
     def _make_offsets(

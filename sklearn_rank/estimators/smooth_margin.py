@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rank._protocols import Gain
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
@@ -121,7 +122,7 @@ class SmoothMarginRanker(BoostingRanker):
     True
     """
 
-    def _is_second_order(self, problem: BoostingProblem) -> bool:
+    def _is_second_order(self, problem: BoostingProblem, gain: Gain) -> bool:
         return False  # the step needs the whole slope along h
 
     def _make_step_rule(

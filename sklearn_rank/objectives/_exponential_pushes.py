@@ -21,7 +21,6 @@ from sklearn_rank.pair_sums import (
     ExponentialSums,
     SegmentSums,
     log_sum_exp,
-    normalised,
     safe_log,
 )
 from sklearn_rank.preferences import Preferences
@@ -99,7 +98,7 @@ class SidePush(ExponentialSums, Push):
 
     def value(self, scores: Floats) -> float:
         """Return J_p; here p may be infinite."""
-        inner = normalised(self.preferences, self._log_inner(scores))[0]
+        inner = self._inner_sums(scores)[0]
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             return float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
@@ -200,18 +199,18 @@ class SidePush(ExponentialSums, Push):
         if self.side == "bottom":
             inner, outer = outer, inner
         means = [
-            self._weighted_mean(self._log_inner(scores), h, inner, -self.sign),
-            self._weighted_mean(self._log_outer(scores), h, outer, self.sign * self.p),
+            self._weighted_mean(scores, h, inner, -self.sign),
+            self._weighted_mean(scores, h, outer, self.sign * self.p),
         ]
         return lambda a: self.sign * (means[1](a) - means[0](a))
 
     def _weighted_mean(
-        self, log_mass: Floats, h: Floats, segment: int, rate: float
+        self, scores: Floats, h: Floats, segment: int, rate: float
     ) -> Callable[[float], float]:
-        """Return the mean of h over a segment, weighted by mass * exp(rate * a * h), as of a."""
+        """Return the mean of h over a segment, weighted by w exp(rate (f + a h)), as of a."""
         first = self.preferences.segments.start[segment]
         rows = slice(first, first + self.preferences.segments.length[segment])
-        log_mass, h = log_mass[rows], h[rows]
+        log_mass, h = self.preferences.log_weight[rows] + rate * scores[rows], h[rows]
 
         def mean(a: float) -> float:
             exponent = h * (rate * a)
@@ -227,10 +226,15 @@ class SidePush(ExponentialSums, Push):
 
         Both shares are sums: a small one, as one minus the other, would be rounding.
         """
-        parts = (~h, h)
-        inner = tuple(self.preferences.reduce(np.add, at.inner_share * part) for part in parts)
-        outer = tuple(self.preferences.reduce(np.add, at.outer_share * part) for part in parts)
-        return (inner[0], inner[1]), (outer[0], outer[1])
+        split = np.empty((2, 2, self.preferences.segments.n_groups))
+        for block, segments in self.preferences.segment_blocks:
+            one = h[block.items].astype(np.float64)
+            for role, share in enumerate((at.inner_share, at.outer_share)):
+                mass = share[block.items] * one
+                split[role, 1, segments] = block.reduce(np.add, mass)
+                np.subtract(share[block.items], mass, out=mass)
+                split[role, 0, segments] = block.reduce(np.add, mass)
+        return (split[0, 0], split[0, 1]), (split[1, 0], split[1, 1])
 
 
 class BothPush(Push):

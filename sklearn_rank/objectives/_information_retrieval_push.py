@@ -150,7 +150,7 @@ class _LowerShares:
     @classmethod
     def of(cls, preferences: Preferences, scores: Floats) -> _LowerShares:
         """Return the shares at some scores."""
-        log_mass, share = normalised(preferences, preferences.log_weight + scores)
+        log_mass, share = normalised(preferences, scores)
         log_below = preferences.scan_below(np.logaddexp, log_mass, -np.inf)
         return cls(preferences, log_mass, share, log_below)
 

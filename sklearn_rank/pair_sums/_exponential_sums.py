@@ -17,6 +17,9 @@ from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.preferences import Preferences
 
+_WIDEST = 600.0
+"""Range of exponents whose exponentials, shifted together, are all far from underflow."""
+
 
 def safe_log(values: Any) -> Floats:
     """Return logarithms; that of zero is -inf, without a warning."""
@@ -30,13 +33,26 @@ def log_sum_exp(values: Floats) -> float:
     return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
 
 
-def normalised(preferences: Preferences, log_mass: Floats) -> tuple[Floats, Floats]:
-    """Return each segment's logsumexp and each row's share of its segment."""
-    top = preferences.reduce(np.maximum, log_mass)
-    share = np.exp(log_mass - preferences.spread(top))
-    total = preferences.reduce(np.add, share)
-    share /= preferences.spread(total)
-    return top + np.log(total), share
+def normalised(
+    preferences: Preferences, scores: Floats, rate: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Return the logarithm of each segment's sum of w exp(rate f), and each row's share of it."""
+    share, log_total = np.empty(len(scores)), np.empty(preferences.segments.n_groups)
+    for block, segments in preferences.segment_blocks:
+        mass = np.multiply(scores[block.items], rate, out=share[block.items])
+        if not preferences.has_unit_weights:
+            mass += preferences.log_weight[block.items]
+        top: Any = mass.max()
+        if top - mass.min() < _WIDEST:
+            mass -= top
+        else:
+            top = block.reduce(np.maximum, mass)
+            mass -= block.spread(top)
+        np.exp(mass, out=mass)
+        total = block.reduce(np.add, mass)
+        mass *= block.spread(1.0 / total)
+        log_total[segments] = top + np.log(total)
+    return log_total, share
 
 
 class SegmentSums(NamedTuple):
@@ -103,8 +119,7 @@ class ExponentialSums:
 
     def segment_sums(self, scores: Floats) -> SegmentSums:
         """Return the masses of the segments, from which everything else is found."""
-        inner = normalised(self.preferences, self._log_inner(scores))
-        return SegmentSums(*inner, *self._outer_sums(scores))
+        return SegmentSums(*self._inner_sums(scores), *self._outer_sums(scores))
 
     def row_masses(
         self, scores: Floats, sums: SegmentSums | None = None
@@ -120,8 +135,12 @@ class ExponentialSums:
             return self._bipartite_masses(scores)
         at = sums or self.segment_sums(scores)
         value, inner_mass, outer_mass = self._segment_masses(at.inner, at.outer)
-        spread = self.preferences.spread
-        return value, at.inner_share * spread(inner_mass), at.outer_share * spread(outer_mass)
+        inner, outer = np.empty((2, len(scores)))
+        for block, segments in self.preferences.segment_blocks:
+            rows = block.items
+            np.multiply(at.inner_share[rows], block.spread(inner_mass[segments]), out=inner[rows])
+            np.multiply(at.outer_share[rows], block.spread(outer_mass[segments]), out=outer[rows])
+        return value, inner, outer
 
     def _bipartite_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where each row has one role."""
@@ -186,20 +205,18 @@ class ExponentialSums:
         inner_mass = np.exp(np.minimum(inner + log_outside - log_total, 0.0))
         return log_total / self.p, inner_mass, np.exp(log_terms - log_total)
 
-    def _log_inner(self, scores: Floats) -> Floats:
-        return self.preferences.log_weight - self.sign * scores
-
-    def _log_outer(self, scores: Floats) -> Floats:
-        return self.preferences.log_weight + self.sign * self.p * scores
-
     @cached_property
     def _log_pairs(self) -> Floats:
         """Logarithm of ``N_k / max N`` of each segment."""
         return self.preferences.log_relative_pairs(self.side)
 
+    def _inner_sums(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return each segment's log mass in its inner role, and each row's share of it."""
+        return normalised(self.preferences, scores, -self.sign)
+
     def _outer_sums(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return each segment's log mass in its outer role, and each row's share of it."""
-        outer, share = normalised(self.preferences, self._log_outer(scores))
+        outer, share = normalised(self.preferences, scores, self.sign * self.p)
         if self.p != 1:
             outer += (1 - self.p) * self._log_pairs
         return outer, share

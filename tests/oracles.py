@@ -357,6 +357,13 @@ def has_exact_steps(y, qid=None, w=None, push="top", loss="exponential"):
     return push != "both" or len(others) == 0
 
 
+def objective_value(f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
+    """Value of the objective of a push."""
+    if loss == "exponential":
+        return log_push(f, y, qid, w, p, push)
+    return margin_push(f, y, qid, w, loss, p, push)[0]
+
+
 def posed(f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
     """Value of the objective, its gradient and the curvature c of each row."""
     if loss == "exponential":
@@ -603,10 +610,11 @@ def boost(
         scores = candidate_scores(candidates, f, *objective, selection)
         chosen = first_best(candidates, scores)
         alpha = learning_rate * step(chosen.h, f, *objective)
-        while posed(f + alpha * chosen.h, *objective)[0] > posed(f, *objective)[0] + ROUNDING:
+        before = objective_value(f, *objective) + ROUNDING
+        while objective_value(f + alpha * chosen.h, *objective) > before:
             alpha /= 2
         f = f + alpha * chosen.h
-        rounds.append(Round(*chosen[:3], alpha, posed(f, *objective)[0]))
+        rounds.append(Round(*chosen[:3], alpha, objective_value(f, *objective)))
     return rounds
 
 

@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
+from tiers import crossed
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -514,7 +515,6 @@ WARM_FORMS = [
     (KernelPairwiseSGDRanker, {"solver": "gd", "average": True}),
     (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
 ]
-every_warm_form = pytest.mark.parametrize(("ranker", "parameters"), WARM_FORMS, ids=str)
 
 
 def longer(model):
@@ -522,9 +522,12 @@ def longer(model):
     return model.set_params(n_estimators=8) if "n_estimators" in model.get_params() else model
 
 
-@every_warm_form
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, MemoryError])
-def test_a_warm_start_that_fails_keeps_the_earlier_model(ranker, parameters, error, monkeypatch):
+@crossed(
+    form={str(form): form for form in WARM_FORMS},
+    error={error.__name__: error for error in (RuntimeError, KeyboardInterrupt, MemoryError)},
+)
+def test_a_warm_start_that_fails_keeps_the_earlier_model(form, error, monkeypatch):
+    ranker, parameters = form
     model = longer(make(ranker, warm_start=True, **parameters).fit(X, Y))
     before, twin = dict(vars(model)), deepcopy(model)
     break_training(monkeypatch, "solver" not in parameters and ranker, error, ranker)

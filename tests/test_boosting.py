@@ -81,12 +81,12 @@ def check_rounds(ranker, problem, **options):
             ]
             assert chosen[:3] in [c[:3] for c in tied]
         expected = oracles.step(h, f, *objective) * ranker.learning_rate
-        before = oracles.posed(f, *objective)[0]
-        while oracles.posed(f + expected * h, *objective)[0] > before + oracles.ROUNDING:
+        before = oracles.objective_value(f, *objective) + oracles.ROUNDING
+        while oracles.objective_value(f + expected * h, *objective) > before:
             expected /= 2
         assert step == pytest.approx(expected, rel=1e-9, abs=1e-9)
         f = f + step * h
-        after = oracles.posed(f, *objective)[0]
+        after = oracles.objective_value(f, *objective)
         assert ranker.objective_curve_[number] == pytest.approx(after, rel=1e-9, abs=1e-9)
     assert (
         len(ranker.estimator_weights_) == N_ROUNDS

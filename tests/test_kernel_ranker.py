@@ -1043,9 +1043,11 @@ def test_gaussian_kernels_see_differences_far_from_the_origin():
     np.testing.assert_allclose(far.predict(X + 1e8), model.predict(X), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cosine", "sigmoid", "poly", "linear"])
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@crossed(
+    kernel=["rbf", "laplacian", "cosine", "sigmoid", "poly", "linear"],
+    solver=["gd", "lbfgs"],
+    loss=["logistic", "hinge"],
+)
 def test_a_constant_X_has_nothing_to_learn_and_nothing_to_warn_of(kernel, solver, loss):
     y, weight = np.arange(30) % 2, np.linspace(0.1, 1.3, 30)
     with warnings.catch_warnings():

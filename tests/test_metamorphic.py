@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rankers import BOOSTERS, PAIRWISE, RANKERS, cheap
 from sklearn.exceptions import ConvergenceWarning
 from strategies import Problem, bipartite, graded, problems
+from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank._parallel import ThreadPool
@@ -22,6 +23,9 @@ every_ranker = pytest.mark.parametrize("ranker", RANKERS)
 every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
 every_pairwise_ranker = pytest.mark.parametrize("ranker", PAIRWISE)
 every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
+every_ranker_and_relevance = crossed(
+    ranker={ranker.__name__: ranker for ranker in RANKERS}, relevance=["binary", "graded"]
+)
 
 
 def two_classes(**options):
@@ -92,8 +96,7 @@ def fit_problem(ranker, parameters, problem):
     return fit(ranker, parameters, problem.X, problem.y, problem.qid, problem.w)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_the_order_of_the_rows_does_not_matter(ranker, relevance, data):
@@ -103,8 +106,7 @@ def test_the_order_of_the_rows_does_not_matter(ranker, relevance, data):
     assert_same(shuffled, fit_problem(ranker, parameters, problem), problem.X)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_a_weight_is_a_number_of_copies(ranker, relevance, data):
@@ -114,8 +116,7 @@ def test_a_weight_is_a_number_of_copies(ranker, relevance, data):
     assert_same(copied, fit_problem(ranker, parameters, problem), problem.X)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_a_row_of_weight_zero_is_not_there(ranker, relevance, data):
@@ -169,8 +170,7 @@ def paired_rows(problem):
     return others.any(axis=1) | (w == 0)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_one_query_is_no_query(ranker, relevance, data):
@@ -181,8 +181,7 @@ def test_one_query_is_no_query(ranker, relevance, data):
     assert_same(model, fit_problem(ranker, parameters, in_one), problem.X)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
@@ -210,8 +209,7 @@ def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
     np.testing.assert_allclose(scores(mapped, increasing(problem.X)), expected, rtol=1e-12)
 
 
-@every_ranker
-@every_relevance
+@every_ranker_and_relevance
 @few
 @given(data=st.data())
 def test_a_row_is_scored_alone_as_in_company(ranker, relevance, data):

@@ -201,8 +201,10 @@ def test_what_auto_means(ranker, expected):
     np.testing.assert_array_equal(auto, optimal if expected == "optimal" else steepest)
 
 
-@pytest.mark.parametrize("push", ["top", "bottom", "both"])
-@given(problem=one_list(max_rows=12))
+@pytest.mark.parametrize(
+    "push", ["both", *(pytest.param(p, marks=pytest.mark.slow) for p in ("top", "bottom"))]
+)
+@given(problem=one_list(max_rows=8))
 def test_optimal_at_either_end_and_at_both(push, problem):
     ranker = PNormPushRanker(p=4, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
     check_rounds(ranker, problem, p=4, push=push, selection="optimal")

@@ -38,7 +38,10 @@ class OwnKernel:
 FEW = {KernelPairwiseSGDRanker: {"max_iter": 50}}
 FEW |= {booster: {"n_estimators": 10} for booster in [*BOOSTERS, BoostedTreesRanker]}
 EVERY_RANKER = [
-    ranker(relevance=relevance, **FEW.get(ranker, {}))
+    pytest.param(
+        ranker(relevance=relevance, **FEW.get(ranker, {})),
+        marks=[] if relevance == ranker().relevance else pytest.mark.slow,
+    )
     for ranker, relevance in product(RANKERS, RELEVANCES)
     if ranker is not BoostedTreesRanker  # XGBoost takes ten times as long as most
 ]

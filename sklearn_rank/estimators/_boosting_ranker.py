@@ -255,15 +255,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             lambda: self._collect(problem, deepcopy(history), state),
             n_before=len(history.steps),
         )
-        rounds = coordinate_descent(
-            problem.weak_rankers,
-            state,
-            coefficients,
-            gain=gain,
-            step_rule=self._make_step_rule(problem, coefficients),
-            learning_rate=self.learning_rate,
-            tol=self.tol,
-        )
+        rounds = self._descend(problem, state, coefficients, gain)
         while len(history.steps) < self.n_estimators:
             done = next(rounds, None)
             if done is None:
@@ -290,6 +282,24 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
                 ConvergenceWarning,
             )
         return self._collect(problem, history, state if is_last else None)
+
+    def _descend(
+        self,
+        problem: BoostingProblem,
+        state: ObjectiveState,
+        coefficients: Coefficients,
+        gain: Gain,
+    ) -> Iterator[Round]:
+        """Return an iterator of rounds, which moves the state and the coefficients."""
+        return coordinate_descent(
+            problem.weak_rankers,
+            state,
+            coefficients,
+            gain=gain,
+            step_rule=self._make_step_rule(problem, coefficients),
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+        )
 
     def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""

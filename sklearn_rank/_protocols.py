@@ -257,8 +257,9 @@ class WeakRankers(Protocol):
     - ``sums_curvature``: True where `search` passes the gain bounds of second derivatives,
       made from `RowGradient.curvature`;
     - ``histogram(gradient)``, ``curvature_histogram(curvature)`` and
-      ``choose(histogram, gain, curvature_histogram)``: the parts of `search`, sums over the
-      rows held here, which can be added over parts, and the choice, which is made once;
+      ``choose(histogram, gain, curvature_histogram, size)``: the parts of `search`, sums
+      over the rows held here, which can be added over parts (`size` is that of the absolute
+      gradient), and the choice, which is made once;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of

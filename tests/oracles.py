@@ -352,9 +352,12 @@ def has_exact_steps(y, qid=None, w=None, push="top", loss="exponential"):
     """
     if loss != "exponential" or push == "ir" or not is_one_bipartite_list(y, qid, w):
         return False
-    kept = row_weights(y, w) > 0
-    others = [] if qid is None else np.unique(np.asarray(qid)[kept])[1:]
-    return push != "both" or len(others) == 0
+    return push != "both" or is_one_query(y, qid, w)
+
+
+def is_one_query(y, qid=None, w=None):
+    """Whether all rows are of one query."""
+    return qid is None or len(np.unique(np.asarray(qid)[row_weights(y, w) > 0])) == 1
 
 
 def objective_value(f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
@@ -523,7 +526,8 @@ def candidate_scores(
     The decrease is that of J itself where steps are in closed form, and elsewhere that of
     the quadratic bound, ``g^2 / (2 B)`` unless its step is longer than allowed.
     """
-    if selection == "optimal" and push != "both" and has_exact_steps(y, qid, w, push, loss):
+    has_sides = push in ("top", "bottom") and has_exact_steps(y, qid, w, push, loss)
+    if selection == "optimal" and has_sides and is_one_query(y, qid, w):
         return [optimal_decrease(c.h, f, y, qid, w, p, push) for c in candidates]
     _, gradient, c = posed(f, y, qid, w, p, push, loss)
     slopes = [abs(math.fsum(gradient * candidate.h)) for candidate in candidates]

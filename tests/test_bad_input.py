@@ -577,7 +577,7 @@ BOOSTING_FAULTY = {
     "warm start": ({"warm_start": True, "n_estimators": 1}, {}),
 }
 KERNEL_FAULTY = {
-    "combination": ({"average": True}, {}),
+    "combination": ({"average": True, "solver": "lbfgs"}, {}),
     "shape": ({"kernel": "precomputed"}, {}),
     "warm start": ({"warm_start": True, "kernel": "linear"}, {}),
 }

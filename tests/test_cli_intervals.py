@@ -19,13 +19,14 @@ from sklearn_rank.cli._intervals import (
     compare_with_best,
     compute_intervals,
 )
-from sklearn_rank.cli._metrics import METRICS, compute_metrics
+from sklearn_rank.cli._metrics import JSON_ONLY, METRICS, compute_metrics
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_interval, bootstrap_interval, compare_auc, compare_rankings
 
 pytestmark = pytest.mark.slow
 
 KEYS = [metric.key for metric in METRICS]
+JSON_KEYS = [metric.key for metric in (*METRICS, *JSON_ONLY)]
 
 
 @pytest.fixture
@@ -331,7 +332,7 @@ def test_evaluate_prints_an_interval_over_rows(folder, capsys):
     train(BINARY)
     run(["evaluate", "m.skops", "rows.csv", "--json", "e.json"])
     results = json.loads(Path("e.json").read_text())["results"]
-    assert list(results) == [*KEYS, "auc_interval"]
+    assert list(results) == [*JSON_KEYS, "auc_interval"]
     words = words_of(capsys)
     assert "[low, high]: 95 % interval over rows." in words
     assert words.count("[") == 2  # the interval and its explanation
@@ -341,7 +342,7 @@ def test_evaluate_says_why_there_are_no_intervals(folder, capsys):
     write_rows(n=27, n_queries=9)
     train(GRADED)
     run(["evaluate", "m.skops", "rows.csv", "--json", "e.json"])
-    assert list(json.loads(Path("e.json").read_text())["results"]) == KEYS
+    assert list(json.loads(Path("e.json").read_text())["results"]) == JSON_KEYS
     words = words_of(capsys)
     assert "[" not in words
     assert words.endswith("No intervals: fewer than 10 queries with a relevant row.")

@@ -132,19 +132,24 @@ class BoostingProblem:
 
     @property
     def has_curvature(self) -> bool:
-        """Whether second derivatives are known and of use.
+        """Whether second derivatives are known."""
+        return hasattr(self.objective, "value_gradient_curvature")
 
-        Where all pairs are of two segments an exponential push has exact steps at little cost.
+    @property
+    def has_exact_steps(self) -> bool:
+        """Whether steps of an exponential push are exact at little cost.
+
+        They are where all pairs are of two segments, and of 0/1 weak rankers at p = 1.
         """
-        has_sides = hasattr(self.objective, "side_exponents")
-        is_exact = has_sides and self.preferences.bipartite_segments is not None
-        return hasattr(self.objective, "value_gradient_curvature") and not is_exact
+        objective: Any = self.objective
+        if not hasattr(objective, "side_exponents"):
+            return False
+        is_linear = objective.p == 1 and self.is_two_sided
+        return is_linear or self.preferences.bipartite_segments is not None
 
     def is_second_order(self, gain: Gain) -> bool:
         """Whether the steps or the gain need second derivatives."""
-        has_closed_form = getattr(self.objective, "p", 0) == 1 and self.is_two_sided
-        is_spared = has_closed_form and hasattr(self.objective, "pair_shares")
-        return self.has_curvature and not (gain is steepest and is_spared)
+        return self.has_curvature and not (gain is steepest and self.has_exact_steps)
 
     @cached_property
     def smoothing(self) -> float:
@@ -193,7 +198,9 @@ class BoostingProblem:
         if self.is_two_sided and exponents is not None:
             above, below = exponents
             return OptimalGain(above, below, self.smoothing)
-        if self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False):
+        is_summed = self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False)
+        # Real-valued weak rankers of exact steps take a line search, which needs no curvature.
+        if is_summed and (self.is_two_sided or not self.has_exact_steps):
             return QuadraticGain(p, self.push_step(p).longest)
         if selection == "auto":
             return steepest

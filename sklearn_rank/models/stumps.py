@@ -91,7 +91,8 @@ class StumpColumns:
         """Return the weak ranker with the largest gain; ties go to the first."""
         curvature = gradient.curvature
         by_bin = None if curvature is None else self.curvature_histogram(curvature)
-        return self.choose(self.histogram(gradient), gain, by_bin)
+        size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
+        return self.choose(self.histogram(gradient), gain, by_bin, size)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -102,9 +103,17 @@ class StumpColumns:
         return np.asarray(self.histogram(RowGradient.signed(curvature))[0])
 
     def choose(
-        self, histogram: Floats, gain: Gain, curvature_histogram: Floats | None = None
+        self,
+        histogram: Floats,
+        gain: Gain,
+        curvature_histogram: Floats | None = None,
+        size: float = 0.0,
     ) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first."""
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        `size` is what edges are compared with: one where they are differences of shares, and
+        else the sum of the absolute gradient. None is found where an edge is mere rounding.
+        """
         if not self._is_valid.any():
             return None
         by_bin = histogram
@@ -115,9 +124,7 @@ class StumpColumns:
         feature, h = self._by_code(index)
         one = by_bin[:, feature] @ h
         zero = by_bin[:, feature] @ ~h
-        edge, size = -one[0], np.abs(by_bin[:, feature]).sum()
-        if len(by_bin) == 2:
-            edge, size = np.subtract(*(one / (one + zero))), 1.0
+        edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
         if abs(edge) <= ROUNDING * size:
             return None
         bound = None

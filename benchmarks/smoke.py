@@ -158,12 +158,12 @@ def check_rounds() -> Found:
     X, y = draw_two_classes(1_000_000, n_features=5, n_informative=5)
     advance, taken, start = ExponentialState.advance, [], 0
 
-    def watched(*arguments: Any) -> None:  # from one call to the next it is a round
+    def watched(*arguments: Any) -> float:  # from one call to the next it is a round
         nonlocal start
         taken.append(tracemalloc.get_traced_memory()[1] - start)
         tracemalloc.reset_peak()
         start = tracemalloc.get_traced_memory()[0]
-        advance(*arguments)
+        return advance(*arguments)
 
     ExponentialState.advance = watched
     tracemalloc.start()

@@ -92,7 +92,7 @@ def auc_score(
     allowed = {"average": Choice(("pooled", "queries", None))}
     check_parameters("auc_score", {"average": average}, allowed)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    rows = rows.with_weights_up_to_one()
+    rows = rows.with_moderate_weights()
     counts, weight = count_pairs(rows), rows.weight
     wrong = counts.lower + counts.tied / 2
     if average == "pooled":

@@ -78,7 +78,7 @@ def partial_auc_score(
     allowed = {"max_fpr": Number(0, 1, closed="right")}
     check_parameters("partial_auc_score", {"max_fpr": max_fpr}, allowed)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    ranked = rank_rows(rows.with_weights_up_to_one())
+    ranked = rank_rows(rows.with_moderate_weights())
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))

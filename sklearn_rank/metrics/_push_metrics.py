@@ -109,7 +109,7 @@ def p_norm_push_loss(
     if loss != "zero_one":
         _check_finite(loss, rows.score)
     if normalize:
-        return PUSH_SUMS[loss](rows.with_weights_up_to_one(), float(margin)).norm(p)
+        return PUSH_SUMS[loss](rows.with_moderate_weights(), float(margin)).norm(p)
     return PUSH_SUMS[loss](rows, float(margin)).power_sum(p)
 
 

@@ -17,6 +17,9 @@ from sklearn_rank._validation import (
     check_weight,
 )
 
+_MODERATE = 100
+"""Binary exponents up to which the largest weight is taken as it is."""
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
@@ -81,12 +84,15 @@ class ScoredRows:
         """Query codes; zeros for one list."""
         return np.zeros(len(self.score), dtype=np.intp) if self.qid is None else self.qid
 
-    def with_weights_up_to_one(self) -> ScoredRows:
-        """Return the rows with weights times a power of two, for what depends on ratios alone.
+    def with_moderate_weights(self) -> ScoredRows:
+        """Return the rows with weights whose products neither underflow nor overflow.
 
-        Products of very small or very large weights would underflow or overflow.
+        Very small or very large ones are multiplied by a power of two: for what depends on
+        ratios alone.
         """
-        exponent = np.frexp(self.weight.max())[1]
+        exponent = int(np.frexp(self.weight.max())[1])
+        if abs(exponent) <= _MODERATE:
+            return self
         with np.errstate(under="ignore"):
             return replace(self, weight=np.ldexp(self.weight, -exponent))
 

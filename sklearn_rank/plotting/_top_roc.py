@@ -119,7 +119,7 @@ class TopROCDisplay(PredictionsDisplay):
         self : TopROCDisplay
             Drawn.
         """
-        rows = ScoredRows.check(y_true, y_score, qid, sample_weight).with_weights_up_to_one()
+        rows = ScoredRows.check(y_true, y_score, qid, sample_weight).with_moderate_weights()
         positive = is_upper_class(cls.__name__, rows.y)
         fpr, tpr = mean_roc_curve(cls.__name__, rows, positive)
         display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)

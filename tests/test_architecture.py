@@ -23,7 +23,10 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # never import each other.
 LAYERS = [
     {"cli", "datasets", "__init__"},
-    {"estimators", "plotting"},
+    {"onnx"},
+    {"scorecard"},
+    {"plotting"},
+    {"estimators"},
     {"base", "model_selection", "preprocessing", "theory"},
     {"weak_rankers", "engines"},
     {"objectives", "models", "solvers", "metrics"},

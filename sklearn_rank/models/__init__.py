@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn_rank._protocols import Candidate, FitRows, Model
 from sklearn_rank.models.estimator import EstimatorModel
+from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
@@ -16,11 +17,13 @@ __all__ = [
     "Candidate",
     "EstimatorModel",
     "EstimatorRules",
+    "FeatureBins",
     "FeatureRules",
     "Features",
     "FitRows",
     "KernelModel",
     "LinearModel",
+    "StepFunction",
     "StumpColumns",
     "StumpRules",
     "Stumps",

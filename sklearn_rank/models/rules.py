@@ -18,6 +18,7 @@ from scipy.sparse import issparse
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank.models._binning import Digitizer
+from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 
 __all__ = ["EstimatorRules", "FeatureRules", "StumpRules"]
 
@@ -83,6 +84,10 @@ class StumpRules:
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
         """Return the sum of the rules on each feature, for each row of X."""
         return _StepTables.of(self, weights).by_feature(X, n_features)
+
+    def step_functions(self, weights: Floats) -> list[StepFunction]:
+        """Return the sum of the rules on each feature that has some, by feature."""
+        return _StepTables.of(self, weights).step_functions()
 
     def values(self, X: Floats, number: int) -> Mask:
         """Return h of one rule for each row of X."""
@@ -174,6 +179,19 @@ class _StepTables:
             x = np.ascontiguousarray(X[:, feature])
             out[:, feature] = table.take(find_bins(x, len(table) - 1))
         return out
+
+    def step_functions(self) -> list[StepFunction]:
+        """Return the step function of each feature."""
+        return [
+            StepFunction(
+                int(feature),
+                FeatureBins(self.thresholds[begin:end]),
+                self.values[begin + 2 * u : end + 2 * u + 2],
+            )
+            for u, (feature, (begin, end)) in enumerate(
+                zip(self.features, pairwise(self.start.tolist()), strict=True)
+            )
+        ]
 
     def _columns(self, n_rows: int) -> list[tuple[Callable[[Floats, int], Indices], Floats]]:
         """Return what finds the bins of each feature, and the values of these bins."""

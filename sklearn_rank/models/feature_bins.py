@@ -1,0 +1,104 @@
+"""The bins of a feature: ranges between thresholds, categories, special codes, missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+
+__all__ = ["FeatureBins", "StepFunction"]
+
+
+def _no_values() -> Floats:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBins:
+    """A map of the values of a feature to the numbers of its bins.
+
+    Bins are numbered: first those of ordinary values, then one for each special code, last
+    that of missing values. Ordinary values are ranges ``(-inf, t_1], (t_1, t_2], ...,
+    (t_n, inf)`` or, of a categorical feature, groups of category codes.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        Increasing; empty for categories.
+    special : ndarray of shape (n_special,)
+        Values with a bin of their own, of no order.
+    categories : ndarray of shape (n_categories,) or None
+        The bin of each category code 0, 1, ...; None for numbers. Bins are 0, 1, ..., without
+        gaps; -1 for a category that counts as missing, as do codes outside the range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins
+    >>> bins = FeatureBins(np.array([1.5, 3.0]), special=np.array([-99.0]))
+    >>> bins.n_bins
+    5
+    >>> bins(np.array([1.0, 3.0, 9.0, -99.0, np.nan]))
+    array([0, 1, 2, 3, 4])
+    """
+
+    thresholds: Floats = field(default_factory=_no_values)
+    special: Floats = field(default_factory=_no_values)
+    categories: Indices | None = None
+
+    @property
+    def n_values(self) -> int:
+        """Number of bins of ordinary values."""
+        if self.categories is None:
+            return len(self.thresholds) + 1
+        return int(self.categories.max(initial=-1)) + 1
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return self.n_values + len(self.special) + 1
+
+    @property
+    def missing(self) -> int:
+        """The bin of missing values."""
+        return self.n_bins - 1
+
+    def __call__(self, x: Floats) -> Indices:
+        """Return the bin of each value."""
+        if self.categories is None:
+            bins = np.searchsorted(self.thresholds, x)
+        else:
+            known = np.append(self.categories, -1)
+            code = np.nan_to_num(x, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
+            is_known = (code == x) & (code >= 0) & (code < len(self.categories))
+            bins = known[np.where(is_known, code, -1)]
+            bins = np.where(bins < 0, self.missing, bins)
+        for number, code in enumerate(self.special):
+            bins[x == code] = self.n_values + number
+        bins[np.isnan(x)] = self.missing
+        return bins
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """What a model adds to the score for each bin of a feature.
+
+    Attributes
+    ----------
+    feature : int
+        The column.
+    bins : FeatureBins
+        Its bins.
+    values : ndarray of shape (n_bins,)
+        What each adds.
+    """
+
+    feature: int
+    bins: FeatureBins
+    values: Floats
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return what each value adds to the score."""
+        return self.values.take(self.bins(x))

@@ -1,0 +1,1 @@
+"""Scorecards: a ranker as a table of integer points."""

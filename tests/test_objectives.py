@@ -413,7 +413,7 @@ def test_the_slope_of_masses_in_place_is_that_of_the_objective(side, problem, h)
     push, f = SidePush(preferences, 3.0, side), problem.f[rows]
     assume(push.side_exponents is not None)
     values = h[: len(f)]
-    state = ExponentialState(push, f, ThreadPool(1), with_margin=False)
+    state = ExponentialState(push, f, ThreadPool(1))
     for step in (-0.7, 0.0, 0.4):
         expected = push.slope(f, values)(step)
         assert state.slope(values)(step) == pytest.approx(expected, rel=1e-9, abs=1e-12)

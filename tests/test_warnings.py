@@ -50,7 +50,8 @@ def caught_from(function):
 
 
 def line_of(function):
-    return function.__code__.co_firstlineno
+    """Return the line below the `def`."""
+    return function.__code__.co_firstlineno + 1
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -61,14 +62,20 @@ def test_a_warning_points_at_the_call_of_fit(source, around):
         model = make_pipeline(FunctionTransformer(), model)
     if around == "search":
         model = GridSearchCV(model, {"verbose": [0]}, cv=[(np.arange(6), np.arange(6))])
-    call = lambda: model.fit(X, Y)  # noqa: E731
+
+    def call():
+        model.fit(X, Y)
+
     assert caught_from(call) == (__file__, line_of(call), category)
 
 
 def test_a_warning_about_another_version_points_at_the_call_that_loads(monkeypatch):
     stored = pickle.dumps(RankBoost(n_estimators=1).fit(X, Y))
     monkeypatch.setattr(sklearn_rank._versions, "__version__", "9.9.9")
-    call = lambda: pickle.loads(stored)  # noqa: E731
+
+    def call():
+        pickle.loads(stored)
+
     filename, line, category = caught_from(call)
     assert (filename, line) == (__file__, line_of(call))
     assert issubclass(category, InconsistentVersionWarning)

@@ -306,11 +306,9 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         coefficients = Coefficients()
         for index, step in zip(history.coordinates, history.steps, strict=True):
             coefficients.add(index, step)
-        scores = np.zeros(problem.preferences.n_rows)
-        if history.steps:
-            rows = problem.data.X[problem.preferences.order]
-            scores = self.weak_rankers_.scores(rows, self.estimator_weights_, problem.threads)
-        return coefficients, scores
+        if not history.steps:
+            return coefficients, np.zeros(problem.preferences.n_rows)
+        return coefficients, problem.scores(history.coordinates, history.steps)
 
     def _make_state(self, problem: BoostingProblem, scores: Floats, gain: Gain) -> ObjectiveState:
         return make_state(
@@ -319,7 +317,6 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             scores,
             threads=problem.threads,
             is_two_sided=problem.is_two_sided,
-            with_margin=self._tracks_margin,
             with_curvature=self._is_second_order(problem, gain),
         )
 

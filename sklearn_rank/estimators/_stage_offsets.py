@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState
+from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, require
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import coarse_codes, hash_rows
 from sklearn_rank.grouping import starts_run
@@ -41,7 +41,7 @@ class StageBalances:
         find: Any = getattr(state, "balancing_offset", None)
         if find is not None:
             return float(find())
-        scores: Floats = state.scores  # type: ignore[attr-defined]
+        scores = require(state, "scores", "The offset of a round")
         return balancing_offset(scores, self._positive, self._log_weight)
 
 

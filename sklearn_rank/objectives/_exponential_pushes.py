@@ -92,9 +92,9 @@ class SidePush(ExponentialSums, Push):
         return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
-    def state(self, scores: Floats, threads: ThreadPool, *, with_margin: bool) -> ExponentialState:
+    def state(self, scores: Floats, threads: ThreadPool) -> ExponentialState:
         """Return the state, on one bipartite list, that is moved in place."""
-        return ExponentialState(self, scores, threads, with_margin=with_margin)
+        return ExponentialState(self, scores, threads)
 
     def value(self, scores: Floats) -> float:
         """Return J_p; here p may be infinite."""
@@ -282,11 +282,8 @@ class BothPush(Push):
         self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
-    def state(self, scores: Floats, threads: ThreadPool, *, with_margin: bool) -> BothState:
-        """Return the state, on one bipartite list, that is moved in place.
-
-        It has a smallest margin, `with_margin` or not.
-        """
+    def state(self, scores: Floats, threads: ThreadPool) -> BothState:
+        """Return the state, on one bipartite list, that is moved in place."""
         return BothState(self, scores, threads)
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:

@@ -18,11 +18,14 @@ _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
 """Smaller masses are raised to this: arithmetic on subnormal numbers is 20 times slower."""
 
 
+def _blocks_of(n_rows: int) -> list[slice]:
+    return [slice(start, start + _BLOCK) for start in range(0, n_rows, _BLOCK)]
+
+
 class _SideMass:
     """Masses ``w exp(c f)`` of one side of a list, moved in place.
 
-    Their true values are ``data * exp(log_scale)``, `total` is the sum of `data` and
-    `peak` the largest of ``data / w``.
+    Their true values are ``data * exp(log_scale)``, and `total` is the sum of `data`.
     """
 
     def __init__(self, rows: slice, exponent: float, data: Floats, weight: Floats):
@@ -47,7 +50,6 @@ class _SideMass:
         data /= total
         self.log_scale = top + float(np.log(total))
         self.total = 1.0
-        self.peak = self.largest(slice(None))
 
     def move(self, block: slice, h: Values, step: float) -> None:
         """Multiply a block by ``exp(c step h) / total``."""
@@ -60,10 +62,10 @@ class _SideMass:
         data *= factor
         np.maximum(data, _SMALLEST_MASS, out=data)
 
-    def finish_move(self, total: float, peak: float) -> None:
-        """Set the sums of the moved masses."""
+    def finish_move(self, total: float) -> None:
+        """Set the sum of the moved masses."""
         self.log_scale += float(np.log(self.total))
-        self.total, self.peak = total, peak
+        self.total = total
 
     def largest(self, block: slice) -> float:
         """Return the largest ``data / w`` of a block."""
@@ -76,10 +78,11 @@ class _SideMass:
         """Logarithm of the true sum."""
         return self.log_scale + float(np.log(self.total))
 
-    @property
-    def extreme_score(self) -> float:
-        """The lowest score of the rows above, the highest of those below."""
-        return (self.log_scale + float(np.log(self.peak))) / self.exponent
+    def extreme_score(self, threads: ThreadPool) -> float:
+        """Return the lowest score of the rows above, the highest of those below."""
+        blocks = _blocks_of(len(self.data))
+        peak = max(threads.map(lambda number: self.largest(blocks[number]), len(blocks)))
+        return (self.log_scale + float(np.log(peak))) / self.exponent
 
 
 class ExponentialState:
@@ -102,8 +105,6 @@ class ExponentialState:
         The first scores.
     threads : ThreadPool
         Threads that share the rows.
-    with_margin : bool
-        Whether `smallest_margin` will be called: it needs a pass a round.
 
     References
     ----------
@@ -117,7 +118,7 @@ class ExponentialState:
     >>> from sklearn_rank.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
-    >>> state = ExponentialState(push, scores, ThreadPool(), with_margin=True)
+    >>> state = ExponentialState(push, scores, ThreadPool())
     >>> round(state.value, 9) == round(push.value(scores), 9)
     True
     >>> round(state.smallest_margin(), 9)
@@ -126,14 +127,7 @@ class ExponentialState:
 
     needs_refresh = True
 
-    def __init__(
-        self,
-        objective: Any,
-        scores: Floats,
-        threads: ThreadPool,
-        *,
-        with_margin: bool,
-    ) -> None:
+    def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
         weight = objective.preferences.weight
         n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
@@ -144,11 +138,8 @@ class ExponentialState:
         ]
         self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
         self._threads = threads
-        self._with_margin = with_margin
         self._blocks = [
-            (side, slice(start, start + _BLOCK))
-            for side in self._sides
-            for start in range(0, len(side.data), _BLOCK)
+            (side, block) for side in self._sides for block in _blocks_of(len(side.data))
         ]
         self.refresh(scores)
 
@@ -198,24 +189,20 @@ class ExponentialState:
         assert candidate.one is not None
         assert candidate.zero is not None
 
-        def move(number: int) -> float:
+        def move(number: int) -> None:
             side, block = self._blocks[number]
             side.move(block, h, step)
-            return side.largest(block) if self._with_margin else 0.0
 
-        peaks = self._threads.map(move, len(self._blocks))
+        self._threads.map(move, len(self._blocks))
         for side, one, zero in zip(self._sides, candidate.one, candidate.zero, strict=True):
-            peak = max(
-                peak for peak, (owner, _) in zip(peaks, self._blocks, strict=True) if owner is side
-            )
             growth = np.exp(side.exponent * step)
-            side.finish_move(float(one * growth + zero) / side.total, peak)
+            side.finish_move(float(one * growth + zero) / side.total)
         return step
 
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._sides
-        return above.extreme_score - below.extreme_score
+        return above.extreme_score(self._threads) - below.extreme_score(self._threads)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores, at p = 1."""
@@ -232,7 +219,9 @@ class BothState:
 
     where i runs over the rows above, k over those below, and f, w and b are as in `BothPush`.
     Along a 0/1 weak ranker J depends on eight numbers, each of the four sums divided into
-    the rows with h = 1 and those with h = 0: a line search visits no row.
+    the rows with h = 1 and those with h = 0: a line search visits no row. `gradient` and
+    `slope` differ by a factor: the gradient in two groups, and so the edge of a candidate, is
+    that of J / p.
 
     Parameters
     ----------
@@ -276,9 +265,9 @@ class BothState:
         self.gradient = RowGradient(np.empty(n_rows), np.array([0, n_above, n_rows]))
         self._threads = threads
         self._blocks = [
-            (number, slice(start, start + _BLOCK))
+            (number, block)
             for number, pair in enumerate(self._pairs)
-            for start in range(0, len(pair[0].data), _BLOCK)
+            for block in _blocks_of(len(pair[0].data))
         ]
         self.refresh(scores)
 
@@ -324,9 +313,7 @@ class BothState:
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._pairs[0][0], self._pairs[1][1]
-        for mass in (above, below):
-            mass.peak = mass.largest(slice(None))
-        return above.extreme_score - below.extreme_score
+        return above.extreme_score(self._threads) - below.extreme_score(self._threads)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores."""
@@ -381,6 +368,6 @@ class BothState:
 
         self._threads.map(move, len(self._blocks))
         for mass, new_total in zip(self._masses, total.tolist(), strict=True):
-            mass.finish_move(new_total, mass.peak)
+            mass.finish_move(new_total)
         # What the last call of `slope` found, which holds until the masses move.
         self._divided = None, one, zero

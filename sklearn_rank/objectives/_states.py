@@ -191,14 +191,13 @@ def make_state(
     *,
     threads: ThreadPool,
     is_two_sided: bool,
-    with_margin: bool,
     with_curvature: bool,
 ) -> ObjectiveState:
     """Return the state that is cheapest to move.
 
     Parameters
     ----------
-    objective, preferences, scores, threads, with_margin
+    objective, preferences, scores, threads
         As in `ScoreState` and `ExponentialState`; an objective may have a `state` of its own.
     is_two_sided : bool
         Whether the weak rankers are 0/1 and searched on a gradient in two groups.
@@ -207,6 +206,6 @@ def make_state(
     """
     state: Callable[..., ObjectiveState] | None = getattr(objective, "state", None)
     if is_two_sided and state is not None:
-        return state(scores, threads, with_margin=with_margin)
+        return state(scores, threads)
     kind = SecondOrderState if with_curvature else ScoreState
     return kind(objective, preferences, scores)

@@ -26,6 +26,9 @@ from sklearn_rank.solvers._line_search import (
 REFRESH_PERIOD = 50
 """Rounds after which a state that is moved in place is computed anew."""
 
+_LEAST_SHARE = 1e-13
+"""Shares of the masses below this may be rounding alone."""
+
 
 @dataclass
 class Coefficients:
@@ -58,10 +61,6 @@ class PushStep:
     In closed form where the state knows how h divides the pairs, of second order where it
     knows the curvature, and by a line search elsewhere. A step is at most as long as the
     closed form at d+ = 1, d- = 0, divided by the range of h over pairs.
-
-    In closed form for 0/1 weak rankers where the objective has one, else by a line search
-    whose longest step is the closed form at d+ = 1, d- = 0, divided by the range of h over
-    pairs (`bound`).
 
     Parameters
     ----------
@@ -254,7 +253,7 @@ class QuadraticGain:
         slope = steepest(above, totals)
         if len(above) == 2:
             both = above[0] / totals[0] + above[1] / totals[1]
-            curvature = self.p * np.maximum(np.minimum(both, 2 - both), 1e-13)
+            curvature = self.p * np.maximum(np.minimum(both, 2 - both), _LEAST_SHARE)
         if curvature is None:
             return slope
         with np.errstate(divide="ignore", invalid="ignore"):

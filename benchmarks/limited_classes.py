@@ -1,0 +1,170 @@
+"""What p does to small and to large models: the top of the list against the number of stumps.
+
+    python benchmarks/limited_classes.py --data DIR
+    python benchmarks/limited_classes.py --quick                      # half a minute
+
+Each model is `PNormPushRanker` with 5 to 200 rounds of stumps. All powers are fitted to the same
+splits, so that differences are paired. Top is the mean share of the positives that are found over
+the first 5 % of the negatives.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+from statistics import mean
+
+from _harness import describe_machine
+from _lists_fits import interval
+from _real_data import DataNotFoundError, add_data_option, load_two_classes
+from _report import Cell, Report, Table
+
+ROUNDS, POWERS = (5, 10, 20, 50, 200), (1, 4, 16)
+TITLES = {
+    "magic": "MAGIC",
+    "ionosphere": "Ionosphere",
+    "housing": "Boston housing",
+    "cancer": "breast cancer",
+    "digit8": "digits, 8 against the rest",
+    "credit": "generated credit table",
+}
+CREDIT_ROWS, TOP_SHARE = 6_000, 0.05
+
+Figures = dict[tuple[int, int], list[tuple[float, float]]]
+"""For each number of rounds and power: AUC and top of each split."""
+
+
+def load(name: str, folder: Path | None):
+    """Return the features, with codes of categories as numbers of no order, and the labels."""
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    if name == "cancer":
+        X, y = load_breast_cancer(return_X_y=True)
+        return X, y == 0
+    if name == "digit8":
+        X, digit = load_digits(return_X_y=True)
+        return X, digit == 8
+    if name == "credit":
+        from sklearn_rank.datasets import make_credit
+
+        table = make_credit(CREDIT_ROWS, random_state=0)
+        return table.data, table.target
+    return load_two_classes(name, folder)
+
+
+def measure(X, y, n_splits: int, rounds: tuple[int, ...]) -> Figures:
+    """Fit and score every model on every split."""
+    from sklearn.model_selection import train_test_split
+
+    from sklearn_rank import PNormPushRanker
+    from sklearn_rank.metrics import auc_score, partial_auc_score
+
+    found: Figures = {(size, p): [] for size in rounds for p in POWERS}
+    for split in range(n_splits):
+        train, test, y_train, y_test = train_test_split(
+            X, y, test_size=0.4, stratify=y, random_state=split
+        )
+        for p in POWERS:
+            model = PNormPushRanker(p=p, n_estimators=max(rounds), tol=0, n_jobs=1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(train, y_train)
+            for number, scores in enumerate(model.staged_decision_function(test), start=1):
+                if number in rounds:
+                    top = partial_auc_score(y_test, scores, max_fpr=TOP_SHARE)
+                    found[number, p].append((auc_score(y_test, scores), top))
+    return found
+
+
+def difference(differences: list[float]) -> str:
+    """Return a mean difference and half of its 95 % interval, as text."""
+    between = interval(differences)
+    half = "" if between is None else f" ± {(between[1] - between[0]) / 2:.3f}"
+    return f"{mean(differences):+.3f}{half}"
+
+
+def table_of(title: str, found: Figures, rounds: tuple[int, ...]) -> Table:
+    """Return the figures of p = 1, and what larger powers add."""
+    rows: list[list[Cell]] = []
+    for size in rounds:
+        row: list[Cell] = [size, *(mean(column) for column in zip(*found[size, 1], strict=True))]
+        for p in POWERS[1:]:
+            for measure_number in (1, 0):
+                pairs = zip(found[size, p], found[size, 1], strict=True)
+                row.append(difference([a[measure_number] - b[measure_number] for a, b in pairs]))
+        rows.append(row)
+    columns = ["stumps", "AUC, p=1", "top, p=1"]
+    columns += [f"{what}, p={p}" for p in POWERS[1:] for what in ("top", "AUC")]
+    return Table(title, columns, rows)
+
+
+def draw(found: dict[str, Figures], rounds: tuple[int, ...], path: Path) -> None:
+    """Draw what p adds to the top against the number of stumps."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(POWERS) - 1, figsize=(9, 3.6), sharey=True)
+    for panel, p in zip(axes, POWERS[1:], strict=True):
+        for name, figures in found.items():
+            gain = [
+                mean(a[1] - b[1] for a, b in zip(figures[size, p], figures[size, 1], strict=True))
+                for size in rounds
+            ]
+            panel.plot(rounds, gain, marker="o", markersize=3, label=TITLES[name])
+        panel.axhline(0, color="0.6", linewidth=1)
+        panel.set(xscale="log", xlabel="stumps", title=f"p = {p} minus p = 1")
+        panel.set_xticks(rounds, [str(size) for size in rounds], minor=False)
+        panel.minorticks_off()
+    axes[0].set_ylabel("difference in the top")
+    axes[-1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--sets", nargs="+", choices=TITLES, default=list(TITLES), help="data sets (default: all)")
+    add("--splits", type=int, default=10, help="splits of each data set (default 10)")
+    add("--quick", action="store_true", help="breast cancer, two splits, at most 20 stumps")
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    add("--plot", type=Path, metavar="FILE", help="draw the differences (needs matplotlib)")
+    add_data_option(parser)
+    options = parser.parse_args(arguments)
+    options.rounds = ROUNDS
+    if options.quick:
+        options.sets, options.splits, options.rounds = ["cancer"], 2, ROUNDS[:3]
+    if options.splits < 1:
+        parser.error("at least one split is needed")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and report."""
+    options = parse_arguments(arguments)
+    found: dict[str, Figures] = {}
+    notes = []
+    for name in options.sets:
+        try:
+            X, y = load(name, options.data)
+        except DataNotFoundError as error:
+            notes.append(f"{TITLES[name]}: {error}")
+            continue
+        found[name] = measure(X, y, options.splits, options.rounds)
+    tables = [table_of(TITLES[name], figures, options.rounds) for name, figures in found.items()]
+    settings = (
+        f"{options.splits} splits, 60 % of the rows for training. Top: mean share of the positives "
+        "found over the first 5 % of the negatives. Columns of p = 4 and 16: paired difference to "
+        "p = 1."
+    )
+    Report("limited_classes", settings, describe_machine(), tables, notes=notes).publish(
+        options.json
+    )
+    if options.plot is not None:
+        draw(found, options.rounds, options.plot)
+
+
+if __name__ == "__main__":
+    main()

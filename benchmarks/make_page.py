@@ -21,6 +21,8 @@ SECTIONS = {
     "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
     "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
     "paper_tables": "Tables of Rudin (2009)",
+    "limited_classes": "What p does to small and large models",
+    "scorecards": "Scorecards beside other tools",
     "bench_boosting": "Boosting with every loss and push",
     "bench_pairs": "Sums over all pairs",
     "bench_kernel": "Kernel ranking and linear rankers",
@@ -31,6 +33,9 @@ SECTIONS = {
 """The file of each report, in the order of the page, and its heading."""
 
 PICTURES = {
+    "limited_classes": {
+        "limited_classes": "What p adds to the top, against the number of stumps, on each data set"
+    },
     "paper_tables": {
         "figure_5_magic": "ROC curves on MAGIC, whole and left end, for p = 1, 4, 64 and IR",
         "figure_6_ionosphere": "ROC curves on Ionosphere, whole and left end, for the same p",
@@ -105,6 +110,21 @@ def powers(report: Report) -> str:
     return table_in_pipes(found) + f"\n\nTrees of {engine}. {report.settings}\n"
 
 
+def sizes(report: Report) -> str:
+    """Return what p does to models of different sizes, all data sets in one table."""
+    rows = [[found.title, *row] for found in report.tables for row in found.rows]
+    joined = Table("", ["data", *report.tables[0].columns], rows)
+    return table_in_pipes(joined) + f"\n\n{report.settings}\n"
+
+
+EXCERPTS = {
+    "choosing.md": ("peers_magic_trees", evidence),
+    "trees_p.md": ("trees_lists", powers),
+    "limited_classes_table.md": ("limited_classes", sizes),
+}
+"""Tables that other pages take: the file, the report it is from, and what makes it."""
+
+
 def main() -> None:
     """Write the page, and the tables that other pages take from it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -121,12 +141,12 @@ def main() -> None:
     parts.append(short_falls(reports))
     parts += [section(name, report) for name, report in reports.items()]
     options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    short = FOLDER / "choosing.md"
-    short.write_text(evidence(reports["peers_magic_trees"]), encoding="utf-8")
-    of_powers = FOLDER / "trees_p.md"
-    if "trees_lists" in reports:
-        of_powers.write_text(powers(reports["trees_lists"]), encoding="utf-8")
-    print(options.output, short, of_powers, sep="\n")
+    print(options.output)
+    for name, (report, text_of) in EXCERPTS.items():
+        if report in reports:
+            path = FOLDER / name
+            path.write_text(text_of(reports[report]), encoding="utf-8")
+            print(path)
 
 
 if __name__ == "__main__":

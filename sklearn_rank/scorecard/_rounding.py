@@ -70,10 +70,10 @@ def round_steps(
     """
     span = max((float(np.ptp(step.values)) for step in steps), default=0.0)
     if span == 0:
-        return exact_steps(training, steps, 1.0, None)
+        return exact_steps(training, steps, 1.0)
     widest = (points[1] - points[0] + 0.49) / span
     starts = [
-        exact_steps(training, steps, scale, points)
+        _scaled(training, steps, scale, points)
         for scale in np.linspace(_FURTHEST, 0.25, _N_SCALES) * widest
     ]
     chosen = _without_repeats(sorted(starts, key=lambda one: one.loss))[:_N_STARTS]
@@ -81,18 +81,34 @@ def round_steps(
     return _first_least(ends)
 
 
-def exact_steps(
+def _scaled(
+    training: BinnedTraining,
+    steps: Sequence[StepFunction],
+    scale: float,
+    points: tuple[int, int],
+) -> Rounded:
+    """Return step functions times a scale, rounded, with the objective at 1 / scale."""
+    tables = _rounded_tables(training, steps, scale, points)
+    loss = training.objective(training.totals(tables), 1 / scale)
+    return Rounded(tables, scale, 1 / scale, loss)
+
+
+def exact_steps(training: BinnedTraining, steps: Sequence[StepFunction], scale: float) -> Rounded:
+    """Return step functions times a scale that is given, rounded to integers of any size."""
+    tables = _rounded_tables(training, steps, scale, None)
+    return Rounded(tables, scale, *training.best_multiplier(training.totals(tables), 1 / scale))
+
+
+def _rounded_tables(
     training: BinnedTraining,
     steps: Sequence[StepFunction],
     scale: float,
     points: tuple[int, int] | None,
-) -> Rounded:
-    """Return step functions times a scale, rounded to integers in a range, if there is one."""
-    tables = [
+) -> list[Indices]:
+    return [
         centred(_nearest(scale * (step.values - step.values[int(np.argmax(weight))])), 0, points)
         for step, weight in zip(steps, training.weight_by_bin, strict=True)
     ]
-    return Rounded(tables, scale, *training.best_multiplier(training.totals(tables), 1 / scale))
 
 
 def centred(table: Indices, zero: int, points: tuple[int, int] | None) -> Indices:
@@ -112,7 +128,7 @@ def _nearest(values: Floats) -> Indices:
 
 def _without_repeats(starts: Sequence[Rounded]) -> list[Rounded]:
     """Return the first of those with equal tables."""
-    known = {}
+    known: dict[bytes, Rounded] = {}
     for one in starts:
         key = b"".join(table.tobytes() for table in one.tables)
         known.setdefault(key, one)
@@ -137,11 +153,11 @@ class _Descent:
     def run(self, start: Rounded) -> Rounded:
         """Return tables that no single point improves, or those after the last sweep."""
         tables, multiplier, loss = list(start.tables), start.multiplier, start.loss
-        for _ in range(_MOST_SWEEPS):
-            if not self._sweep(tables, multiplier):
-                break
+        for n_left in range(_MOST_SWEEPS, -1, -1):
             totals = self.training.totals(tables)
             multiplier, loss = self.training.best_multiplier(totals, 1 / start.scale)
+            if n_left == 0 or not self._sweep(tables, multiplier):
+                break
         return Rounded(tables, start.scale, multiplier, loss)
 
     def _sweep(self, tables: list[Indices], multiplier: float) -> bool:

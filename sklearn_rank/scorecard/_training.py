@@ -46,11 +46,11 @@ class BinnedTraining:
         for number, step in enumerate(steps):
             bins[:, number] = step.bins(data.X[:, step.feature])
         n_bins = [step.bins.n_bins for step in steps]
-        group = np.asarray(data.y, dtype=np.intp)
+        group: Indices = data.y.astype(np.intp)
         if data.qid is not None:
-            group = group + 2 * data.qid
+            group += 2 * data.qid
         first, number = _distinct(group, bins, n_bins)
-        weight = np.bincount(number, data.weight)
+        weight = np.bincount(number, data.weight).astype(np.float64)
         summed = data.take(first, weight)
         summed = TrainingData(
             bins[first], summed.y, summed.qid, weight, summed.rows, summed.classes

@@ -33,8 +33,9 @@ from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._card import Card, probability
 from sklearn_rank.scorecard._folds import (
     POWERS,
-    FoldFit,
     FoldFits,
+    HeldOut,
+    given_folds,
     make_folds,
     merged_rows,
     smallest_of_the_best,
@@ -73,6 +74,19 @@ class RankerChoice:
         return "a ranker of stumps, FrozenEstimator(ranker) or None"
 
 
+@dataclass(frozen=True)
+class FoldsChoice:
+    """A number of folds, or what scikit-learn takes as folds."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        is_iterable = np.iterable(value) and not isinstance(value, str)
+        return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
+
+    def __str__(self) -> str:
+        return "an int in [2, inf), a splitter or an iterable of (train, test) row indices"
+
+
 class PointsOfRows(tuple[int, ...]):
     """The parameter `points` of a scorecard, which is also its method `points`.
 
@@ -95,7 +109,8 @@ class PointsParameter:
         """Return the value, with which rows can be given their points."""
         if scorecard is None:
             return self
-        found = PointsOfRows(vars(scorecard)["points"] or ())
+        value = vars(scorecard)["points"]
+        found = PointsOfRows(value if isinstance(value, tuple | list) else ())
         found.scorecard = scorecard
         return found
 
@@ -119,7 +134,7 @@ class Scorecard(VersionedMixin, BaseEstimator):
         "p": Number(1, other=("auto", None)),
         "scaling": ScalingChoice(),
         "scoring": Scoring(),
-        "cv": Number(2, integer=True),
+        "cv": FoldsChoice(),
         "n_repeats": Number(1, integer=True),
         "n_jobs": Jobs(),
         "random_state": Seed(),
@@ -254,28 +269,34 @@ class Scorecard(VersionedMixin, BaseEstimator):
 
     def _fit_ranker(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Any, TrainingData, dict[float, Floats], tuple[Indices, Floats] | None]:
+    ) -> tuple[Any, TrainingData, dict[float, Floats], HeldOut | None]:
         """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
         ranker = self._unfitted_ranker()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
-        data = merged_rows(data)
+        merged = merged_rows(data)
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
-        n_repeats = self.n_repeats if searches else 1
-        tests = make_folds(data, self.cv, n_repeats, check_random_state(self.random_state))
-        fits = FoldFits(X, y, qid, data, tests, as_scorer(self.scoring or "auc"), self.n_jobs)
         candidates = [clone(ranker).set_params(p=p) for p in POWERS] if searches else [ranker]
+        if Number(2, integer=True).allows(self.cv):
+            n_repeats, random = (
+                self.n_repeats if searches else 1,
+                check_random_state(self.random_state),
+            )
+            data, folds = merged, make_folds(merged, self.cv, n_repeats, random)
+        else:
+            folds = given_folds(data, self.cv, y, qid)
+        fits = FoldFits(X, y, qid, data, folds, as_scorer(self.scoring or "auc"), self.n_jobs)
         found = fits.run(candidates)
         scores: dict[float, Floats] = {}
         chosen = 0
-        if searches and tests:
+        if searches and folds:
             scores = {
                 p: np.array([one.score for one in of_p])
                 for p, of_p in zip(POWERS, found, strict=True)
             }
             chosen = POWERS.index(smallest_of_the_best(scores))
         ranker = candidates[chosen].fit(X, y, qid=qid, sample_weight=sample_weight)
-        return ranker, data, scores, _held_out(found[chosen])
+        return ranker, merged, scores, fits.held_out(found[chosen])
 
     def _take_frozen(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
@@ -356,13 +377,3 @@ class Scorecard(VersionedMixin, BaseEstimator):
             estimator_type="classifier",
             classifier_tags=ClassifierTags(multi_class=False),
         )
-
-
-def _held_out(fits: list[FoldFit]) -> tuple[Indices, Floats] | None:
-    """Return rows and their scores by the first ranker fitted without each; None without any."""
-    if not fits:
-        return None
-    rows = np.concatenate([one.test for one in fits])
-    scores = np.concatenate([one.standardised for one in fits])
-    rows, first = np.unique(rows, return_index=True)
-    return rows, scores[first]

@@ -8,6 +8,7 @@ Pair metrics take ``y, f, qid, w`` as in `oracles`.
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import oracles
@@ -199,6 +200,29 @@ def partial_auc(y, f, w, max_fpr):
             height = y0 + (y1 - y0) * (stop - x0) / (x1 - x0)
             area += (stop - x0) * (y0 + height) / 2
     return area / max_fpr
+
+
+def tpr_at_fpr(y, f, w, max_fpr):
+    """Share of the relevant rows found when the share `max_fpr` of the others is taken.
+
+    In fractions, so that `max_fpr` is the decimal as it is written. Of a tie that is taken in part
+    the same part of its relevant rows is found.
+    """
+    weight = [Fraction(one) for one in oracles.row_weights(y, w)]
+    rows = list(zip(y, f, weight, strict=True))
+    positive = sum(v for label, _, v in rows if label > 0)
+    others = [(score, v) for label, score, v in rows if label <= 0]
+    limit = Fraction(str(max_fpr)) * sum(v for _, v in others)
+    share = Fraction(0)
+    for label, score, v in rows:
+        if label > 0:
+            higher = sum(u for other, u in others if other > score)
+            tied = sum(u for other, u in others if other == score)
+            if tied == 0:
+                share += v * (higher <= limit)
+            else:
+                share += v * min(max((limit - higher) / tied, Fraction(0)), Fraction(1))
+    return float(share / positive)
 
 
 # --------------------------------------------------------------------------------------

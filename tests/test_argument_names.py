@@ -48,6 +48,7 @@ GRADES = {**LABELS, "text": list("abcdefgh"), "nan": [np.nan] * N}
 
 ARRAYS = {"y_true": RELEVANCES, "y_score": SCORES, "qid": IDS, "sample_weight": WEIGHTS}
 PAIRS = ["auc_score", "heights", "reverse_heights", "max_height_loss", "ranking_margin"]
+CURVES = ["partial_auc_score", "tpr_at_fpr_score"]
 PLACES = ["ndcg_score", "average_precision", "reciprocal_rank", "err_score", "r_precision"]
 SUMS = ["reciprocal_rank_sum", "reciprocal_log_rank_sum"]
 
@@ -60,7 +61,7 @@ def scored(function, *absent, **options):
 
 
 CALLS = {
-    **{name: scored(getattr(metrics, name)) for name in [*PAIRS, "partial_auc_score"]},
+    **{name: scored(getattr(metrics, name)) for name in [*PAIRS, *CURVES]},
     **{name: scored(getattr(metrics, name), "sample_weight") for name in [*PLACES, *SUMS]},
     "precision_at_k": scored(metrics.precision_at_k, "sample_weight", k=2),
     "recall_at_k": scored(metrics.recall_at_k, "sample_weight", k=2),
@@ -160,7 +161,7 @@ def test_no_rows_are_said_so(function):
 @pytest.mark.parametrize("weight", [2.5, 3, np.float64(0.5), np.array(2.0)])
 def test_a_number_is_the_weight_of_every_row(weight):
     weights = np.full(N, float(weight))
-    for name in [*PAIRS, "partial_auc_score"]:
+    for name in [*PAIRS, *CURVES]:
         function = getattr(metrics, name)
         expected = function(Y, F, qid=QID, sample_weight=weights)
         np.testing.assert_array_equal(function(Y, F, qid=QID, sample_weight=weight), expected)

@@ -1,16 +1,20 @@
-"""Reading svmlight/LETOR files, faults included, and generating queries."""
+"""Reading svmlight/LETOR files, faults included, and generating queries and loan applications."""
 
 import gzip
 import io
+import sys
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.datasets import dump_svmlight_file
 
-from sklearn_rank.datasets import load_letor, make_queries
+from sklearn_rank.datasets import load_letor, make_credit, make_queries
+from sklearn_rank.datasets._credit import CATEGORIES, MONOTONIC, hazards_of
 
 LETOR = (
     b"# a heading\n"
@@ -218,3 +222,116 @@ def test_make_queries_compare_inside_a_query():
 def test_make_queries_refuses(name, value, least):
     with pytest.raises(ValueError, match=rf"'{name}' parameter .* int in \[{least}, inf\)"):
         make_queries(**{name: value})
+
+
+# --------------------------------------------------------------------------------------
+# Loan applications
+# --------------------------------------------------------------------------------------
+
+
+@cache
+def credit():
+    return make_credit(20_000, random_state=0)
+
+
+def hazards(data):
+    """Return the probabilities of the three kinds of bad payers, shape (3, n_rows)."""
+    return np.array(hazards_of({name: data[name].to_numpy() for name in data}))
+
+
+def test_credit_is_what_it_says():
+    found = credit()
+    assert found.data.shape == (20_000, 15)
+    assert list(found.data.columns) == found.feature_names
+    assert {name: tuple(found.data[name].cat.categories) for name in CATEGORIES} == CATEGORIES
+    assert found.categorical_features == list(CATEGORIES)
+    assert 0.05 < found.target.mean() < 0.08
+    np.testing.assert_array_equal(found.target, found.kind != "paid")
+    assert set(found.monotonic_cst) | set(found.special_values) <= set(found.feature_names)
+    assert all(name in found.DESCR for name in [*found.feature_names, "group", "month"])
+    missing = found.data.isna().mean()
+    assert list(missing[missing > 0].index) == ["income", "enquiries_6m", "months_employed"]
+    for name, codes in found.special_values.items():
+        values = found.data[name]
+        assert all(0.02 < (values == code).mean() < 0.9 for code in codes)
+        assert values[~values.isin(codes)].min() >= 0
+
+
+def test_credit_is_reproducible():
+    first, second = make_credit(50, random_state=3), make_credit(50, random_state=3)
+    assert first.data.equals(second.data)
+    np.testing.assert_array_equal(first.kind, second.kind)
+    assert not first.data.equals(make_credit(50, random_state=4).data)
+    assert make_credit(1, random_state=0).data.shape == (1, 15)
+
+
+def test_the_true_probability_of_credit():
+    found = credit()
+    np.testing.assert_allclose(found.probability, 1 - np.prod(1 - hazards(found.data), axis=0))
+    tenth = np.argsort(found.probability).reshape(10, -1)
+    expected = found.probability[tenth].mean(axis=1)
+    error = np.sqrt(expected * (1 - expected) / tenth.shape[1])
+    assert (np.abs(found.target[tenth].mean(axis=1) - expected) < 4 * error).all()
+
+
+@pytest.mark.parametrize("name", MONOTONIC)
+def test_the_risk_of_credit_is_monotone(name):
+    """Also between values that no application has; codes and missing values stay as they are."""
+    found = credit()
+    data = found.data.iloc[:300].copy()
+    ordinary = data[name].notna() & ~data[name].isin(found.special_values.get(name, []))
+    values = found.data[name][found.data[name] >= 0]
+    risks = []
+    for value in np.quantile(values, np.linspace(0, 1, 12)):
+        data.loc[ordinary, name] = value
+        risks.append(hazards(data))
+    steps = np.diff(risks, axis=0) * found.monotonic_cst[name]
+    assert steps.min() >= -1e-12
+    assert steps.max() > 1e-4
+
+
+def test_where_the_kinds_of_bad_payers_are():
+    """Half of those who never pay are in the first 3 %, of the overstretched in the first 15 %."""
+    found = credit()
+    place = rankdata(-found.probability) / len(found.target)
+    median = {kind: np.median(place[found.kind == kind]) for kind in np.unique(found.kind)}
+    assert median["never_pays"] < 0.03
+    assert 0.08 < median["overstretched"] < 0.15
+    assert 0.4 < median["life_event"] < median["paid"] < 0.55
+    share = {kind: (found.kind == kind).mean() / found.target.mean() for kind in median}
+    assert 0.15 < share["never_pays"] < 0.3
+    assert 0.4 < share["overstretched"] < 0.6
+    assert 0.2 < share["life_event"] < 0.35
+
+
+def test_missing_values_and_codes_of_credit_tell_something():
+    data, y = credit().data, credit().target
+    assert y[data["income"].isna()].mean() > 1.5 * y.mean()
+    np.testing.assert_array_equal(data["income"].isna(), data["debt_to_income"] == -998)
+    late = data["months_since_delinquency"]
+    rate = {code: y[late == code].mean() for code in (-999, -998)}
+    assert rate[-999] < min(rate[-998], y[late >= 0].mean())
+    no_file = data["enquiries_6m"].isna()
+    assert (late[no_file] == -998).all()
+    assert (data["utilisation"][no_file] == -999).all()
+
+
+def test_months_and_groups_of_credit_change_the_features_alone():
+    found = credit()
+    online = found.data["channel"] == "online"
+    assert online[found.month >= 18].mean() > online[found.month < 6].mean() + 0.15
+    income = found.data["income"]
+    assert income[found.group == "B"].median() < 0.95 * income[found.group == "A"].median()
+    assert set(found.month) == set(range(24))
+
+
+def test_credit_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"make_credit .* needs pandas: pip install pandas"):
+        make_credit(10)
+
+
+@pytest.mark.parametrize("n_samples", [0, 2.5, True, None, "10"])
+def test_make_credit_refuses(n_samples):
+    with pytest.raises(ValueError, match=r"'n_samples' parameter of make_credit .* \[1, inf\)"):
+        make_credit(n_samples)

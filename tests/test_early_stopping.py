@@ -25,8 +25,8 @@ X, QID = DATA.data, DATA.qid
 LABELS = {"binary": np.where(DATA.target > 0, "good", "bad"), "graded": DATA.target}
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
 NAMES = ["auc", "map", "mrr", "err", "ndcg", "ndcg@10", "ndcg@3", "precision@2", "recall@2"]
-NAMES += ["r_precision", "push@1", "push@4"]
-WITH_WEIGHTS = ["auc", "push@4"]
+NAMES += ["r_precision", "push@1", "push@4", "pauc@0.3", "tpr@0.3"]
+WITH_WEIGHTS = ["auc", "push@4", "pauc@0.3", "tpr@0.3"]
 ROUNDS = 12
 
 every_booster = pytest.mark.parametrize("ranker", BOOSTERS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import norm
 from scipy.stats import t as student_t
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from strategies import bipartite, one_list, problems
 
@@ -50,7 +50,8 @@ CUT_OFF = {
 }
 every_cut_off = pytest.mark.parametrize(("metric", "definition"), CUT_OFF.values(), ids=CUT_OFF)
 PER_QUERY = {name: metric for name, (metric, _) in CUT_OFF.items()} | {
-    "partial_auc": metrics.partial_auc_score
+    "partial_auc": metrics.partial_auc_score,
+    "tpr_at_fpr": metrics.tpr_at_fpr_score,
 }
 every_per_query = pytest.mark.parametrize("metric", PER_QUERY.values(), ids=PER_QUERY)
 PAIR = {
@@ -218,6 +219,44 @@ def test_partial_auc(problem, max_fpr):
         standard = (1 + (found - chance) / (1 - chance)) / 2
         theirs = roc_auc_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
         assert standard == approx(theirs)
+
+
+FPRS = [0.05, 0.1, 0.25, 0.29, 0.5, 0.57, 0.8, 1.0]
+
+
+@given(one_list(max_rows=12), st.sampled_from(FPRS))
+def test_tpr_at_fpr(problem, max_fpr):
+    y = problem.y == problem.y.max()
+    found = metrics.tpr_at_fpr_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
+    assert found == approx(naive.tpr_at_fpr(y, problem.f, problem.w, max_fpr))
+    assert 0 <= found <= 1
+
+
+@given(one_list(max_rows=12), st.sampled_from(FPRS))
+def test_tpr_at_fpr_is_the_roc_curve(problem, max_fpr):
+    y = problem.y == problem.y.max()
+    fpr, tpr, _ = roc_curve(y, problem.f, sample_weight=problem.w, drop_intermediate=False)
+    assume(np.abs(fpr - max_fpr).min() > 1e-9)  # at a vertical part the upper end counts
+    found = metrics.tpr_at_fpr_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
+    assert found == approx(np.interp(max_fpr, fpr, tpr))
+
+
+@pytest.mark.parametrize("rate", [0.07, 0.14, 0.28, 0.29, 0.55, 0.57, 0.58])
+def test_a_rate_that_is_a_number_of_rows(rate):
+    """Of 100 others 29 are taken at 0.29, although 0.29 * 100 is less than 29 in floats."""
+    n = round(100 * rate)
+    y = [0] * n + [1] + [0] * (100 - n) + [1]
+    assert metrics.tpr_at_fpr_score(y, np.arange(102)[::-1], max_fpr=rate) == 0.5
+    assert metrics.tpr_at_fpr_score(y, np.arange(102)[::-1], max_fpr=rate - 0.001) == 0
+
+
+def test_tpr_at_fpr_of_queries():
+    y, f = [1, 0, 1, 0, 1, 1], [2, 1, 1, 2, 1, 0]
+    options = {"qid": list("aabbcc"), "max_fpr": 0.5}
+    found = metrics.tpr_at_fpr_score(y, f, average=None, **options)
+    assert found == approx(np.array([1, 0, np.nan]))
+    assert metrics.tpr_at_fpr_score(y, f, empty=1, **options) == approx(2 / 3)
+    assert metrics.tpr_at_fpr_score(y, np.zeros(6), max_fpr=0.3) == approx(0.3)
 
 
 def test_partial_auc_of_queries():
@@ -486,6 +525,7 @@ def test_weights_are_multiplicities(loss, problem):
         metrics.ranking_margin,
         partial(metrics.auc_score, average="queries"),
         partial(metrics.partial_auc_score, max_fpr=0.3, empty=0),
+        partial(metrics.tpr_at_fpr_score, max_fpr=0.3, empty=0),
     ):
         assert metric(problem.y, problem.f, **weighted) == approx(metric(y, f, qid=qid))
 
@@ -769,6 +809,11 @@ def test_no_pair_of_queries():
         ("err_score", {"max_relevance": 0}, "'max_relevance' parameter of err_score"),
         ("err_score", {"max_relevance": 0.5}, "exceeds max_relevance=0.5. Got 1"),
         ("partial_auc_score", {"max_fpr": 0}, r"'max_fpr' .* a float in \(0, 1\]. Got 0"),
+        (
+            "tpr_at_fpr_score",
+            {"max_fpr": 1.1},
+            r"'max_fpr' .* tpr_at_fpr_score .*\(0, 1\]. Got 1.1",
+        ),
         ("average_precision", {"empty": 2}, "'empty' parameter of average_precision .* 'skip'"),
         ("r_precision", {"average": "pooled"}, "'average' parameter of r_precision"),
     ],

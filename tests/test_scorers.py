@@ -43,6 +43,9 @@ BY_NAME = {
     "precision@5": partial(metrics.precision_at_k, k=5),
     "recall@5": partial(metrics.recall_at_k, k=5),
     "r_precision": metrics.r_precision,
+    "pauc@0.05": partial(metrics.partial_auc_score, max_fpr=0.05),
+    "pauc@1": partial(metrics.partial_auc_score, max_fpr=1),
+    "tpr@.2": partial(metrics.tpr_at_fpr_score, max_fpr=0.2),
     "push@4": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=4, **more),
     "push@2.5": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=2.5, **more),
     "push@inf": lambda *args, **more: 1 - metrics.p_norm_push_loss(*args, p=np.inf, **more),
@@ -85,11 +88,16 @@ def test_a_name_is_a_metric(name, relevance, with_qid):
         *("", "AUC", " auc", "auc@3", "map@5", "r_precision@5", "precision", "recall", "recall@0"),
         *("ndcg@", "ndcg@0", "ndcg@1.5", "ndcg@-1", "ndcg@x", "ndcg@1_0", "ndcg@inf", "ndcg@10\n"),
         *("ndcg_linear@", "ndcg_linear@0", "ndcg_exponential"),
+        *("pauc", "pauc@0", "pauc@1.1", "pauc@inf", "tpr", "tpr@0", "tpr@2", "tpr@-0.1"),
         *("push", "push@0.5", "push@nan", "push@1.2.3", "push@1@2", None, 3, ["auc"]),
     ],
 )
 def test_other_names_are_refused(name):
-    with pytest.raises(ValueError, match=r"ranking_scorer must be one of auc, .*push@p, .* Got "):
+    message = (
+        r"ranking_scorer must be one of auc, .*push@p, .*tpr@a, with an int k in \[1, inf\), "
+        r"a float p in \[1, inf\] and a float a in \(0, 1\]. Got "
+    )
+    with pytest.raises(ValueError, match=message):
         ranking_scorer(name)
 
 

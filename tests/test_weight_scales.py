@@ -96,7 +96,10 @@ def test_streams_of_any_scale_of_the_weights():
         assert np.isfinite(model.objective_curve_).all()
 
 
-RATIOS = [metrics.auc_score, metrics.partial_auc_score, metrics.ranking_margin]
+RATIOS = [
+    *(metrics.auc_score, metrics.ranking_margin),
+    *(metrics.partial_auc_score, metrics.tpr_at_fpr_score),
+]
 SUMS = [metrics.heights, metrics.reverse_heights, metrics.max_height_loss]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, import_extra
-from sklearn_rank.datasets import load_letor, open_binary
+from sklearn_rank.datasets import load_letor
+from sklearn_rank.datasets._letor import open_binary
 
 STDIN = "-"
 _STDIN_NAME = "standard input"

@@ -76,9 +76,9 @@ class RankBoost(BoostingRanker):
     scoring : str, scorer or None, default=None
         What early stopping measures on the held-out rows; without `n_iter_no_change` it is
         not used. None: `score`. Else a name that `metrics.ranking_scorer` takes, such as
-        "ndcg@10", "map" or "push@4", or what it returned. Metrics of places in the list
-        (all but "auc" and "push@p") have no row weights: with them every sample weight
-        must be 0 or 1.
+        "ndcg@10", "pauc@0.05" or "push@4", or what it returned. Metrics of places in the list
+        (all but "auc", "push@p", "pauc@a" and "tpr@a") have no row weights: with them every
+        sample weight must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None

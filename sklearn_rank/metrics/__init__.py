@@ -9,8 +9,8 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
 - *Places* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above
   0 are relevant; the value is the exact mean over all orders of tied rows; queries without a
   relevant row are skipped unless `empty` gives their value; every query counts once.
-  A place is an integer, so there are no weights. `partial_auc_score` averages like these, takes
-  weights, and joins tied rows by a straight line as the ROC curve does.
+  A place is an integer, so there are no weights. `partial_auc_score` and `tpr_at_fpr_score`
+  average like these, take weights, and join tied rows by a straight line as the ROC curve does.
 """
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
@@ -29,7 +29,7 @@ from sklearn_rank.metrics._list_sums import (
 )
 from sklearn_rank.metrics._ndcg import ndcg_score
 from sklearn_rank.metrics._pair_metrics import auc_score
-from sklearn_rank.metrics._partial_auc import partial_auc_score
+from sklearn_rank.metrics._partial_auc import partial_auc_score, tpr_at_fpr_score
 from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
 from sklearn_rank.metrics._push_metrics import (
     heights,
@@ -64,4 +64,5 @@ __all__ = [
     "reciprocal_rank",
     "reciprocal_rank_sum",
     "reverse_heights",
+    "tpr_at_fpr_score",
 ]

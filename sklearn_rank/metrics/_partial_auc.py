@@ -1,7 +1,8 @@
-"""Area under the left part of the ROC curve."""
+"""The left part of the ROC curve: the area under it, and its height at the end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._ranked import average_queries, check_options, rank_rows
 from sklearn_rank.metrics._scored_rows import ScoredRows
+
+MAX_FPR = Number(0, 1, closed="right")
+_ROUNDING = 1e-12
+"""False positive rates that differ by less are taken as equal."""
 
 
 def partial_auc_score(
@@ -62,6 +67,10 @@ def partial_auc_score(
     ValueError
         When a parameter is not allowed, scores are NaN, or every query is skipped.
 
+    See Also
+    --------
+    tpr_at_fpr_score : The share at one false positive rate.
+
     References
     ----------
     McClish1989 (the area, and the form of scikit-learn).
@@ -74,20 +83,131 @@ def partial_auc_score(
     >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
     0.75
     """
-    check_options("partial_auc_score", average, empty)
-    allowed = {"max_fpr": Number(0, 1, closed="right")}
-    check_parameters("partial_auc_score", {"max_fpr": max_fpr}, allowed)
+    return _measured(
+        "partial_auc_score",
+        _mean_height,
+        *(y_true, y_score, max_fpr, qid, sample_weight, average, empty),
+    )
+
+
+def tpr_at_fpr_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    max_fpr: float = 0.1,
+    qid: Any = None,
+    sample_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the share of the relevant rows found at a false positive rate.
+
+    .. math:: \mathrm{TPR}(a) = \frac{1}{P} \sum_{i} w_i \,
+        \min\Bigl(1, \frac{(aN - N_i^+)_+}{N_i^=}\Bigr)
+
+    where the sum runs over the relevant rows i of a query, of total weight P, a is `max_fpr`, N
+    the weight of the other rows, :math:`N_i^+` that of the others scored higher than i and
+    :math:`N_i^=` that of the others tied with i; without a tie the fraction is 1 for
+    :math:`N_i^+ \le aN`, else 0. It is the height of the ROC curve at a, at the upper end where
+    the curve is vertical; tied rows are joined by a straight line.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    max_fpr : float in (0, 1], default=0.1
+        False positive rate a: the share of the other rows that may be taken.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries, each counting once. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries with relevant rows only, or without any: left out (NaN with
+        ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better; random order has ``max_fpr`` on average in long lists.
+        With ``average=None`` one value for each query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    See Also
+    --------
+    partial_auc_score : The mean of these shares over all smaller false positive rates.
+
+    References
+    ----------
+    Fawcett2006 (the ROC curve, ties joined by a straight line).
+
+    Examples
+    --------
+    Half of the two others may be taken, so the relevant row between them counts as found:
+
+    >>> from sklearn_rank.metrics import tpr_at_fpr_score
+    >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.5)
+    1.0
+    >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.4)
+    0.5
+    """
+    return _measured(
+        "tpr_at_fpr_score",
+        _height_at,
+        *(y_true, y_score, max_fpr, qid, sample_weight, average, empty),
+    )
+
+
+_Measure = Callable[[Groups, Floats, Floats, float], Floats]
+
+
+def _measured(
+    owner: str,
+    measure: _Measure,
+    y_true: Any,
+    y_score: Any,
+    max_fpr: float,
+    qid: Any,
+    sample_weight: Any,
+    average: str | None,
+    empty: str | int,
+) -> float | Floats:
+    """Measure the curve of each query up to a false positive rate, and average over queries."""
+    check_options(owner, average, empty)
+    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     ranked = rank_rows(rows.with_moderate_weights())
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
-    share = _mean_height(ranked.queries, found, other, float(max_fpr))
+    share = measure(ranked.queries, found, other, float(max_fpr))
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all weigh nothing is absent: it is not even empty.
     kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
     values[kept] = average_queries(share, ~np.isnan(share), None, empty)
     return average_queries(values, ~np.isnan(values), average, "skip")
+
+
+def _height_at(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:
+    """Return the height of the curve of each query at `max_fpr`; NaN in queries of one class."""
+    n_found, n_other = queries.reduce(np.add, found), queries.reduce(np.add, other)
+    # A product such as 0.29 * 100 may be rounded to less than the whole number that it is.
+    limit = queries.spread((max_fpr + _ROUNDING) * n_other)
+    left = limit - queries.shift(queries.cumsum(other), 0.0)
+    crossed = np.asarray(left >= 0, dtype=np.float64)
+    np.divide(left, other, out=crossed, where=other > 0)
+    height = queries.reduce(np.add, found * np.clip(crossed, 0.0, 1.0))
+    has_both = (n_found > 0) & (n_other > 0)
+    share = np.full(queries.n_groups, np.nan)
+    share[has_both] = height[has_both] / n_found[has_both]
+    return np.asarray(np.minimum(share, 1.0))
 
 
 def _mean_height(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:

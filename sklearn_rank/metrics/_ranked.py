@@ -9,7 +9,7 @@ Conventions, stated once
   with ``average=None``), or count 0 or 1: parameter `empty`.
 - **Average**: each query counts once.
 - **No weights**: a place in a list is an integer, so these metrics take no `sample_weight`.
-  `partial_auc_score` does, as its axes are shares.
+  `partial_auc_score` and `tpr_at_fpr_score` do, as their axes are shares.
 """
 
 from __future__ import annotations

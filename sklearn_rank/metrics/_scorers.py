@@ -19,6 +19,7 @@ from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
 from sklearn_rank.metrics._pair_metrics import auc_score
+from sklearn_rank.metrics._partial_auc import MAX_FPR, partial_auc_score, tpr_at_fpr_score
 from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
 from sklearn_rank.metrics._push_metrics import p_norm_push_loss
 
@@ -35,28 +36,32 @@ def _linear_ndcg(y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = 
     return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid)
 
 
+_CUT_OFF = Number(1, integer=True)
+
+
 @dataclass(frozen=True)
 class _Metric:
     """A metric and the parameter that may follow the @ in its name."""
 
     function: Callable[..., Any]
     parameter: str | None = None
-    kind: type[int] | type[float] = int
+    letter: str = "k"
+    allowed: Number = _CUT_OFF
     required: bool = False
 
     def parse(self, text: str | None) -> dict[str, Any]:
         """Return the text after the @ as a keyword argument; ValueError when it is not valid."""
         if text is None and not self.required:
             return {}
-        value = self.kind(text or "")
-        if self.parameter is None or not Number(1, integer=self.kind is int).allows(value):
+        value = (int if self.allowed.integer else float)(text or "")
+        if self.parameter is None or not self.allowed.allows(value):
             raise ValueError
         return {self.parameter: value}
 
     def forms_of(self, name: str) -> list[str]:
         """Return the names that are allowed for this metric."""
         plain = [] if self.required else [name]
-        return plain if self.parameter is None else [*plain, f"{name}@{self.parameter}"]
+        return plain if self.parameter is None else [*plain, f"{name}@{self.letter}"]
 
 
 # Adding a metric is one line here.
@@ -70,7 +75,9 @@ _METRICS = {
     "precision": _Metric(precision_at_k, "k", required=True),
     "recall": _Metric(recall_at_k, "k", required=True),
     "r_precision": _Metric(r_precision),
-    "push": _Metric(_push_score, "p", kind=float, required=True),
+    "push": _Metric(_push_score, "p", "p", Number(1), required=True),
+    "pauc": _Metric(partial_auc_score, "max_fpr", "a", MAX_FPR, required=True),
+    "tpr": _Metric(tpr_at_fpr_score, "max_fpr", "a", MAX_FPR, required=True),
 }
 
 
@@ -93,7 +100,9 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
 def _names() -> str:
     """Return the names that are allowed, for an error."""
     forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
-    return f"one of {', '.join(forms)}, with an int k in [1, inf) and a float p in [1, inf]"
+    letters = {m.letter: str(m.allowed) for m in _METRICS.values() if m.parameter is not None}
+    k, p, a = (allowed.replace(" in ", f" {name} in ") for name, allowed in letters.items())
+    return f"one of {', '.join(forms)}, with {k}, {p} and {a}"
 
 
 class RankingScorer(BaseEstimator):
@@ -251,6 +260,8 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
           k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
+        - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
+          in (0, 1], such as "pauc@0.05";
         - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
           has such a parameter, with ``sample_weight``.
 

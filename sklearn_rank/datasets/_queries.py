@@ -1,0 +1,84 @@
+"""A generator of queries with graded relevance."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_rank._validation import Number, check_parameters
+
+_ALLOWED = {
+    "n_queries": Number(1, integer=True),
+    "rows_per_query": Number(1, integer=True),
+    "n_features": Number(2, integer=True),
+    "n_grades": Number(2, integer=True),
+}
+
+
+def make_queries(
+    n_queries: int = 40,
+    rows_per_query: int = 25,
+    n_features: int = 10,
+    n_grades: int = 3,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Generate a ranking data set with graded relevance.
+
+    The utility of a row is the sum of a linear function of the features, the product of the
+    first two, and noise. A share of ``2**-g`` of all rows has grade g or higher, so that few rows
+    have high grades. The features of each query are shifted by a random vector that is
+    independent of relevance: they are comparable within a query, not across queries.
+
+    Parameters
+    ----------
+    n_queries : int, default=40
+        Number of queries.
+    rows_per_query : int, default=25
+        Number of rows of each query.
+    n_features : int, default=10
+        Number of features, at least 2.
+    n_grades : int, default=3
+        Number of relevance grades, at least 2: ``0, 1, ..., n_grades - 1``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the generator; an int makes the result reproducible.
+
+    Returns
+    -------
+    bunch : `~sklearn.utils.Bunch`
+        data : ndarray of shape (n_queries * rows_per_query, n_features)
+            The features.
+        target : ndarray of shape (n_queries * rows_per_query,)
+            The grades, as integers.
+        qid : ndarray of shape (n_queries * rows_per_query,)
+            The query of each row: ``0, ..., n_queries - 1``, in order.
+
+    See Also
+    --------
+    load_letor : Read a ranking data set from a file.
+
+    Examples
+    --------
+    >>> from sklearn_rank.datasets import make_queries
+    >>> queries = make_queries(n_queries=3, rows_per_query=4, random_state=0)
+    >>> queries.data.shape
+    (12, 10)
+    >>> queries.qid
+    array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
+    >>> sorted(set(queries.target.tolist()))
+    [0, 1, 2]
+    """
+    given = (n_queries, rows_per_query, n_features, n_grades)
+    check_parameters("make_queries", dict(zip(_ALLOWED, given, strict=True)), _ALLOWED)
+    rng = check_random_state(random_state)
+    qid = np.repeat(np.arange(n_queries), rows_per_query)
+    within = rng.standard_normal((len(qid), n_features))
+    coefficients = np.linspace(1.0, 0.0, n_features)
+    utility = within @ coefficients + within[:, 0] * within[:, 1]
+    utility += rng.standard_normal(len(qid))
+    cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))
+    shift = rng.standard_normal((n_queries, n_features))
+    return Bunch(
+        data=within + shift[qid],
+        target=np.searchsorted(cuts, utility, side="left"),
+        qid=qid,
+    )

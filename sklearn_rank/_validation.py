@@ -268,7 +268,7 @@ def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
     # NaN and NaT are the values that differ from themselves.
     missing = ids != ids  # noqa: PLR0124
     if ids.dtype.kind == "O":
-        missing = np.array([_is_missing(one) for one in ids])
+        missing = np.array([is_missing(one) for one in ids])
     if np.any(missing):
         raise ValueError(
             f"{name} must not have missing values: row {int(np.argmax(missing))} has no id."
@@ -281,7 +281,8 @@ def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
         ) from error
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124
     except TypeError:  # pandas.NA has no truth value

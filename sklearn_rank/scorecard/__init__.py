@@ -1,1 +1,5 @@
 """Scorecards: a ranker as a table of integer points."""
+
+from sklearn_rank.scorecard._scorecard import Scorecard
+
+__all__ = ["Scorecard"]

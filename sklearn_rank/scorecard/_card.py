@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +54,39 @@ class Variable:
         """Number of bins of ordinary values."""
         return len(self.thresholds) + 1 if self.groups is None else len(self.groups)
 
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return self.n_values + len(self.special) + 1
+
     def labels(self) -> list[str]:
         """Return how each bin reads on the card."""
-        raise NotImplementedError  # contract: H3 writes this
+        if self.groups is None:
+            values, missing = _range_labels(self.thresholds), "missing"
+        else:
+            values = [", ".join(map(_category_label, group)) for group in self.groups]
+            missing = "missing or other"
+        return [*values, *(f"= {number_text(code)}" for code in self.special), missing]
 
     def bins(self, x: Values) -> Indices:
         """Return the bin of each value, numbers or categories; NaN and None are missing."""
-        raise NotImplementedError  # contract: H3 writes this
+        if self.groups is not None:
+            return self._bins_of_categories(x)
+        values = _as_floats(x, self.name)
+        bins = np.searchsorted(np.array(self.thresholds, dtype=np.float64), values)
+        for number, code in enumerate(self.special):
+            bins[values == code] = self.n_values + number
+        bins[np.isnan(values)] = self.n_bins - 1
+        return bins
+
+    def _bins_of_categories(self, x: Values) -> Indices:
+        assert self.groups is not None
+        bin_of = {one: number for number, group in enumerate(self.groups) for one in group}
+        for number, code in enumerate(self.special):
+            bin_of[code] = self.n_values + number
+        missing = self.n_bins - 1
+        values = np.asarray(x).tolist()
+        return np.fromiter((bin_of.get(one, missing) for one in values), np.intp, len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +127,104 @@ class Card:
     details: dict[str, Any] = field(default_factory=dict)
 
     def points(self, X: Any) -> Indices:
-        """Return the points of each row and variable, shape (n_rows, n_variables)."""
-        raise NotImplementedError  # contract: H3 writes this
+        """Return the points of each row and variable, shape (n_rows, n_variables).
+
+        X is an array or a list of rows with the columns of training, or a data frame: where
+        the card has names it looks the columns up by them, in any order, and needs only those
+        of its variables.
+        """
+        columns, n_rows = self._columns(X)
+        points = np.zeros((n_rows, len(self.variables)), dtype=np.intp)
+        for number, (variable, column) in enumerate(zip(self.variables, columns, strict=True)):
+            points[:, number] = np.array(variable.points, dtype=np.intp)[variable.bins(column)]
+        return points
 
     def totals(self, X: Any) -> Indices:
         """Return the total of each row."""
         return self.intercept + self.points(X).sum(axis=1)
 
+    def _columns(self, X: Any) -> tuple[list[Values], int]:
+        """Return the column of each variable, and the number of rows."""
+        names = [str(name) for name in getattr(X, "columns", ())]
+        if names and self.feature_names is not None:
+            lacking = [one.name for one in self.variables if one.name not in names]
+            if lacking:
+                raise ValueError(
+                    f"The scorecard needs the columns {lacking}, which X lacks. "
+                    f"X has {_shortened(names)}."
+                )
+            positions = [names.index(one.name) for one in self.variables]
+        else:
+            positions = [one.column for one in self.variables]
+        if not hasattr(X, "columns"):
+            X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        if len(X.shape) != 2:
+            raise ValueError(f"X must be a table of two dimensions. Got shape {X.shape}.")
+        is_by_place = not names or self.feature_names is None
+        if is_by_place and X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the scorecard is expecting {self.n_features} "
+                "features as input."
+            )
+        return [_column(X, place) for place in positions], int(X.shape[0])
 
-def probability(card: Card, totals: Sequence[int]) -> Floats:
-    """Return the calibrated probability of ``classes[1]`` at each total."""
-    raise NotImplementedError  # contract: H3 writes this
+
+def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
+    """Return the calibrated probability of ``classes[1]`` at each total.
+
+    Between the totals of the risk table it is interpolated, and beyond them it is that of the
+    nearest one.
+    """
+    if not card.risk:
+        raise ValueError("This scorecard has no risk table, so that no probability is known.")
+    table = np.array(card.risk, dtype=np.float64)
+    return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
 
 
-__all__ = ["Card", "Variable", "np", "probability"]
+def number_text(value: float) -> str:
+    """Return the shortest decimal that is read as this number, without a trailing ".0"."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _range_labels(thresholds: Sequence[float]) -> list[str]:
+    """Return how the bins between thresholds read."""
+    if not thresholds:
+        return ["any value"]
+    ends = [number_text(one) for one in thresholds]
+    inside = [f"> {low} and <= {high}" for low, high in pairwise(ends)]
+    return [f"<= {ends[0]}", *inside, f"> {ends[-1]}"]
+
+
+def _category_label(category: Any) -> str:
+    """Return how a category reads; with quotes where it could be taken for something else."""
+    if not isinstance(category, str):
+        is_float = isinstance(category, float)
+        return number_text(category) if is_float else str(category)
+    is_plain = category.isprintable() and category == category.strip() and category
+    return category if is_plain and not set(category) & set(',"') else json.dumps(category)
+
+
+def _column(X: Any, place: int) -> Values:
+    """Return a column of a data frame or an array."""
+    if hasattr(X, "iloc"):  # pandas
+        return np.asarray(X.iloc[:, place].to_numpy())
+    if hasattr(X, "to_series"):  # polars
+        return np.asarray(X.to_series(place).to_numpy())
+    return np.asarray(X[:, place])
+
+
+def _as_floats(x: Values, name: str) -> Floats:
+    """Return numbers as floats, with NaN for what is missing."""
+    values = np.asarray(x)
+    if values.dtype.kind == "O":
+        values = np.array([np.nan if is_missing(one) else one for one in values], dtype=object)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The column {name!r} of X must hold numbers. {error}") from error
+
+
+def _shortened(names: Sequence[str], most: int = 20) -> str:
+    """Return a list of names for a message, without those after the first ones."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{list(names[:most])}{more}"

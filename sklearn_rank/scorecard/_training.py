@@ -1,0 +1,123 @@
+"""Training rows by the bins they are in, and the objective of a ranker as a function of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._boosting_problem import BoostingProblem
+from sklearn_rank.models import StepFunction
+
+_LARGEST_CODE = 1 << 62
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTraining:
+    """Training rows, of which those with equal bins, class and query are one.
+
+    Attributes
+    ----------
+    ranker : ranker
+        The fitted ranker, whose objective and whose rule for the cut are used.
+    data : TrainingData
+        One row for each set of equal ones, with their summed weight. `X` holds the bins, one
+        column for each step function.
+    n_bins : list of int
+        Number of bins of each step function.
+    """
+
+    ranker: Any
+    data: TrainingData
+    n_bins: list[int]
+
+    @classmethod
+    def of(cls, ranker: Any, steps: Sequence[StepFunction], data: TrainingData) -> BinnedTraining:
+        """Sum up training rows by their bins."""
+        bins = np.zeros((len(data.y), len(steps)), dtype=np.intp)
+        for column, step in enumerate(steps):
+            bins[:, column] = step.bins(data.X[:, step.feature])
+        n_bins = [step.bins.n_bins for step in steps]
+        group: Indices = data.y.astype(np.intp)
+        if data.qid is not None:
+            group += 2 * data.qid
+        first, number = _distinct(group, bins, n_bins)
+        weight: Floats = np.bincount(number, data.weight).astype(np.float64)
+        summed = data.take(first, weight)
+        summed = TrainingData(
+            bins[first], summed.y, summed.qid, weight, summed.rows, summed.classes
+        )
+        return cls(ranker, summed.with_moderate_weights(), n_bins)
+
+    @cached_property
+    def problem(self) -> BoostingProblem:
+        """The objective of the ranker on these rows."""
+        preferences, threads = self.data.preferences, ThreadPool(1)
+        objective = self.ranker._make_objective(preferences, threads)
+        return BoostingProblem(self.data, preferences, objective, None, threads)
+
+    @cached_property
+    def bins(self) -> Indices:
+        """The bins in fit order, shape (n_variables, n_rows)."""
+        return np.ascontiguousarray(self.data.X[self.problem.preferences.order].T)
+
+    @cached_property
+    def weight_by_bin(self) -> list[Floats]:
+        """Weight of the rows in each bin of each step function."""
+        weight = self.problem.preferences.weight
+        return [
+            np.bincount(bins, weight, size).astype(np.float64)
+            for bins, size in zip(self.bins, self.n_bins, strict=True)
+        ]
+
+    def totals(self, tables: Sequence[Floats | Indices]) -> Floats:
+        """Return the sum over the variables of the table entry of each row, in fit order."""
+        totals = np.zeros(len(self.data.y))
+        for bins, table in zip(self.bins, tables, strict=True):
+            totals += np.asarray(table)[bins]
+        return totals
+
+    def objective(self, totals: Floats, multiplier: float) -> float:
+        """Return the objective of the ranker at multiplied totals."""
+        return float(self.problem.objective.value(multiplier * totals))
+
+    def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
+        """Return the multiplier, from half to twice one, with the least objective; and that."""
+        found = minimize_scalar(
+            lambda log: self.objective(totals, float(np.exp(log))),
+            bounds=(np.log(near / 2), np.log(near * 2)),
+            method="bounded",
+            options={"xatol": 1e-3},
+        )
+        return float(np.exp(found.x)), float(found.fun)
+
+    def cut(self, totals: Floats, multiplier: float) -> int:
+        """Return the integer that the totals of rows of the upper class exceed.
+
+        The rule is the ranker's own: the balance of the classes, or the fewest errors.
+        """
+        offset = self.ranker._offset(self.problem, multiplier * totals)
+        cut = -offset / multiplier
+        lowest, highest = totals.min() - 1, totals.max()
+        return int(np.floor(np.clip(cut, lowest, highest) + _ROUNDING))
+
+
+def _distinct(group: Indices, bins: Indices, n_bins: Sequence[int]) -> tuple[Indices, Indices]:
+    """Return the first of each set of equal rows, and the number of the set of each row."""
+    code, size = group.astype(np.int64), int(group.max()) + 1
+    for column, width in zip(bins.T, n_bins, strict=True):
+        if size * width > _LARGEST_CODE:
+            code = np.unique(code, return_inverse=True)[1].ravel()
+            size = len(code)
+        code = code * width + column
+        size *= width
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    return first, number.ravel()

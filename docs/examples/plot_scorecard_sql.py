@@ -26,8 +26,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from sklearn_rank import PNormPushRanker
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.plotting import ScorecardDisplay
+from sklearn_rank.scorecard import Scorecard
 
 credit = make_credit(8_000, random_state=0)
 folder = tempfile.TemporaryDirectory()
@@ -47,9 +49,6 @@ print(loans.head(3).to_string(index=False))
 # ``monotonic_cst`` fixes the direction of features for which another one
 # could not be explained, ``special_values`` gives codes a line of their
 # own. Both are parameters of the ranker that the card is made from.
-
-from sklearn_rank import PNormPushRanker
-from sklearn_rank.scorecard import Scorecard
 
 ranker = PNormPushRanker(
     monotonic_cst=credit.monotonic_cst,
@@ -78,7 +77,8 @@ print(query[:400], "...")
 database = sqlite3.connect(":memory:")
 loans.to_sql("loans", database, index=False)
 found = np.array([row[0] for row in database.execute(query)])
-print("loans with another total:", (found != card.decision_function(loans)).sum())
+totals = card.decision_function(loans)
+print("loans with another total:", (found != totals).sum())
 
 # %%
 # Reasons

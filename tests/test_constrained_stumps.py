@@ -115,14 +115,14 @@ def check_rounds(ranker, problem, limits, **options):
         assert max(gains, default=0.0) < 1e-9
 
 
-@crossed(push=["top", "bottom", "both"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom", "both"], p=[1, 4, 64])
 @given(case=constrained())
 def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
     check_rounds(ranker, *case, p=p, push=push)
 
 
-@crossed(push=["top", "bottom"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom"], p=[1, 4, 64])
 @given(case=constrained(one_list))
 def test_each_optimal_choice_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)

@@ -307,8 +307,10 @@ class TableColumns(BinnedColumns):
         """Return the smallest and the largest step that the constraints allow."""
         if candidate.index >= self._net.size:
             return -np.inf, np.inf
-        low, high = self._step_limits()
-        return float(low.flat[candidate.index]), float(high.flat[candidate.index])
+        feature, first = divmod(candidate.index, self._shape[1])
+        sign = self._sign[feature] if self._is_value[feature, first] else 0.0
+        back = -float(self._net[feature, first])
+        return back if sign > 0 else -np.inf, back if sign < 0 else np.inf
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest net coefficient of some weak rankers."""
@@ -359,18 +361,18 @@ class TableColumns(BinnedColumns):
         if most is not None and len(in_model) >= most:
             index = search.best_among(in_model)
         else:
-            index = search.best_of_all(self._allowed_features(in_model))
+            index = search.best_of_all(self._allowed_features())
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
         of_bin = None if curvature_histogram is None else curvature_histogram[feature]
         return as_candidate(index, h, histogram[:, feature], of_bin, size)
 
-    def _allowed_features(self, in_model: list[int]) -> Mask:
+    def _allowed_features(self) -> Mask:
         """Return the features that the next weak ranker may look at."""
-        used = np.zeros(self._shape[0], dtype=bool)
-        used[[self.feature_and_members(index)[0] for index in in_model]] = True
-        most = self._limits.max_features
+        most, used = self._limits.max_features, np.asarray(self._net.any(axis=1))
+        for (feature, _), coefficient in zip(self._subsets, self._net_of_subset, strict=True):
+            used[feature] |= coefficient != 0
         if most is None or np.count_nonzero(used) < most:
             used[:] = True
         return used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -87,12 +88,17 @@ class StumpColumns:
         """Number of weak rankers, padding included."""
         return int(np.prod(self._shape))
 
-    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first."""
+    def search(
+        self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
+    ) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        Those with an `excluded` coordinate are left out.
+        """
         curvature = gradient.curvature
         by_bin = None if curvature is None else self.curvature_histogram(curvature)
         size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
-        return self.choose(self.histogram(gradient), gain, by_bin, size)
+        return self.choose(self.histogram(gradient), gain, by_bin, size, excluded)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -108,6 +114,7 @@ class StumpColumns:
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first.
 
@@ -120,7 +127,11 @@ class StumpColumns:
         totals = by_bin[:, 0].sum(axis=-1)
         bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
         gains = gain(self._sums_above(by_bin, totals), totals, bounds)
-        index = first_largest(np.where(self._is_valid, gains, -np.inf).ravel())
+        gains = np.where(self._is_valid, gains, -np.inf).ravel()
+        gains[list(excluded)] = -np.inf
+        index = first_largest(gains)
+        if gains[index] == -np.inf:
+            return None
         feature, h = self._by_code(index)
         one = by_bin[:, feature] @ h
         zero = by_bin[:, feature] @ ~h

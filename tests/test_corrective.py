@@ -310,3 +310,67 @@ def test_verbose_prints_rounds(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("[PNormPushRanker] round 1/3: objective ")
+
+
+def constrained_data(seed=0, n_rows=200):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 8, (n_rows, 5)).astype(float)
+    X[rng.random(n_rows) < 0.2, 0] = np.nan
+    X[rng.random(n_rows) < 0.2, 1] = -9.0
+    X[:, 4] = rng.integers(0, 6, n_rows)
+    signal = np.nan_to_num(X[:, 0], nan=6.0) - X[:, 2] + 3 * np.isin(X[:, 4], [1, 4])
+    return X, (signal + 3 * rng.standard_normal(n_rows) > 1).astype(int)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_constraints_hold_after_every_refit(seed):
+    X, y = constrained_data(seed)
+    ranker = PNormPushRanker(
+        solver="corrective",
+        n_estimators=12,
+        n_swaps=5,
+        monotonic_cst=[1, 1, 1, 0, 0],
+        special_values={1: [-9.0]},
+        categorical_features=[4],
+        max_thresholds=6,
+        max_features_used=3,
+        min_bin_size=0.05,
+    ).fit(X, y)
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+    functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    assert 0 < len(ranker.estimator_weights_) <= 6
+    assert len(functions) <= 3
+    for one in functions:
+        if one.feature in (0, 1, 2):
+            assert np.all(np.diff(one.values[: one.bins.n_values]) >= 0)
+
+
+def test_a_coefficient_that_ends_at_its_bound_frees_its_place():
+    """The first choice, a noisy summary of the others, is worth less than nothing beside them."""
+    rng = np.random.default_rng(0)
+    parts = rng.random((500, 4)) < 0.5
+    summary = (parts.sum(axis=1) >= 2) ^ (rng.random(500) < 0.1)
+    y = (parts.sum(axis=1) - 0.3 * summary + 0.3 * rng.standard_normal(500) > 1.6).astype(int)
+    X = np.column_stack([summary, parts]).astype(float)
+    options = {"solver": "corrective", "p": 1.0, "n_estimators": 5}
+    free = PNormPushRanker(**options).fit(X, y)
+    assert free.weak_rankers_.feature[0] == 0
+    assert free.estimator_weights_[0] < 0
+    for most, n_swaps in ((None, 0), (4, 1)):  # where there is no place for it, a swap finds it
+        ranker = PNormPushRanker(
+            monotonic_cst=[1] * 5, max_thresholds=most, n_swaps=n_swaps, **options
+        ).fit(X, y)
+        functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+        assert [one.feature for one in functions] == [1, 2, 3, 4]
+        assert np.all(ranker.estimator_weights_ > 0)
+        assert ranker.n_iter_ == (5 if most is None else 4)
+
+
+def test_warm_start_goes_on_with_categories():
+    X, y = constrained_data()
+    options = {"solver": "corrective", "warm_start": True, "categorical_features": [4]}
+    ranker = PNormPushRanker(n_estimators=3, **options).fit(X, y)
+    ranker.set_params(n_estimators=6).fit(X, y)
+    cold = PNormPushRanker(n_estimators=6, **options).fit(X, y)
+    np.testing.assert_allclose(ranker.objective_curve_, cold.objective_curve_, rtol=1e-9)
+    np.testing.assert_allclose(ranker.decision_function(X), cold.decision_function(X), atol=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -260,6 +260,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
+        monotonic_cst: Any = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+        categorical_features: Any = "from_dtype",
+        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -275,6 +283,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             weak_ranker=weak_ranker,
             learning_rate=learning_rate,
             max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            max_features_used=max_features_used,
+            max_thresholds=max_thresholds,
+            thresholds=thresholds,
+            min_bin_size=min_bin_size,
+            min_bin_events=min_bin_events,
+            categorical_features=categorical_features,
+            special_values=special_values,
             tol=tol,
             warm_start=warm_start,
             validation_fraction=validation_fraction,
@@ -373,6 +389,9 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
                     f"{setting} of PNormPushRanker needs solver="
                     f"{' or '.join(map(repr, solvers))}. Got solver={self.solver!r}."
                 )
+
+    def _refused_by(self) -> str:
+        return super()._refused_by() or ("solver='lbfgs'" if self.solver == "lbfgs" else "")
 
     def _fixed_settings(self) -> dict[str, Any]:
         uses_score = self.n_iter_no_change is not None and self.scoring is None

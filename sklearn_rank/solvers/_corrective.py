@@ -346,20 +346,18 @@ class CorrectiveDescent:
 
     def _become(self, model: Refit) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
-        take = getattr(self._weak_rankers, "take", None)
-        if take is not None:
-            # Back to 0 and then forth: a difference of two coefficients would be rounded.
-            for old, sign in ((self.model, -1.0), (model, 1.0)):
-                for coordinate, value in zip(old.coordinates, old.coefficients, strict=True):
-                    take(Candidate(coordinate, 0.0), sign * float(value))
+        if hasattr(self._weak_rankers, "set_coefficients"):
+            pairs = zip(model.coordinates, model.coefficients.tolist(), strict=True)
+            self._weak_rankers.set_coefficients(dict(pairs))
         self.model = model
 
     def _bounds(self, coordinate: int) -> tuple[float, float]:
-        """Return the bounds of the coefficient of a weak ranker that is not in the model."""
-        low, high = -np.inf, np.inf
-        if hasattr(self._weak_rankers, "step_limits"):
-            low, high = self._weak_rankers.step_limits(Candidate(coordinate, 0.0))
-        return max(float(low), -self._longest), min(float(high), self._longest)
+        """Return the bounds of the coefficient of a weak ranker."""
+        low, high = -self._longest, self._longest
+        if hasattr(self._weak_rankers, "coefficient_limits"):
+            least, most = self._weak_rankers.coefficient_limits(np.array([coordinate]))
+            low, high = max(low, float(least[0])), min(high, float(most[0]))
+        return low, high
 
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))

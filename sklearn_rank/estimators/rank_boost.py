@@ -46,10 +46,11 @@ class RankBoost(BoostingRanker):
         Maximum number of rounds. More fit the training data better, and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
-        the better side. "feature": h is a raw feature, never rescaled; X may be sparse.
-        An estimator is cloned each round and fitted to minus the sign of the gradient of
-        J by the scores, weighted by its absolute value; its prediction, mapped to [0, 1] on
-        the training rows, is h. A model of your own has ``on_rows``: see "Extending".
+        the better side, or are told from all others. "feature": h is a raw feature, never
+        rescaled; X may be sparse. An estimator is cloned each round and fitted to minus the
+        sign of the gradient of J by the scores, weighted by its absolute value; its prediction,
+        mapped to [0, 1] on the training rows, is h. A model of your own has ``on_rows``: see
+        "Extending".
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker a round takes. "steepest": the one along which the objective
         falls most steeply. "optimal": the one whose step lowers it most; of stumps in one
@@ -63,6 +64,33 @@ class RankBoost(BoostingRanker):
         Maximum number of bins of a feature. Thresholds are observed values: all of them
         where a feature has few, else weighted quantiles. Fewer are coarser, not faster;
         memory grows with the number of features times the maximum number of bins used.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score never falls when the feature grows; -1: it never rises; 0: no constraint. A
+        dict has names or indices of features as keys. Exact, at any value that is not missing.
+    max_features_used : int in [1, inf) or None, default=None
+        Maximum number of features in the model.
+    max_thresholds : int in [1, inf) or None, default=None
+        Maximum number of different weak rankers with a net coefficient other than zero: a
+        threshold, a subset of categories, missing, and each special code is one. When there are
+        as many, further rounds change their coefficients.
+    thresholds : dict or None, default=None
+        The only thresholds of some features, increasing, by name or index.
+    min_bin_size : float in [0, 0.5], default=0.0
+        Share of the weight of the training rows that every bin of a feature must have.
+        Neighbouring bins that are smaller are merged, rare categories pooled, or counted as
+        missing where all of them together are too few. Missing values and special codes that
+        are too few have no weak ranker.
+    min_bin_events : float in [0, inf), default=0
+        Weight of the rows of ``classes_[1]`` that every bin must have, in the same way. Only with
+        ``relevance="binary"``.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories, without order: "from_dtype", those of a categorical
+        type in a pandas or polars data frame; or indices, names, or True and False for each
+        feature. h is then 1 in a subset of the categories, the best of all. A category that
+        training has not seen is missing.
+    special_values : dict or None, default=None
+        Values of some features that are codes, such as -99, not amounts: a list for each
+        feature, by name or index. Each has a weak ranker of its own.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -136,6 +164,13 @@ class RankBoost(BoostingRanker):
     Where all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
     row twice. A row of weight 1/2 twice is a row of weight 1 but for e.
 
+    Any constraint, category or special code makes the model a table: of the weak rankers
+    ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``, ``1[x == code]``,
+    and ``1[x in S]`` with S a subset of categories. A monotonic constraint gives the net
+    coefficient of each ``1[x > t]`` its sign: a step against it ends at zero. Missing values
+    and special codes have no place in the order and are free. Without any of these a missing
+    value goes with large or with small values, threshold by threshold.
+
     The longest step of a real-valued weak ranker is finite where h orders every pair
     rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
     by the range of h over pairs,
@@ -146,6 +181,7 @@ class RankBoost(BoostingRanker):
     ----------
     Freund2003, Figure 1 (algorithm), sec. 3.2 (step, ``selection="optimal"``).
     RudinSchapire2009, no number at hand (margins, the offset).
+    The best subset of categories: derived in `models.TableColumns`.
 
     Examples
     --------

@@ -360,18 +360,18 @@ class TableColumns(BinnedColumns):
         if most is not None and len(in_model) >= most:
             index = search.best_among([one for one in in_model if one not in excluded])
         else:
-            index = search.best_of_all(self._allowed_features(in_model), excluded)
+            index = search.best_of_all(self._allowed_features(), excluded)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
         of_bin = None if curvature_histogram is None else curvature_histogram[feature]
         return as_candidate(index, h, histogram[:, feature], of_bin, size)
 
-    def _allowed_features(self, in_model: list[int]) -> Mask:
+    def _allowed_features(self) -> Mask:
         """Return the features that the next weak ranker may look at."""
-        used = np.zeros(self._shape[0], dtype=bool)
-        used[[self.feature_and_members(index)[0] for index in in_model]] = True
-        most = self._limits.max_features
+        most, used = self._limits.max_features, np.asarray(self._net.any(axis=1))
+        for (feature, _), coefficient in zip(self._subsets, self._net_of_subset, strict=True):
+            used[feature] |= coefficient != 0
         if most is None or np.count_nonzero(used) < most:
             used[:] = True
         return used

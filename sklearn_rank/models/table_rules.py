@@ -90,9 +90,11 @@ class TableRules:
 
     def distinct(self) -> tuple[Indices, Indices]:
         """Return the numbers of the first rule of each weak ranker, and each rule's place there."""
-        keys = np.column_stack([self.feature, self.first_bin, self.subset])
-        _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        return first, place.ravel()
+        width = int(self.first_bin.max(initial=0)) + 1
+        is_subset = self.first_bin < 0
+        names = np.where(is_subset, -1 - self.subset, self.feature * width + self.first_bin)
+        _, first, place = np.unique(names, return_index=True, return_inverse=True)
+        return first, place
 
     def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
         """Return the numbers of the rules, one for each weak ranker, and their net coefficients.

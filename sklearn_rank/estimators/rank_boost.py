@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
 from sklearn_rank._validation import Choice, Constraint
+from sklearn_rank.estimators._bags import BagsMixin
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 
-class RankBoost(BoostingRanker):
+class RankBoost(BagsMixin, BoostingRanker):
     r"""RankBoost: boosting on the exponential loss of all pairs.
 
     For the order of the whole list: every pair of rows, one of which belongs above the
@@ -91,6 +92,13 @@ class RankBoost(BoostingRanker):
     special_values : dict or None, default=None
         Values of some features that are codes, such as -99, not amounts: a list for each
         feature, by name or index. Each has a weak ranker of its own.
+    n_bags : int in [1, inf), default=1
+        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
+        `qid` of whole queries; in one list of each class as many as it has), all with the
+        thresholds of all rows, so that the mean is one sum of stumps, for sets below some thousand
+        rows. Only for stumps, and not with `warm_start` and `n_iter_no_change`. With
+        `max_thresholds` or `max_features_used` bag b of B may bring the number that all so far
+        use up to b / B of it, rounded up.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -113,7 +121,7 @@ class RankBoost(BoostingRanker):
     n_jobs : int or None, default=None
         Threads that search for stumps and score rows, with joblib's meaning.
     random_state : int, RandomState or None, default=None
-        Draws the held-out rows and the seeds of an estimator as weak ranker.
+        Draws the held-out rows, the bags and the seeds of an estimator as weak ranker.
     verbose : int, default=0
         1 prints ten lines a fit, 2 one a round.
 
@@ -135,6 +143,12 @@ class RankBoost(BoostingRanker):
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
         Smallest margin over pairs and smooth margin, each over the l1 norm of the net
         coefficients (RudinSchapire2009).
+    bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
+        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are their means,
+        of each weak ranker that any bag uses, `objective_curve_` is the mean over the bags of the
+        objective on the bag after each round (a bag that has ended keeps its last), and `n_iter_`
+        the largest number of rounds. The offset and `margin_` are those of the mean scores
+        of all rows. There are no stages and no curves of margins.
     margin_ : float
         The last margin.
     validation_scores_ : ndarray
@@ -210,6 +224,7 @@ class RankBoost(BoostingRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BoostingRanker._allowed,
+        **BagsMixin._bags_allowed,
         "selection": Choice(SELECTIONS),
     }
 
@@ -229,6 +244,7 @@ class RankBoost(BoostingRanker):
         min_bin_events: float = 0,
         categorical_features: Any = "from_dtype",
         special_values: Mapping[Any, Any] | None = None,
+        n_bags: int = 1,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -263,6 +279,7 @@ class RankBoost(BoostingRanker):
             verbose=verbose,
         )
         self.selection = selection
+        self.n_bags = n_bags
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
         selection = "steepest" if self.selection == "auto" else self.selection

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,12 +46,39 @@ class BinnedColumns:
         """Number of weak rankers, padding included."""
         raise NotImplementedError
 
-    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first."""
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same weak rankers on some of the training rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_some,)
+            The rows, in fit order.
+        weight : ndarray of shape (n_some,)
+            Their weights.
+        earlier : sequence of int
+            Coordinates in other parts of one model. Where a model is bounded in size, they count
+            as in this one.
+        share : float
+            Share of that bound which this part and `earlier` may fill.
+        """
+        part = copy(self)
+        part._rows, part._weight = self._rows.at(rows), weight
+        vars(part).pop("_weight_by_bin", None)
+        return part
+
+    def search(
+        self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
+    ) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        Those with an `excluded` coordinate are left out.
+        """
         curvature = gradient.curvature
         by_bin = None if curvature is None else self.curvature_histogram(curvature)
         size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
-        return self.choose(self.histogram(gradient), gain, by_bin, size)
+        return self.choose(self.histogram(gradient), gain, by_bin, size, excluded)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -65,6 +94,7 @@ class BinnedColumns:
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first.
 

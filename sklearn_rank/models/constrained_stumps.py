@@ -8,9 +8,10 @@ with any subset S of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +64,15 @@ class StumpConstraints:
     min_bin_events: float = 0.0
     n_categories: Mapping[int, int] = field(default_factory=dict)
     special: Mapping[int, Floats] = field(default_factory=dict)
+
+    def shared(self, share: float) -> StumpConstraints:
+        """Return the constraints of a model of a share of the largest size, rounded up."""
+
+        def part(most: int | None) -> int | None:
+            return None if most is None else ceil(most * share * (1 - _ROUNDING))
+
+        most = part(self.max_features), part(self.max_thresholds)
+        return replace(self, max_features=most[0], max_thresholds=most[1])
 
 
 class ConstrainedStumps:
@@ -294,7 +304,23 @@ class TableColumns(BinnedColumns):
         self._net_of_subset = [0.0] * len(subsets)
         self._subsets = list(subsets)
         self._number_of = {_key(*one): number for number, one in enumerate(subsets)}
+        self._earlier: list[int] = []
         super().__init__(BinnedRows(grid.codes, depth, rows.threads), rows.weight)
+
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same weak rankers, without coefficients, on some of the training rows.
+
+        Both have one list of subsets, so that a coordinate means the same to both.
+        """
+        part = super().at_rows(rows, weight)
+        part.grid = replace(self.grid, codes=part._rows.codes)
+        part._earlier = list(earlier)
+        part._limits = self._limits.shared(share)
+        part._net = np.zeros(self._shape)
+        part._net_of_subset = [0.0] * len(self._subsets)
+        return part
 
     # The coefficients so far --------------------------------------------------------------
 
@@ -342,9 +368,9 @@ class TableColumns(BinnedColumns):
 
     @property
     def _in_model(self) -> list[int]:
-        """The weak rankers with a net coefficient other than zero."""
+        """The weak rankers with a net coefficient other than zero, here or in other parts."""
         subsets = np.flatnonzero(self._net_of_subset) + self._net.size
-        return [*np.flatnonzero(self._net).tolist(), *subsets.tolist()]
+        return sorted({*np.flatnonzero(self._net).tolist(), *subsets.tolist(), *self._earlier})
 
     # The choice ---------------------------------------------------------------------------
 
@@ -354,14 +380,15 @@ class TableColumns(BinnedColumns):
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the allowed weak ranker with the largest gain; ties go to the first."""
         search = _TableSearch(self, histogram, gain, curvature_histogram)
         in_model, most = self._in_model, self._limits.max_thresholds
         if most is not None and len(in_model) >= most:
-            index = search.best_among(in_model)
+            index = search.best_among([one for one in in_model if one not in excluded])
         else:
-            index = search.best_of_all(self._allowed_features())
+            index = search.best_of_all(self._allowed_features(), excluded)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
@@ -373,6 +400,7 @@ class TableColumns(BinnedColumns):
         most, used = self._limits.max_features, np.asarray(self._net.any(axis=1))
         for (feature, _), coefficient in zip(self._subsets, self._net_of_subset, strict=True):
             used[feature] |= coefficient != 0
+        used[[self.feature_and_members(index)[0] for index in self._earlier]] = True
         if most is None or np.count_nonzero(used) < most:
             used[:] = True
         return used
@@ -475,6 +503,8 @@ class _TableSearch:
     def best_among(self, indices: list[int]) -> int | None:
         """Return the best of some weak rankers."""
         columns = self._columns
+        if not indices:
+            return None
         chosen = [columns.feature_and_members(index) for index in indices]
         one = np.array([self._by_bin[:, j] @ h for j, h in chosen]).T
         curvature = self._curvature
@@ -485,7 +515,7 @@ class _TableSearch:
         best = first_positive(self._gains(one, curvature, (low, high)))
         return None if best is None else indices[best]
 
-    def best_of_all(self, is_allowed: Mask) -> int | None:
+    def best_of_all(self, is_allowed: Mask, excluded: Sequence[int] = ()) -> int | None:
         """Return the best weak ranker of some features, with all subsets of categories."""
         columns, order = self._columns, self._order()
         one = self._above(self._by_bin, order)
@@ -501,12 +531,23 @@ class _TableSearch:
         gains[~is_valid] = -np.inf
         if order is not None:  # further sides are for subsets only
             gains[~columns._is_subset, 1:] = -np.inf
-        best = first_positive(gains.ravel())
-        if best is None:
-            return None
-        feature, place, side = (int(one) for one in np.unravel_index(best, gains.shape))
+        while True:
+            best = first_positive(gains.ravel())
+            if best is None:
+                return None
+            index = self._coordinate(best, gains.shape, order)
+            if index not in excluded:
+                return index
+            gains.flat[best] = -np.inf
+
+    def _coordinate(
+        self, best: int, shape: tuple[int, ...], order: dict[int, Indices] | None
+    ) -> int:
+        """Return the coordinate of an entry of the gains."""
+        columns = self._columns
+        feature, place, side = (int(one) for one in np.unravel_index(best, shape))
         if order is None or not columns._is_subset[feature, place]:
-            return feature * gains.shape[1] + place
+            return feature * shape[1] + place
         n_values = columns.grid.bins[feature].n_values
         sorted_bins = order[feature]
         members = np.full(n_values, side == _ALL_BUT_ONE)

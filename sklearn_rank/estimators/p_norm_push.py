@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -237,6 +238,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
+        monotonic_cst: Any = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+        categorical_features: Any = "from_dtype",
+        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -252,6 +261,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             weak_ranker=weak_ranker,
             learning_rate=learning_rate,
             max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            max_features_used=max_features_used,
+            max_thresholds=max_thresholds,
+            thresholds=thresholds,
+            min_bin_size=min_bin_size,
+            min_bin_events=min_bin_events,
+            categorical_features=categorical_features,
+            special_values=special_values,
             tol=tol,
             warm_start=warm_start,
             validation_fraction=validation_fraction,
@@ -343,6 +360,9 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
                 "p=inf of PNormPushRanker is for push='top' or push='bottom'. Got "
                 f"push={self.push!r}."
             )
+
+    def _refused_by(self) -> str:
+        return super()._refused_by() or ("solver='lbfgs'" if self.solver == "lbfgs" else "")
 
     def _fixed_settings(self) -> dict[str, Any]:
         uses_score = self.n_iter_no_change is not None and self.scoring is None

@@ -169,7 +169,7 @@ class Card:
         return [_column(X, place) for place in positions], int(X.shape[0])
 
 
-def probability(card: Card, totals: Sequence[int]) -> Floats:
+def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
     """Return the calibrated probability of ``classes[1]`` at each total.
 
     Between the totals of the risk table it is interpolated, and beyond them it is that of the

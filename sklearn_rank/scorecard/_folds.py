@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.metrics._scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
+
+Fold = tuple[Indices, Indices]
 
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -28,32 +31,42 @@ def merged_rows(data: TrainingData) -> TrainingData:
     return replace(data.take(rows, weight), qid=qid)
 
 
-def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[Indices]:
-    """Return the test rows of each fold, repeat by repeat; none where there are too few rows.
+def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[Fold]:
+    """Return folds of merged rows, repeat by repeat; none where there are too few rows.
 
     Without queries the folds are stratified by class; else they are of whole queries. There are
-    no more folds than rows of the rarer class, or queries. Folds without a comparable pair on
-    one of both sides are left out.
+    no more folds than rows of the rarer class, or queries.
     """
     smallest = np.bincount(data.y.astype(np.intp)).min()
     n_splits = int(min(cv, smallest if data.qid is None else data.qid.max() + 1))
     if n_splits < 2:
         return []
-    tests: list[Indices] = []
+    splitter: Any = StratifiedKFold if data.qid is None else QueryKFold
+    folds: list[Fold] = []
     for _ in range(n_repeats):
         seed = int(random.randint(2**31 - 1))
-        if data.qid is None:
-            folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
-            tests += [test for _, test in folds.split(data.y, data.y)]
-        else:
-            queries = QueryKFold(n_splits, shuffle=True, random_state=seed)
-            tests += [test for _, test in queries.split(data.y, data.y, qid=data.qid)]
-    return [test for test in tests if _has_pairs(data, test)]
+        splits = splitter(n_splits, shuffle=True, random_state=seed)
+        folds += splits.split(data.y, data.y, groups=data.qid)
+    return _with_pairs(data, folds)
 
 
-def _has_pairs(data: TrainingData, test: Indices) -> bool:
-    train = np.setdiff1d(np.arange(len(data.y)), test)
-    return all(data.take(rows).preferences.is_paired.any() for rows in (train, test))
+def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[Fold]:
+    """Return the folds of a splitter, or given ones, without rows of weight zero."""
+    y = check_column(y, "y")
+    splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y, groups=qid)
+    place = np.full(len(y), -1)
+    place[data.rows] = np.arange(len(data.rows))
+    folds = [tuple(place[np.arange(len(y))[rows]] for rows in fold) for fold in splits]
+    return _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
+
+
+def _with_pairs(data: TrainingData, folds: Sequence[Fold]) -> list[Fold]:
+    """Return the folds with a comparable pair on both sides."""
+    return [
+        fold
+        for fold in folds
+        if all(len(rows) and data.take(rows).preferences.is_paired.any() for rows in fold)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +75,12 @@ class FoldFit:
 
     Attributes
     ----------
-    test : ndarray of int
-        The rows of the fold.
     score : float
         The metric, on these rows.
     standardised : ndarray
         Their scores less the mean over the other rows, by the standard deviation.
     """
 
-    test: Indices
     score: float
     standardised: Floats
 
@@ -84,9 +94,9 @@ class FoldFits:
     X, y, qid : object
         What the caller passed to `fit`.
     data : TrainingData
-        The distinct rows among them.
-    tests : list of ndarray
-        The rows of each fold, as positions in `data`.
+        The rows to fit and to score.
+    folds : list of (ndarray, ndarray)
+        The rows to fit and those to score, as positions in `data`.
     scorer : RankingScorer
         The metric.
     n_jobs : int or None
@@ -97,30 +107,56 @@ class FoldFits:
     y: Any
     qid: Any
     data: TrainingData
-    tests: Sequence[Indices]
+    folds: Sequence[Fold]
     scorer: RankingScorer
     n_jobs: int | None
 
     def run(self, rankers: Sequence[Any]) -> list[list[FoldFit]]:
         """Return the fits of each ranker without each fold."""
-        tasks = [(ranker, test) for ranker in rankers for test in self.tests]
+        tasks = [(ranker, *fold) for ranker in rankers for fold in self.folds]
         found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*task) for task in tasks)
-        width = len(self.tests)
+        width = len(self.folds)
         return [found[n * width : (n + 1) * width] for n in range(len(rankers))]
 
-    def _one(self, ranker: Any, test: Indices) -> FoldFit:
+    def _one(self, ranker: Any, train: Indices, test: Indices) -> FoldFit:
         data = self.data
-        in_train = np.ones(len(data.y), dtype=bool)
-        in_train[test] = False
-        weight = np.zeros(len(self.X))
-        weight[data.rows[in_train]] = data.weight[in_train]
+        weight = np.zeros(len(check_column(self.y, "y")))
+        weight[data.rows[train]] = data.weight[train]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             ranker = clone(ranker).fit(self.X, self.y, qid=self.qid, sample_weight=weight)
         scores = ranker.decision_function(self.X)[data.rows]
-        mean, deviation = moments(scores[in_train], data.weight[in_train])
+        mean, deviation = moments(scores[train], data.weight[train])
         measured = measure(self.scorer, data.take(test), scores[test])
-        return FoldFit(test, measured, (scores[test] - mean) / deviation)
+        return FoldFit(measured, (scores[test] - mean) / deviation)
+
+    def held_out(self, fits: Sequence[FoldFit]) -> HeldOut | None:
+        """Return rows and their scores by the first ranker fitted without each."""
+        if not fits:
+            return None
+        rows = np.concatenate([test for _, test in self.folds])
+        scores = np.concatenate([one.standardised for one in fits])
+        rows, first = np.unique(rows, return_index=True)
+        return HeldOut(np.asarray(self.data.y[rows]), self.data.weight[rows], scores[first])
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows, and their scores by rankers fitted without them.
+
+    Attributes
+    ----------
+    positive : ndarray of bool
+        Whether each is of the upper class.
+    weight : ndarray
+        Their multiplicities.
+    standardised : ndarray
+        Scores less their mean over the rows of the fit, by the standard deviation.
+    """
+
+    positive: Mask
+    weight: Floats
+    standardised: Floats
 
 
 def moments(values: Floats, weight: Floats) -> tuple[float, float]:

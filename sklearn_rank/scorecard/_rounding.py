@@ -9,6 +9,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.models import StepFunction
+from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard._training import BinnedTraining
 
 _N_SCALES = 48
@@ -106,7 +107,7 @@ def _rounded_tables(
     points: tuple[int, int] | None,
 ) -> list[Indices]:
     return [
-        centred(_nearest(scale * (step.values - step.values[int(np.argmax(weight))])), 0, points)
+        centred(nearest(scale * (step.values - step.values[int(np.argmax(weight))])), 0, points)
         for step, weight in zip(steps, training.weight_by_bin, strict=True)
     ]
 
@@ -119,11 +120,6 @@ def centred(table: Indices, zero: int, points: tuple[int, int] | None) -> Indice
     low, high = points
     shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
     return np.clip(table + shift, low, high)
-
-
-def _nearest(values: Floats) -> Indices:
-    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
-    return np.floor(values + (0.5 + _TOLERANCE)).astype(np.intp)
 
 
 def _without_repeats(starts: Sequence[Rounded]) -> list[Rounded]:
@@ -199,10 +195,18 @@ class _Descent:
 
 
 def _bins_moved(step: StepFunction, weight: Floats) -> Iterator[Mask]:
-    """Yield the sets of bins that move together: those above a threshold, and single ones."""
+    """Yield the sets of bins that move together: those above a threshold, and single ones.
+
+    A bin without rows moves with the first one that has rows and the same value.
+    """
     number, n_values = np.arange(len(weight)), step.bins.n_values
+    used = np.flatnonzero(weight > 0)
+    leader = number.copy()
+    for one in np.flatnonzero(weight == 0):
+        equal = used[step.values[used] == step.values[one]]
+        leader[one] = equal[0] if len(equal) else one
     if step.bins.categories is None:
         for first in range(1, n_values):
-            yield (number >= first) & (number < n_values)
-    for one in np.flatnonzero(weight > 0):
-        yield number == one
+            yield (leader >= first) & (leader < n_values)
+    for one in used:
+        yield leader == one

@@ -43,14 +43,14 @@ class BinnedTraining:
     def of(cls, ranker: Any, steps: Sequence[StepFunction], data: TrainingData) -> BinnedTraining:
         """Sum up training rows by their bins."""
         bins = np.zeros((len(data.y), len(steps)), dtype=np.intp)
-        for number, step in enumerate(steps):
-            bins[:, number] = step.bins(data.X[:, step.feature])
+        for column, step in enumerate(steps):
+            bins[:, column] = step.bins(data.X[:, step.feature])
         n_bins = [step.bins.n_bins for step in steps]
         group: Indices = data.y.astype(np.intp)
         if data.qid is not None:
             group += 2 * data.qid
         first, number = _distinct(group, bins, n_bins)
-        weight = np.bincount(number, data.weight).astype(np.float64)
+        weight: Floats = np.bincount(number, data.weight).astype(np.float64)
         summed = data.take(first, weight)
         summed = TrainingData(
             bins[first], summed.y, summed.qid, weight, summed.rows, summed.classes

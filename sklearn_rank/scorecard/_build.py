@@ -1,0 +1,175 @@
+"""A card made of a fitted ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._release import __version__
+from sklearn_rank.base import TrainingData
+from sklearn_rank.models import StepFunction
+from sklearn_rank.scorecard._card import Card
+from sklearn_rank.scorecard._folds import HeldOut, moments
+from sklearn_rank.scorecard._risk import RiskCurve
+from sklearn_rank.scorecard._rounding import Rounded, round_steps
+from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
+from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard._variables import make_variables
+
+Tables = list[Indices]
+
+
+@dataclass(frozen=True, eq=False)
+class CardBuilder:
+    """Makes a card of a fitted ranker.
+
+    Attributes
+    ----------
+    ranker : ranker
+        Fitted, of stumps, in binary mode.
+    data : TrainingData
+        The training rows, equal ones as one, categories as codes.
+    points : (int, int) or None
+        Least and greatest points of a bin.
+    scaling : None, "minmax" or dict
+        As in `Scorecard`.
+    held_out : HeldOut or None
+        What the totals are calibrated on; None for the training rows.
+    """
+
+    ranker: Any
+    data: TrainingData
+    points: tuple[int, int] | None
+    scaling: Any
+    held_out: HeldOut | None
+
+    @cached_property
+    def steps(self) -> list[StepFunction]:
+        """The step functions of the ranker."""
+        ranker = self.ranker
+        return list(ranker.weak_rankers_.step_functions(ranker.estimator_weights_))
+
+    @cached_property
+    def training(self) -> BinnedTraining:
+        """The training rows by their bins."""
+        return BinnedTraining.of(self.ranker, self.steps, self.data)
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        """What constrains the stumps of the ranker."""
+        return dict(getattr(self.ranker, "_constraint_settings", dict)())
+
+    @cached_property
+    def categories(self) -> dict[int, Values]:
+        """The categories by code of the categorical columns."""
+        codes = getattr(self.ranker, "_category_codes_", None)
+        if codes is None:
+            return {}
+        encoders = zip(codes.positions, codes.encoders, strict=True)
+        return {position: encoder.categories_[0] for position, encoder in encoders}
+
+    def build(self) -> Card:
+        """Return the card."""
+        rounded = self._rounded()
+        tables, intercept = self._scaled(rounded)
+        totals = self.training.totals(tables) + intercept
+        near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
+        multiplier, loss = self.training.best_multiplier(totals, near)
+        cut = self.training.cut(totals, multiplier)
+        if self.scaling is None:
+            totals, intercept, cut = totals - cut, intercept - cut, 0
+        names = getattr(self.ranker, "feature_names_in_", None)
+        n_features = int(self.ranker.n_features_in_)
+        columns = [f"x{j}" for j in range(n_features)] if names is None else names.tolist()
+        given = tuple(self._settings.get("thresholds", ()))
+        variables = make_variables(self.steps, tables, self.data, columns, self.categories, given)
+        first, second = self.ranker.classes_.tolist()
+        return Card(
+            variables,
+            intercept,
+            cut,
+            (first, second),
+            n_features,
+            None if names is None else tuple(columns),
+            self._risk(totals),
+            self._details(loss),
+        )
+
+    def _rounded(self) -> Rounded:
+        """Return the integer tables before scaling; real ones with points=None."""
+        if self.points is None:
+            return self._unrounded
+        signs = self._settings.get("monotonic_cst", {})
+        wanted = [signs.get(step.feature, 0) for step in self.steps]
+        return round_steps(self.training, self.steps, self.points, wanted)
+
+    @cached_property
+    def _unrounded(self) -> Rounded:
+        """The step functions as they are, with 0 in the bin with most rows."""
+        weights = self.training.weight_by_bin
+        tables: list[Any] = [
+            step.values - step.values[int(np.argmax(weight))]
+            for step, weight in zip(self.steps, weights, strict=True)
+        ]
+        return Rounded(
+            tables, 1.0, *self.training.best_multiplier(self.training.totals(tables), 1.0)
+        )
+
+    def _scaled(self, rounded: Rounded) -> tuple[Tables, int]:
+        """Return integer tables and the intercept, without the cut."""
+        if self.scaling is None:
+            return list(rounded.tables), 0
+        if isinstance(self.scaling, str):
+            return minmax_points(rounded.tables), 0
+        totals = self.training.totals(rounded.tables)
+        line = self._curve(totals, 1).line()
+        return scaled_points(rounded.tables, line, self.scaling)
+
+    def _curve(self, totals: Floats, n_slopes: int) -> RiskCurve:
+        """Return the curve of probabilities, calibrated on rows held out, at totals."""
+        rows = self.training.data
+        order = self.training.problem.preferences.order
+        positive, weight = rows.y[order], rows.weight[order]
+        mean, deviation = moments(totals, weight)
+        z = (totals - mean) / deviation
+        if self.held_out is not None:
+            found = self.held_out
+            positive, weight, z = found.positive, found.weight, found.standardised
+        return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
+
+    def _risk(self, totals: Floats) -> tuple[tuple[float, float, float, float], ...]:
+        """Return the probability at each total of the training rows, with its interval."""
+        known = np.unique(totals)
+        columns = (known, *self._curve(totals, 2).at(known))
+        return tuple(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _details(self, loss: float) -> dict[str, Any]:
+        """Return what the card states besides its points."""
+        data = self.data
+        low, high = self.points or (None, None)
+        scaling = self.scaling if isinstance(self.scaling, dict) else {}
+        return {
+            "version": __version__,
+            "ranker": type(self.ranker).__name__,
+            "p": None if not hasattr(self.ranker, "p") else float(self.ranker.p),
+            "training_loss_of_the_ranker": self._unrounded.loss,
+            "training_loss_of_the_card": loss,
+            "training_rows": float(data.weight.sum()),
+            "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
+            "queries": data.qid is not None,
+            "lowest_points": low,
+            "highest_points": high,
+            "scaling": "pdo" if scaling else self.scaling,
+            **{name: float(scaling[name]) for name in ("pdo", "score", "odds") if name in scaling},
+        }
+
+
+def _ratio_of_ranges(before: Sequence[Any], after: Sequence[Any]) -> float:
+    """Return the sum of the ranges of former points by that of new ones."""
+    old, new = (sum(float(np.ptp(one)) for one in tables) for tables in (before, after))
+    return old / new if old and new else 1.0

@@ -1,0 +1,97 @@
+"""What totals mean: integer points alone, points to double the odds, or 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._validation import Number
+
+_KEYS = {"pdo", "score", "odds"}
+_TOLERANCE = 1e-9
+_LARGEST = 100
+
+
+@dataclass(frozen=True)
+class ScalingChoice:
+    """What `scaling` may be."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if value is None or (isinstance(value, str) and value == "minmax"):
+            return True
+        if not isinstance(value, dict) or set(value) != _KEYS:
+            return False
+        positive = Number(0, closed="neither")
+        is_number = Number(-np.inf, closed="neither").allows(value["score"])
+        return is_number and positive.allows(value["pdo"]) and positive.allows(value["odds"])
+
+    def __str__(self) -> str:
+        return (
+            "None, 'minmax' or a dict with the keys 'pdo' and 'odds', floats in (0, inf), and "
+            "'score', a finite float"
+        )
+
+
+def scaled_points(
+    tables: Sequence[Floats | Indices], line: tuple[float, float], scaling: dict[str, Any]
+) -> tuple[list[Indices], int]:
+    r"""Return points and an intercept by which a number of points doubles the odds.
+
+    Points v become the nearest integer to B v with :math:`B = b \, \text{pdo} / \ln 2`, where
+    the log odds are a + b T of the totals T of the former points.
+
+    Parameters
+    ----------
+    tables : list of ndarray
+        Points by bin.
+    line : (float, float)
+        a and b.
+    scaling : dict
+        "pdo" points double the odds, which are "odds" at the total "score".
+    """
+    constant, slope = line
+    factor = scaling["pdo"] / np.log(2)
+    if slope * factor * max((float(np.ptp(table)) for table in tables), default=0.0) < 0.5:
+        raise ValueError(
+            f"scaling={scaling!r} of Scorecard leaves no points: by the calibration out of fold "
+            f"the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
+            "larger pdo, or check that the ranker orders new rows better than chance."
+        )
+    start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
+    return [nearest(factor * slope * table) for table in tables], int(nearest(np.array(start)))
+
+
+def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
+    """Return points by which the least possible total is 0 and the greatest 100.
+
+    The least points of each variable are 0. Its greatest are its share of the sum of all
+    ranges, rounded so that they sum to 100 (by the method of largest remainders).
+    """
+    spans = np.array([float(np.ptp(table)) for table in tables])
+    if not spans.any():
+        return [np.zeros(len(table), dtype=np.intp) for table in tables]
+    largest = _shares(spans / spans.sum())
+    return [
+        nearest(int(most) * (table - table.min()) / (span or 1.0))
+        for table, span, most in zip(tables, spans, largest, strict=True)
+    ]
+
+
+def _shares(share: Floats) -> Indices:
+    """Return integers that sum to 100, near 100 times some shares that sum to one."""
+    exact = share * _LARGEST
+    whole = np.floor(exact + _TOLERANCE)
+    left = _LARGEST - int(whole.sum())
+    order = np.argsort(-np.round(exact - whole, 9), kind="stable")
+    whole[order[:left]] += 1
+    return whole.astype(np.intp)
+
+
+def nearest(values: Floats) -> Indices:
+    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
+    return np.floor(values + (0.5 + _TOLERANCE)).astype(np.intp)

@@ -1,0 +1,113 @@
+"""The variables of a card: bins with equal points merged, thresholds of few digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.base import TrainingData
+from sklearn_rank.models import StepFunction
+from sklearn_rank.scorecard._card import Variable
+from sklearn_rank.scorecard._decimals import short_thresholds
+
+
+def make_variables(
+    steps: Sequence[StepFunction],
+    tables: Sequence[Indices],
+    data: TrainingData,
+    names: Sequence[str],
+    categories: dict[int, Values],
+    given: Sequence[int] = (),
+) -> tuple[Variable, ...]:
+    """Return the variables with points other than zero, by column.
+
+    Parameters
+    ----------
+    steps : list of StepFunction
+        The step functions of the ranker.
+    tables : list of ndarray of int
+        Points of each of their bins.
+    data : TrainingData
+        The training rows.
+    names : list of str
+        Names of all columns.
+    categories : dict
+        The categories by code of each categorical column.
+    given : sequence of int
+        Columns whose thresholds the user has given: they stay as they are.
+    """
+    made = []
+    for step, table in zip(steps, tables, strict=True):
+        if not table.any():
+            continue
+        name, x = names[step.feature], data.X[:, step.feature]
+        if step.bins.categories is None:
+            variable = _of_numbers(step, table, x, name, step.feature in given)
+            number = variable.bins(x)
+        else:
+            variable, merged = _of_categories(step, table, name, categories[step.feature])
+            number = merged[step.bins(x)]
+        counts, events = _counts(number, variable.n_bins, data)
+        made.append(replace(variable, counts=counts, events=events))
+    return tuple(sorted(made, key=lambda one: one.column))
+
+
+def _of_numbers(
+    step: StepFunction, table: Indices, x: Floats, name: str, is_given: bool
+) -> Variable:
+    """Return a variable of numbers, without counts."""
+    n_values = step.bins.n_values
+    is_step = np.diff(table[:n_values]) != 0
+    thresholds = step.bins.thresholds[is_step]
+    if not is_given:
+        ordinary = x[~np.isin(x, step.bins.special)]
+        thresholds = short_thresholds(thresholds, ordinary)
+    kept = np.concatenate([[True], is_step, np.ones(len(table) - n_values, dtype=bool)])
+    return Variable(
+        name,
+        step.feature,
+        tuple(table[kept].tolist()),
+        thresholds=tuple(thresholds.tolist()),
+        special=tuple(step.bins.special.tolist()),
+    )
+
+
+def _of_categories(
+    step: StepFunction, table: Indices, name: str, categories: Values
+) -> tuple[Variable, Indices]:
+    """Return a variable of categories, without counts, and its bin for each bin of the ranker.
+
+    Groups with equal points are one.
+    """
+    bin_of = step.bins.categories
+    assert bin_of is not None
+    n_values = step.bins.n_values
+    points, first, group = np.unique(table[:n_values], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.argsort(order)[group.ravel()]
+    values = categories.tolist()
+    groups = [
+        tuple(values[code] for code in np.flatnonzero(bin_of >= 0) if place[bin_of[code]] == number)
+        for number in range(len(points))
+    ]
+    others = table[n_values:]
+    variable = Variable(
+        name,
+        step.feature,
+        (*points[order].tolist(), *others.tolist()),
+        special=tuple(step.bins.special.tolist()),
+        groups=tuple(groups),
+    )
+    return variable, np.concatenate([place, len(points) + np.arange(len(others))])
+
+
+def _counts(
+    number: Indices, n_bins: int, data: TrainingData
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the weight of the rows in each bin, and of those of the upper class."""
+    counts = np.bincount(number, data.weight, n_bins)
+    events = np.bincount(number, data.weight * np.asarray(data.y, dtype=bool), n_bins)
+    return tuple(counts.tolist()), tuple(events.tolist())

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._protocols import Values
 from sklearn_rank.onnx._graph_builder import GraphBuilder, import_onnx
 from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
@@ -65,7 +66,7 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     graph = GraphBuilder(prefix=f"{name}/")
     kinds = [kind_of(one) for one in card.variables]
     names = [column_name(card, one) for one in card.variables]
-    has_categories = set(kinds) > {"number"} or set(kinds) - {"number"}
+    has_categories = bool(set(kinds) - {"number"})
     inputs = names if has_categories else ["X"]
     if name in inputs or not all([name, *inputs]):
         raise ValueError(
@@ -123,7 +124,7 @@ def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> 
             default_int64=points[-1],
         )
     gains = [of_one - points[-1] for _, of_one in pairs]
-    categories = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
+    categories: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
     is_equal = graph.node("Equal", values, graph.constant(categories))
     return _sum_where(graph, is_equal, gains, points[-1])
 

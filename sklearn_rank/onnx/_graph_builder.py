@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._release import __version__
 from sklearn_rank._protocols import Values
+from sklearn_rank._release import __version__
 
 _OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
 """Old enough for every runtime of the last years."""
@@ -49,7 +49,9 @@ class GraphBuilder:
         self.taken.add(name)
         self.inputs.append(self._value(name, dtype, ["n_rows", n_columns]))
 
-    def node(self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any) -> str:
+    def node(
+        self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any
+    ) -> str:
         """Add a node and return the name of its result."""
         output = output or self._new_name(kind)
         if domain:
@@ -88,7 +90,10 @@ class GraphBuilder:
         return model
 
     def _type(self, dtype: Any) -> int:
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        dtype = np.dtype(dtype)
+        if dtype.kind == "U":  # which old releases do not know
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
     def _value(self, name: str, dtype: Any, shape: list[Any]) -> Any:
         return self.onnx.helper.make_tensor_value_info(name, self._type(dtype), shape)

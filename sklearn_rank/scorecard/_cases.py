@@ -45,7 +45,7 @@ def kind_of(variable: Variable) -> str:
 def common_kind(categories: Sequence[Any], name: str) -> str:
     """Return the type that holds all categories of a variable."""
     kinds = {type(one).__name__ for one in categories} or {"str"}
-    if kinds == {"str"} or kinds == {"bool"}:
+    if kinds in ({"str"}, {"bool"}):
         return kinds.pop()
     if kinds <= {"bool", "int"}:
         return "int"

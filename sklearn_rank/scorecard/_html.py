@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ _STYLE = """
 .sklearn-rank-card col.sum { width: 4.2rem; }
 .sklearn-rank-card col.bar { width: 8rem; }
 .sklearn-rank-card col.count { width: 5rem; }
-.sklearn-rank-card col.rate { width: 4.7rem; }
+.sklearn-rank-card col.rate { width: 5.8rem; }
 .sklearn-rank-card .track { display: block; position: relative; height: .8em; margin-top: .3em; }
 .sklearn-rank-card .track i { position: absolute; top: 0; bottom: 0; }
 .sklearn-rank-card .track .axis { width: 1px; background: #999; top: -.3em; bottom: -.25em; }
@@ -123,7 +124,7 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n</head>\n<body style=\"margin: 0\">\n{body}\n"
+        f'<title>{_text(title)}</title>\n</head>\n<body style="margin: 0">\n{body}\n'
         "</body>\n</html>\n"
     )
 
@@ -150,11 +151,17 @@ def _how_to_score(card: Card) -> list[str]:
     """Return instructions, with a row as an example."""
     steps = [
         f"Start with the intercept, <strong>{points_text(card.intercept)}</strong>.",
-        "In each table below find the line that fits the row, and add its points. "
-        "An empty value is <em>missing</em>, and so is a category that no line names.",
+        "In each table below find the line that fits the row, and add its points. A line with "
+        "= goes before all others. An empty value is <em>missing</em>, and so is a category that "
+        "no line names.",
         f"Compare the total with {card.cut}: above it the row counts as {_class(card)}.",
     ]
-    lines = ["<h2>How to score a row</h2>", "<ol>", *(f"<li>{step}</li>" for step in steps), "</ol>"]
+    lines = [
+        "<h2>How to score a row</h2>",
+        "<ol>",
+        *(f"<li>{step}</li>" for step in steps),
+        "</ol>",
+    ]
     if card.variables:
         sum_ = [points_text(card.intercept)]
         total = card.intercept
@@ -174,8 +181,13 @@ def _points(card: Card) -> Iterator[str]:
     yield "<h2>Points</h2>"
     rows = rows_of(card)
     yield f"<p>Intercept, for every row: <strong>{points_text(rows[0].points)}</strong></p>"
+    if any(one.counts for one in card.variables):
+        yield (
+            "<p>Counts are those of training rows, event rates the share of "
+            f"{_class(card)} among them.</p>"
+        )
     largest = max((abs(row.points) for row in rows[1:]), default=0) or 1
-    has_counts = any(row.count == row.count for row in rows)
+    has_counts = not all(math.isnan(row.count) for row in rows)
     start = 1
     for variable in card.variables:
         stop = start + len(variable.points)
@@ -187,7 +199,7 @@ def _points(card: Card) -> Iterator[str]:
 def _table_of(name: str, rows: Sequence[Row], largest: int, has_counts: bool) -> Iterator[str]:
     """Yield the table of a variable."""
     columns = ["bin", "sum", "bar", *(["count", "rate"] if has_counts else [])]
-    heads = ["Bin", "Points", "", *(["Count", "Events"] if has_counts else [])]
+    heads = ["Bin", "Points", "", *(["Count", "Event rate"] if has_counts else [])]
     yield f'<table class="points"><caption>{name}</caption>'
     yield "<colgroup>" + "".join(f'<col class="{one}">' for one in columns) + "</colgroup>"
     cells = zip(columns, heads, strict=True)
@@ -217,9 +229,10 @@ def _risks(card: Card) -> Iterator[str]:
     if len(shown) < len(card.risk):
         yield f"<p>{len(shown)} of {len(card.risk)} totals, evenly spaced.</p>"
     yield '<div class="risks">'
-    for start in range(0, len(shown), _RISKS_IN_A_COLUMN):
-        yield "<table><tr><th>Total</th><th>Probability</th><th>Interval</th></tr>"
-        for total, risk, low, high in shown[start : start + _RISKS_IN_A_COLUMN]:
+    in_column = max(_RISKS_IN_A_COLUMN, math.ceil(len(shown) / 2))
+    for start in range(0, len(shown), in_column):
+        yield "<table><tr><th>Total</th><th>Probability</th><th>95 % interval</th></tr>"
+        for total, risk, low, high in shown[start : start + in_column]:
             interval = f"{rate_text(low)} to {rate_text(high)}"
             yield f"<tr><td>{total:g}</td><td>{rate_text(risk)}</td><td>{interval}</td></tr>"
         yield "</table>"

@@ -246,7 +246,7 @@ def _distinct(values: Iterable[Any], place: str) -> None:
 def _card_of(document: Any) -> Card:
     """Return the card that a document describes."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise _fail("the document", f"must be an object with \"format\": \"{_FORMAT}\"")
+        raise _fail("the document", f'must be an object with "format": "{_FORMAT}"')
     version = document.get("version")
     if isinstance(version, bool) or version != _VERSION:
         raise _fail(
@@ -310,7 +310,8 @@ def _variable(given: Any, place: str, n_features: int, names: tuple[str, ...] | 
     _distinct(chain(special, *(groups or ())), f"special codes and categories of {name!r}")
     common_kind([*chain(*groups), *special] if groups else [], name)
     points = tuple(
-        _integer(one, f"points of {name!r}") for one in _list(given["points"], f"points of {name!r}")
+        _integer(one, f"points of {name!r}")
+        for one in _list(given["points"], f"points of {name!r}")
     )
     variable = Variable(name, column, points, thresholds, special, groups)
     n_bins = variable.n_values + len(special) + 1
@@ -332,7 +333,9 @@ def _groups(given: Any, name: str, thresholds: tuple[float, ...]) -> Any:
     if thresholds:
         raise _fail(f"{name!r}", "must have thresholds or groups of categories, not both")
     groups = tuple(
-        tuple(_scalar(one, f"a category of {name!r}") for one in _list(group, f"a group of {name!r}"))
+        tuple(
+            _scalar(one, f"a category of {name!r}") for one in _list(group, f"a group of {name!r}")
+        )
         for group in _list(given, place)
     )
     if not all(groups):

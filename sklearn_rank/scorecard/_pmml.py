@@ -16,7 +16,7 @@ from sklearn_rank.scorecard._cases import (
 
 _FIELDS = {
     "number": ("continuous", "double"),
-    "float": ("categorical", "double"),
+    "float": ("continuous", "double"),
     "int": ("categorical", "integer"),
     "bool": ("categorical", "boolean"),
     "str": ("categorical", "string"),
@@ -64,6 +64,8 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
           </Characteristic>
     <BLANKLINE>
     """
+    if not card.variables:
+        raise ValueError("A Scorecard of PMML needs a variable, and this card has none.")
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
     header = _element(document, "Header")
     _element(header, "Application", name="sklearn_rank", version=__version__)
@@ -78,7 +80,7 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
         modelName="scorecard",
         functionName="regression",
         initialScore=str(int(card.intercept)),
-        useReasonCodes="true" if fields else "false",
+        useReasonCodes="true",
         reasonCodeAlgorithm="pointsBelow",
         baselineMethod="max",
     )

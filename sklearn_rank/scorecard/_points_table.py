@@ -6,12 +6,13 @@ import csv
 import importlib
 import io
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_rank.scorecard._card import Card, Variable
+from sklearn_rank.scorecard._card import Card, Variable, number_text
 from sklearn_rank.scorecard._cases import column_name, plain
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
@@ -53,7 +54,7 @@ def rows_of(card: Card) -> list[Row]:
     total, events = 0.0, 0.0
     if card.variables:
         total, events = sum(card.variables[0].counts), sum(card.variables[0].events)
-    count = total if total else float("nan")
+    count = float(total) if total else math.nan
     rows = [Row("intercept", "", int(card.intercept), count, _rate(events, total), "intercept")]
     for variable in card.variables:
         rows += _rows_of_variable(column_name(card, variable), variable)
@@ -61,12 +62,12 @@ def rows_of(card: Card) -> list[Row]:
 
 
 def _rate(events: float, count: float) -> float:
-    return float(events / count) if count else float("nan")
+    return float(events / count) if count else math.nan
 
 
 def _rows_of_variable(name: str, variable: Variable) -> Iterator[Row]:
     """Yield the bins of a variable."""
-    nothing = (float("nan"),) * len(variable.points)
+    nothing = (math.nan,) * len(variable.points)
     counts = variable.counts or nothing
     events = variable.events or nothing
     bounds = [None, *variable.thresholds, None]
@@ -154,15 +155,13 @@ def to_csv(card: Card) -> str:
         listed = json.dumps(row.values, ensure_ascii=False) if row.values else ""
         numbers = [_cell(row.count), _cell(row.event_rate)]
         bounds = [_cell(row.above), _cell(row.up_to)]
-        writer.writerow(
-            [row.variable, row.label, row.points, *numbers, row.kind, *bounds, listed]
-        )
+        writer.writerow([row.variable, row.label, row.points, *numbers, row.kind, *bounds, listed])
     return out.getvalue()
 
 
 def _cell(value: float | None) -> str:
     """Return a number that is read back exactly; nothing for None and NaN."""
-    return "" if value is None or value != value else repr(float(value)).removesuffix(".0")
+    return "" if value is None or math.isnan(value) else number_text(value)
 
 
 def to_excel(card: Card, path: str | os.PathLike[str]) -> None:
@@ -208,26 +207,23 @@ def to_excel(card: Card, path: str | os.PathLike[str]) -> None:
 
 
 def _fill(sheet: Any, header: Any, rows: Any, widths: tuple[int, ...]) -> None:
-    """Write a table into a sheet, no text as a formula."""
-    for line, cells in enumerate([header, *rows], start=1):
-        for column, value in enumerate(cells, start=1):
-            value = plain(value)
-            if not isinstance(value, str | int | float):
-                value = None if value is None else str(value)
-            if isinstance(value, float) and value - value != 0:  # not finite
-                value = None if value != value else str(value)
-            cell = sheet.cell(line, column)
-            if isinstance(value, str):
-                _write_text(cell, value)
-            else:
-                cell.value = value
-    for column, width in zip("ABCDE", widths, strict=False):
-        sheet.column_dimensions[column].width = width
+    """Write a table into a sheet."""
+    for line, values in enumerate([header, *rows], start=1):
+        for column, value in enumerate(values, start=1):
+            _write(sheet.cell(line, column), plain(value))
+    for letter, width in zip("ABCDE", widths, strict=False):
+        sheet.column_dimensions[letter].width = width
     sheet.freeze_panes = "A2"
 
 
-def _write_text(cell: Any, text: str) -> None:
-    """Write a text, what Excel cannot hold replaced; one that starts with = is no formula."""
-    clean = "".join(one if one >= " " or one in "\t\n\r" else "\ufffd" for one in text)
+def _write(cell: Any, value: Any) -> None:
+    """Write a value, NaN as nothing; a text that starts with = is no formula."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return
+    if isinstance(value, int | float) and math.isfinite(value):
+        cell.value = value
+        return
+    # Excel has no control characters, and no longer texts.
+    clean = "".join(one if one.isprintable() else "\ufffd" for one in str(value))
     cell.value = clean[:32_767]
     cell.data_type = "s"

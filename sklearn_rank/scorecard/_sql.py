@@ -164,7 +164,8 @@ def to_sql(
     features, or x0, x1, ...; those of numbers must have a numeric type. Thresholds are
     exactly those of the card. Categories are compared exactly, but SQL Server ignores spaces
     at the end of a string, and MySQL must be connected with utf8mb4 and read backslashes as
-    escapes, which are its defaults. Only the SQL of SQLite is run by the tests.
+    escapes, which are its defaults. SQLite takes a quoted name that is no column of the table
+    for a string, without an error. Only the SQL of SQLite is run by the tests.
 
     Parameters
     ----------
@@ -202,12 +203,9 @@ def to_sql(
     sql = _DIALECTS[dialect]
     parts = [] if table is None else [table] if isinstance(table, str) else list(table)
     source = ".".join(_quoted(sql, part) for part in parts)
-    # SQLite takes a quoted name that is no column of any table for a string.
-    prefix = _quoted(sql, parts[-1]) + "." if parts and dialect == "sqlite" else ""
     terms = [str(int(card.intercept))]
     for variable in card.variables:
-        column = prefix + _quoted(sql, column_name(card, variable))
-        terms.append(_case(sql, variable, column))
+        terms.append(_case(sql, variable, _quoted(sql, column_name(card, variable))))
     expression = "(\n  " + "\n  + ".join(terms) + "\n)"
     if table is None:
         return expression

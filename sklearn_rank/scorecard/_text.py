@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ _WIDE = 76
 """Columns of text from which on bars are drawn."""
 
 _LONGEST_BAR = 10
+_LONGEST_LABEL = 48
 _MAX_RISKS = 15
 
 
@@ -44,7 +46,8 @@ def to_text(card: Card, width: int | None = None) -> str:
     SCORECARD: a high total means 'good'
     <BLANKLINE>
     The total of a row is the sum of the points that fit it, one
-    line of each block. A total above 0 means 'good'.
+    line of each block; a line with = goes before all others. A
+    total above 0 means 'good'.
     <BLANKLINE>
     Points  Bin
         +1  intercept: every row
@@ -82,12 +85,14 @@ def points_text(points: int) -> str:
 
 def count_text(count: float) -> str:
     """Return a number of rows, or nothing if it is unknown."""
-    return "" if count != count else f"{count:,.6g}" if count < 1e6 else f"{count:,.0f}"
+    if math.isnan(count):
+        return ""
+    return f"{count:,.6g}" if count < 1e6 else f"{count:,.0f}" if count < 1e10 else f"{count:.3g}"
 
 
 def rate_text(rate: float) -> str:
     """Return a share as a percentage, or nothing if it is unknown."""
-    return "" if rate != rate else f"{100 * rate:.1f} %"
+    return "" if math.isnan(rate) else f"{100 * rate:.1f} %"
 
 
 def detail_text(value: Any) -> str:
@@ -113,9 +118,11 @@ def _head(card: Card, width: int) -> list[str]:
     """Return the direction of the card and how to use it."""
     upper = class_text(card.classes[1])
     use = (
-        "The total of a row is the sum of the points that fit it, one line of each block. "
-        f"A total above {card.cut} means {upper}."
+        "The total of a row is the sum of the points that fit it, one line of each block; a "
+        f"line with = goes before all others. A total above {card.cut} means {upper}."
     )
+    if any(one.counts for one in card.variables):
+        use += f" Counts are those of training rows, event rates the share of {upper} among them."
     title = _wrapped(f"SCORECARD: a high total means {upper}", width)
     return [*title, "", *_wrapped(use, width)]
 
@@ -123,20 +130,24 @@ def _head(card: Card, width: int) -> list[str]:
 def _points(card: Card, width: int) -> Iterator[str]:
     """Yield the table of points."""
     rows = rows_of(card)
-    has_counts = any(row.count == row.count for row in rows)
-    cells = [(points_text(row.points), count_text(row.count), rate_text(row.event_rate)) for row in rows]
-    heads = ("Points", "Count", "Events") if has_counts else ("Points", "", "")
+    has_counts = not all(math.isnan(row.count) for row in rows)
+    cells = [
+        (points_text(row.points), count_text(row.count), rate_text(row.event_rate)) for row in rows
+    ]
+    heads = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
     widths = [max(len(one) for one in column) for column in zip(heads, *cells, strict=True)]
     largest = max((abs(row.points) for row in rows[1:]), default=0)
     bar_width = min(largest, _LONGEST_BAR) if width >= _WIDE else 0
     right = sum(2 + one for one in (*widths[1:], bar_width) if one)
     room = width - widths[0] - 2 - right
     longest = max(len(_label(row)) for row in rows)
-    room = min(room, max(longest, 12))
+    room = min(room, max(longest, 12), _LONGEST_LABEL)
 
     def line(points: str, label: str, count: str, rate: str, bar: str = "") -> str:
         parts = [points.rjust(widths[0]), label.ljust(room)]
-        parts += [one.rjust(size) for one, size in zip((count, rate), widths[1:], strict=True) if size]
+        parts += [
+            one.rjust(size) for one, size in zip((count, rate), widths[1:], strict=True) if size
+        ]
         return "  ".join([*parts, bar])
 
     yield line(heads[0], "Bin", *heads[1:])
@@ -174,7 +185,7 @@ def _risks(card: Card, width: int) -> Iterator[str]:
     upper = class_text(card.classes[1])
     shown = thinned(card.risk, _MAX_RISKS)
     some = "" if len(shown) == len(card.risk) else f" ({len(shown)} of {len(card.risk)} totals)"
-    yield from _wrapped(f"Probability of {upper} by total, with its interval{some}", width)
+    yield from _wrapped(f"Probability of {upper} by total, with 95 % interval{some}", width)
     for total, risk, low, high in shown:
         yield f"{total:>8g}  {rate_text(risk):>8}  ({rate_text(low)} to {rate_text(high)})"
 

@@ -375,6 +375,14 @@ def test_text_fits_and_is_complete(card, width):
             assert number + re.sub(r"\s", "", label) in written
 
 
+def test_text_has_room_for_bins_beside_huge_numbers():
+    variable = replace(AGE, points=(-(10**9), 0, 3, 1, -1), counts=(1e300, 9e9, 5, 5, 0))
+    text = to_text(replace(CARD, variables=(variable,)), 50)
+    assert max(map(len, text.splitlines())) <= 50
+    assert "-1000000000  <= 25.5" in text
+    assert "1e+300" in text
+
+
 def test_text_states_direction_cut_risk_and_details():
     for width in (50, 80, 120):
         text = " ".join(to_text(CARD, width).split())

@@ -90,7 +90,10 @@ class GraphBuilder:
         return model
 
     def _type(self, dtype: Any) -> int:
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        dtype = np.dtype(dtype)
+        if dtype.kind == "U":  # which old releases do not know
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
     def _value(self, name: str, dtype: Any, shape: list[Any]) -> Any:
         return self.onnx.helper.make_tensor_value_info(name, self._type(dtype), shape)

@@ -144,7 +144,8 @@ class ScorecardDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or array of them, default=None
-            One for each variable, or one to divide. None: a new figure.
+            One for each variable, or one to divide, about 5 inches wide for each column, on a
+            figure with ``layout="constrained"``. None: a new figure.
         n_columns : int, default=2
             Panels side by side.
         **bar_options : Any

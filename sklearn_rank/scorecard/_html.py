@@ -44,7 +44,7 @@ _STYLE = """
 .sklearn-rank-card col.sum { width: 4.2rem; }
 .sklearn-rank-card col.bar { width: 8rem; }
 .sklearn-rank-card col.count { width: 5rem; }
-.sklearn-rank-card col.rate { width: 4.7rem; }
+.sklearn-rank-card col.rate { width: 5.8rem; }
 .sklearn-rank-card .track { display: block; position: relative; height: .8em; margin-top: .3em; }
 .sklearn-rank-card .track i { position: absolute; top: 0; bottom: 0; }
 .sklearn-rank-card .track .axis { width: 1px; background: #999; top: -.3em; bottom: -.25em; }
@@ -229,9 +229,10 @@ def _risks(card: Card) -> Iterator[str]:
     if len(shown) < len(card.risk):
         yield f"<p>{len(shown)} of {len(card.risk)} totals, evenly spaced.</p>"
     yield '<div class="risks">'
-    for start in range(0, len(shown), _RISKS_IN_A_COLUMN):
+    in_column = max(_RISKS_IN_A_COLUMN, math.ceil(len(shown) / 2))
+    for start in range(0, len(shown), in_column):
         yield "<table><tr><th>Total</th><th>Probability</th><th>95 % interval</th></tr>"
-        for total, risk, low, high in shown[start : start + _RISKS_IN_A_COLUMN]:
+        for total, risk, low, high in shown[start : start + in_column]:
             interval = f"{rate_text(low)} to {rate_text(high)}"
             yield f"<tr><td>{total:g}</td><td>{rate_text(risk)}</td><td>{interval}</td></tr>"
         yield "</table>"

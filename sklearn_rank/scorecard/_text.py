@@ -18,6 +18,7 @@ _WIDE = 76
 """Columns of text from which on bars are drawn."""
 
 _LONGEST_BAR = 10
+_LONGEST_LABEL = 48
 _MAX_RISKS = 15
 
 
@@ -84,7 +85,9 @@ def points_text(points: int) -> str:
 
 def count_text(count: float) -> str:
     """Return a number of rows, or nothing if it is unknown."""
-    return "" if math.isnan(count) else f"{count:,.6g}" if count < 1e6 else f"{count:,.0f}"
+    if math.isnan(count):
+        return ""
+    return f"{count:,.6g}" if count < 1e6 else f"{count:,.0f}" if count < 1e10 else f"{count:.3g}"
 
 
 def rate_text(rate: float) -> str:
@@ -138,7 +141,7 @@ def _points(card: Card, width: int) -> Iterator[str]:
     right = sum(2 + one for one in (*widths[1:], bar_width) if one)
     room = width - widths[0] - 2 - right
     longest = max(len(_label(row)) for row in rows)
-    room = min(room, max(longest, 12))
+    room = min(room, max(longest, 12), _LONGEST_LABEL)
 
     def line(points: str, label: str, count: str, rate: str, bar: str = "") -> str:
         parts = [points.rjust(widths[0]), label.ljust(room)]

@@ -395,6 +395,13 @@ def test_text_states_direction_cut_risk_and_details():
     assert "+++" not in to_text(CARD, 60)
 
 
+def test_details_are_readable():
+    details = {"rows": 30_000.0, "loss": 0.123456, "p": math.inf, "queries": False, "x": "\x1b[1m"}
+    text = to_text(replace(CARD, details=details), 80)
+    for line in ("rows: 30,000", "loss: 0.1235", "p: inf", "queries: False", "x: \ufffd[1m"):
+        assert f"\n{line}" in text
+
+
 def test_text_thins_a_long_risk_table():
     risk = tuple((total, total / 1000, 0.0, 1.0) for total in range(1000))
     text = to_text(replace(CARD, risk=risk), 80)

@@ -20,7 +20,7 @@ from sklearn_rank.scorecard._text import (
     thinned,
 )
 
-_MAX_RISKS = 60
+_MAX_RISKS = 90
 _RISKS_IN_A_COLUMN = 15
 
 _STYLE = """

@@ -93,7 +93,7 @@ def card_from_json(text: str | bytes) -> Card:
     >>> card_from_json('{"format": "sklearn_rank.scorecard", "version": 2}')
     Traceback (most recent call last):
         ...
-    ValueError: ... version 1 ... Got version 2.
+    ValueError: ... of version 1, ... Got version 2.
     """
     try:
         return _card_of(json.loads(text, object_pairs_hook=_unique, parse_constant=_refused))

@@ -311,18 +311,22 @@ class Model(Protocol):
         """Return the weak rankers on the training rows."""
 
 
-class LinearWeakRankers(WeakRankers, Protocol):
-    """Weak rankers whose coefficients can all move at once."""
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of columns of H."""
+class LinearScores(Protocol):
+    """Columns h of a matrix H, as a linear map of coefficients to scores."""
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return ``H @ coefficients``, in fit order."""
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, ``H.T @ gradient``."""
+
+
+class LinearWeakRankers(WeakRankers, LinearScores, Protocol):
+    """Weak rankers whose coefficients can all move at once."""
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of columns of H."""
 
 
 class FunctionSpace(Protocol):

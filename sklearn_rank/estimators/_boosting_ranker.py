@@ -299,13 +299,17 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if stopping is not None:
             is_last = stopping.best_round == len(history.steps)
             history.truncate(stopping.best_round)
+        self._warn_if_empty(history)
+        return self._collect(problem, history, state if is_last else None)
+
+    def _warn_if_empty(self, history: History) -> None:
+        """Warn when no weak ranker was found."""
         if not history.steps:
             warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
                 "better than chance: all scores are equal.",
                 ConvergenceWarning,
             )
-        return self._collect(problem, history, state if is_last else None)
 
     def _descend(
         self,

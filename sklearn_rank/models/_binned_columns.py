@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -44,12 +45,17 @@ class BinnedColumns:
         """Number of weak rankers, padding included."""
         raise NotImplementedError
 
-    def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first."""
+    def search(
+        self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
+    ) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        Those with an `excluded` coordinate are left out.
+        """
         curvature = gradient.curvature
         by_bin = None if curvature is None else self.curvature_histogram(curvature)
         size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
-        return self.choose(self.histogram(gradient), gain, by_bin, size)
+        return self.choose(self.histogram(gradient), gain, by_bin, size, excluded)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -65,6 +71,7 @@ class BinnedColumns:
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first.
 

@@ -8,7 +8,7 @@ with any subset S of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -352,14 +352,15 @@ class TableColumns(BinnedColumns):
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the allowed weak ranker with the largest gain; ties go to the first."""
         search = _TableSearch(self, histogram, gain, curvature_histogram)
         in_model, most = self._in_model, self._limits.max_thresholds
         if most is not None and len(in_model) >= most:
-            index = search.best_among(in_model)
+            index = search.best_among([one for one in in_model if one not in excluded])
         else:
-            index = search.best_of_all(self._allowed_features(in_model))
+            index = search.best_of_all(self._allowed_features(in_model), excluded)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
@@ -473,6 +474,8 @@ class _TableSearch:
     def best_among(self, indices: list[int]) -> int | None:
         """Return the best of some weak rankers."""
         columns = self._columns
+        if not indices:
+            return None
         chosen = [columns.feature_and_members(index) for index in indices]
         one = np.array([self._by_bin[:, j] @ h for j, h in chosen]).T
         curvature = self._curvature
@@ -483,7 +486,7 @@ class _TableSearch:
         best = first_positive(self._gains(one, curvature, (low, high)))
         return None if best is None else indices[best]
 
-    def best_of_all(self, is_allowed: Mask) -> int | None:
+    def best_of_all(self, is_allowed: Mask, excluded: Sequence[int] = ()) -> int | None:
         """Return the best weak ranker of some features, with all subsets of categories."""
         columns, order = self._columns, self._order()
         one = self._above(self._by_bin, order)
@@ -499,12 +502,23 @@ class _TableSearch:
         gains[~is_valid] = -np.inf
         if order is not None:  # further sides are for subsets only
             gains[~columns._is_subset, 1:] = -np.inf
-        best = first_positive(gains.ravel())
-        if best is None:
-            return None
-        feature, place, side = (int(one) for one in np.unravel_index(best, gains.shape))
+        while True:
+            best = first_positive(gains.ravel())
+            if best is None:
+                return None
+            index = self._coordinate(best, gains.shape, order)
+            if index not in excluded:
+                return index
+            gains.flat[best] = -np.inf
+
+    def _coordinate(
+        self, best: int, shape: tuple[int, ...], order: dict[int, Indices] | None
+    ) -> int:
+        """Return the coordinate of an entry of the gains."""
+        columns = self._columns
+        feature, place, side = (int(one) for one in np.unravel_index(best, shape))
         if order is None or not columns._is_subset[feature, place]:
-            return feature * gains.shape[1] + place
+            return feature * shape[1] + place
         n_values = columns.grid.bins[feature].n_values
         sorted_bins = order[feature]
         members = np.full(n_values, side == _ALL_BUT_ONE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sklearn_rank._protocols import (
@@ -102,6 +104,7 @@ class StumpColumns(BinnedColumns):
         gain: Gain,
         curvature_histogram: Floats | None = None,
         size: float = 0.0,
+        excluded: Sequence[int] = (),
     ) -> Candidate | None:
         """Return the weak ranker with the largest gain; ties go to the first.
 
@@ -114,7 +117,11 @@ class StumpColumns(BinnedColumns):
         of_bin = curvature_histogram
         bounds = None if of_bin is None else self._bounds(of_bin)
         gains = gain(self._sums_above(histogram, totals), totals, bounds)
-        index = first_largest(np.where(self._is_valid, gains, -np.inf).ravel())
+        gains = np.where(self._is_valid, gains, -np.inf).ravel()
+        gains[list(excluded)] = -np.inf
+        index = first_largest(gains)
+        if gains[index] == -np.inf:
+            return None
         feature, h = self._by_code(index)
         of_feature = None if of_bin is None else of_bin[feature]
         return as_candidate(index, h, histogram[:, feature], of_feature, size)

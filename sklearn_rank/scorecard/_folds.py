@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
@@ -31,8 +31,8 @@ def merged_rows(data: TrainingData) -> TrainingData:
     return replace(data.take(rows, weight), qid=qid)
 
 
-def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[Fold]:
-    """Return folds of merged rows, repeat by repeat; none where there are too few rows.
+def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[list[Fold]]:
+    """Return the folds of merged rows of each repeat; none where there are too few rows.
 
     Without queries the folds are stratified by class; else they are of whole queries. There are
     no more folds than rows of the rarer class, or queries.
@@ -42,25 +42,26 @@ def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list
     if n_splits < 2:
         return []
     splitter: Any = StratifiedKFold if data.qid is None else QueryKFold
-    folds: list[Fold] = []
+    repeats = []
     for _ in range(n_repeats):
         seed = int(random.randint(2**31 - 1))
         splits = splitter(n_splits, shuffle=True, random_state=seed)
-        folds += splits.split(data.y, data.y, groups=data.qid)
-    return _with_pairs(data, folds)
+        repeats.append(_with_pairs(data, splits.split(data.y, data.y, groups=data.qid)))
+    return [folds for folds in repeats if len(folds) > 1]
 
 
-def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[Fold]:
-    """Return the folds of a splitter, or given ones, without rows of weight zero."""
+def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
+    """Return the folds of a splitter, or given ones, as one repeat, without rows of weight zero."""
     y = check_column(y, "y")
     splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y, groups=qid)
     place = np.full(len(y), -1)
     place[data.rows] = np.arange(len(data.rows))
     folds = [tuple(place[np.arange(len(y))[rows]] for rows in fold) for fold in splits]
-    return _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
+    found = _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
+    return [found] if len(found) > 1 else []
 
 
-def _with_pairs(data: TrainingData, folds: Sequence[Fold]) -> list[Fold]:
+def _with_pairs(data: TrainingData, folds: Iterable[Fold]) -> list[Fold]:
     """Return the folds with a comparable pair on both sides."""
     return [
         fold
@@ -91,8 +92,6 @@ class FoldFits:
 
     Attributes
     ----------
-    X, y, qid : object
-        What the caller passed to `fit`.
     data : TrainingData
         The rows to fit and to score.
     folds : list of (ndarray, ndarray)
@@ -103,16 +102,13 @@ class FoldFits:
         Processes.
     """
 
-    X: Any
-    y: Any
-    qid: Any
     data: TrainingData
     folds: Sequence[Fold]
     scorer: RankingScorer
     n_jobs: int | None
 
     def run(self, rankers: Sequence[Any]) -> list[list[FoldFit]]:
-        """Return the fits of each ranker without each fold."""
+        """Return the fits of each ranker, which has validated the data, without each fold."""
         tasks = [(ranker, *fold) for ranker in rankers for fold in self.folds]
         found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*task) for task in tasks)
         width = len(self.folds)
@@ -120,12 +116,11 @@ class FoldFits:
 
     def _one(self, ranker: Any, train: Indices, test: Indices) -> FoldFit:
         data = self.data
-        weight = np.zeros(len(check_column(self.y, "y")))
-        weight[data.rows[train]] = data.weight[train]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            ranker = clone(ranker).fit(self.X, self.y, qid=self.qid, sample_weight=weight)
-        scores = ranker.decision_function(self.X)[data.rows]
+            fitted = ranker._fit(data.take(train).with_moderate_weights())
+        rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
+        scores = rules.scores(data.X, weights, ThreadPool(1))
         mean, deviation = moments(scores[train], data.weight[train])
         measured = measure(self.scorer, data.take(test), scores[test])
         return FoldFit(measured, (scores[test] - mean) / deviation)
@@ -183,19 +178,48 @@ def measure(scorer: RankingScorer, data: TrainingData, scores: Floats) -> float:
     return scorer.measure(data.y[rows], scores[rows], qid=qid)
 
 
-def smallest_of_the_best(scores: dict[float, Floats]) -> float:
-    r"""Return the smallest p whose mean score is within one standard error of the best.
+def search_power(
+    fits: Sequence[FoldFits], rankers: dict[float, Any]
+) -> tuple[dict[float, Floats], dict[float, list[FoldFit]]]:
+    """Return the scores of each p by fold, and the fits of the first repeat.
 
-    The standard error is that of the mean difference to the best p, fold by fold. Folds of
-    repeated cross-validation overlap, so that it is
-    :math:`\sigma \sqrt{1 / n + 1 / (k - 1)}` with n the number of folds of all repeats and k
-    that of one.
+    A p that is more than three standard errors below the best after a repeat is not tried in
+    the next ones.
+
+    Parameters
+    ----------
+    fits : list of FoldFits
+        One for each repeat.
+    rankers : dict of float to ranker
+        The ranker at each p.
     """
-    means = {p: float(np.mean(values)) for p, values in scores.items()}
-    best = max(means, key=lambda p: (round(means[p], 12), -p))
-    for p in sorted(scores):
-        difference = scores[best] - scores[p]
-        error = float(np.std(difference, ddof=1) / np.sqrt(len(difference)))
-        if difference.mean() <= error + 1e-12:
-            return p
-    return best
+    scores: dict[float, Floats] = {p: np.zeros(0) for p in rankers}
+    first: dict[float, list[FoldFit]] = {}
+    left = list(rankers)
+    for repeat in fits:
+        found = dict(zip(left, repeat.run([rankers[p] for p in left]), strict=True))
+        first = first or found
+        for p, of_p in found.items():
+            scores[p] = np.append(scores[p], [one.score for one in of_p])
+        left = _near_the_best({p: scores[p] for p in left}, 3.0)
+    return scores, first
+
+
+def smallest_of_the_best(scores: dict[float, Floats]) -> float:
+    """Return the smallest p whose mean score is within one standard error of the best.
+
+    The standard error is that of the mean difference to the best p, fold by fold.
+    """
+    n_folds = max(map(len, scores.values()))
+    return min(_near_the_best({p: v for p, v in scores.items() if len(v) == n_folds}, 1.0))
+
+
+def _near_the_best(scores: dict[float, Floats], n_errors: float) -> list[float]:
+    """Return each p that is at most some standard errors below the best."""
+    best = max(scores, key=lambda p: (round(float(scores[p].mean()), 12), -p))
+    return [p for p in scores if _is_near(scores[best] - scores[p], n_errors)]
+
+
+def _is_near(differences: Floats, n_errors: float) -> bool:
+    error = float(np.std(differences, ddof=1)) / np.sqrt(len(differences))
+    return bool(differences.mean() <= n_errors * error + 1e-12)

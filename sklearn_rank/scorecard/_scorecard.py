@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -39,6 +40,7 @@ from sklearn_rank.scorecard._folds import (
     given_folds,
     make_folds,
     merged_rows,
+    search_power,
     smallest_of_the_best,
 )
 from sklearn_rank.scorecard._json import card_from_json
@@ -366,9 +368,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker = PNormPushRanker() if self.ranker is None else clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
-            known = ranker.get_params(deep=False)
-            limit = "max_thresholds" if "max_thresholds" in known else "n_estimators"
-            ranker.set_params(**{limit: self.max_terms})
+            ranker.set_params(max_thresholds=self.max_terms)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):
@@ -401,27 +401,27 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker._check_training(data)
         merged = merged_rows(data)
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
-        candidates = [clone(ranker).set_params(p=p) for p in POWERS] if searches else [ranker]
+        rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}
+        fits = self._fold_fits(data, merged, y, qid, 1 if not searches else self.n_repeats)
+        scores, first = search_power(fits, rankers)
+        chosen = min(rankers)
+        if fits:
+            chosen = smallest_of_the_best(scores)
+        held_out = fits[0].held_out(first[chosen]) if fits else None
+        ranker = clone(rankers[chosen]).fit(X, y, qid=qid, sample_weight=sample_weight)
+        return ranker, merged, scores if searches and fits else {}, held_out
+
+    def _fold_fits(
+        self, data: TrainingData, merged: TrainingData, y: Any, qid: Any, n_repeats: int
+    ) -> list[FoldFits]:
+        """Return what fits rankers without each fold, for each repeat."""
         if Number(2, integer=True).allows(self.cv):
-            n_repeats, random = (
-                self.n_repeats if searches else 1,
-                check_random_state(self.random_state),
-            )
-            data, folds = merged, make_folds(merged, self.cv, n_repeats, random)
+            data, random = merged, check_random_state(self.random_state)
+            repeats = make_folds(merged, self.cv, n_repeats, random)
         else:
-            folds = given_folds(data, self.cv, y, qid)
-        fits = FoldFits(X, y, qid, data, folds, as_scorer(self.scoring or "auc"), self.n_jobs)
-        found = fits.run(candidates)
-        scores: dict[float, Floats] = {}
-        chosen = 0
-        if searches and folds:
-            scores = {
-                p: np.array([one.score for one in of_p])
-                for p, of_p in zip(POWERS, found, strict=True)
-            }
-            chosen = POWERS.index(smallest_of_the_best(scores))
-        ranker = candidates[chosen].fit(X, y, qid=qid, sample_weight=sample_weight)
-        return ranker, merged, scores, fits.held_out(found[chosen])
+            repeats = given_folds(data, self.cv, y, qid)
+        scorer = as_scorer(self.scoring or "auc")
+        return [FoldFits(data, folds, scorer, self.n_jobs) for folds in repeats]
 
     def _take_frozen(
         self, X: Any, y: Any, qid: Any, sample_weight: Any

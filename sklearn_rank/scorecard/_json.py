@@ -232,6 +232,8 @@ def _scalar(value: Any, place: str) -> Any:
         return value
     if not isinstance(value, int | float):
         raise _fail(place, f"must be a string, a number, true or false. Got {_shown(value)}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _fail(place, f"must have at most 64 bits. Got {_shown(value)}")
     return _number(value, place)
 
 

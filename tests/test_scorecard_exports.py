@@ -395,6 +395,13 @@ def test_text_states_direction_cut_risk_and_details():
     assert "+++" not in to_text(CARD, 60)
 
 
+def test_details_are_readable():
+    details = {"rows": 30_000.0, "loss": 0.123456, "p": math.inf, "queries": False, "x": "\x1b[1m"}
+    text = to_text(replace(CARD, details=details), 80)
+    for line in ("rows: 30,000", "loss: 0.1235", "p: inf", "queries: False", "x: \ufffd[1m"):
+        assert f"\n{line}" in text
+
+
 def test_text_thins_a_long_risk_table():
     risk = tuple((total, total / 1000, 0.0, 1.0) for total in range(1000))
     text = to_text(replace(CARD, risk=risk), 80)
@@ -548,6 +555,7 @@ WRONG = {
     ),
     "all strings or all numbers": edited(job_groups=[["a"], [1]]),
     "a category of 'job' must be a string, a number": edited(job_groups=[["a"], [None]]),
+    "a category of 'job' must have at most 64 bits": edited(job_groups=[[2**63], [1]]),
     "a group of 'job' must have a category": edited(job_groups=[["a"], []]),
     "a group of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
     "thresholds or groups of categories, not both": edited(job_thresholds=[1.0]),

@@ -38,6 +38,16 @@ class Variable:
         The categories (str, int, float or bool) of each bin; None for numbers.
     counts, events : tuple of float
         Weight of the training rows in each bin, and of those in ``classes[1]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.scorecard import Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> age.labels()
+    ['<= 29.5', '> 29.5', 'missing']
+    >>> age.bins(np.array([29.5, 30.0, np.nan]))
+    array([0, 1, 2])
     """
 
     name: str
@@ -115,6 +125,15 @@ class Card:
     details : dict
         What the card states besides: training loss of the ranker and of the card, p, number
         of rows, scaling, version (numbers, strings and None only).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.scorecard import Card, Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), n_features=1, feature_names=("age",))
+    >>> card.totals(np.array([[29.5], [30.0], [np.nan]]))
+    array([0, 3, 1])
     """
 
     variables: tuple[Variable, ...]

@@ -175,6 +175,8 @@ class FitRows:
         Seeds everything random.
     earlier : Rules or None
         What the earlier rounds of a warm start have fitted.
+    upper : ndarray of shape (n_rows,) or None
+        Which rows are of the upper class, in fit order; None with graded relevance.
     """
 
     X: Any
@@ -184,6 +186,7 @@ class FitRows:
     max_bins: int = 64
     seed: int = 0
     earlier: Any = None
+    upper: Mask | None = None
 
 
 @dataclass(frozen=True)
@@ -213,12 +216,20 @@ class Candidate:
 class Gain(Protocol):
     """What a search maximises."""
 
-    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
-        """Return the gain of each weak ranker.
+    def __call__(
+        self,
+        above: Floats,
+        totals: Floats,
+        curvature: Floats | None = None,
+        limits: tuple[Floats, Floats] | None = None,
+    ) -> Floats:
+        """Return the gain of each weak ranker, zero where no step is allowed.
 
         `above` holds the sums of the gradient times h, of shape (n_groups, ...), `totals`
-        those of the gradient, of shape (n_groups,), and `curvature`, of shape (...), bounds
-        of the second derivatives along each h, where they are known.
+        those of the gradient, of shape (n_groups,), `curvature`, of shape (...), bounds
+        of the second derivatives along each h, where they are known, and `limits` the smallest
+        (at most zero) and the largest (at least zero) step along each h, where not all are
+        allowed.
         """
 
 
@@ -262,6 +273,9 @@ class WeakRankers(Protocol):
       gradient), and the choice, which is made once;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
+    - ``step_limits(candidate)``, the smallest and the largest step along a weak ranker, and
+      ``take(candidate, step)``, which is told of every step, also of those of a warm start:
+      where what may be chosen depends on the coefficients so far;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of
       `contributions` of the rules of these coordinates, where it is known without a pass
       over the rows for each feature.
@@ -297,18 +311,22 @@ class Model(Protocol):
         """Return the weak rankers on the training rows."""
 
 
-class LinearWeakRankers(WeakRankers, Protocol):
-    """Weak rankers whose coefficients can all move at once."""
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of columns of H."""
+class LinearScores(Protocol):
+    """Columns h of a matrix H, as a linear map of coefficients to scores."""
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return ``H @ coefficients``, in fit order."""
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, ``H.T @ gradient``."""
+
+
+class LinearWeakRankers(WeakRankers, LinearScores, Protocol):
+    """Weak rankers whose coefficients can all move at once."""
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of columns of H."""
 
 
 class FunctionSpace(Protocol):

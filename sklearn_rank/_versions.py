@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
@@ -56,7 +57,14 @@ class VersionedMixin:
                     original_sklearn_version=version,
                 ),
             )
+            attributes = {**defaults_of(type(self)), **attributes}
         super().__setstate__(upgraded(attributes))  # type: ignore[misc]
+
+
+def defaults_of(estimator: type) -> dict[str, Any]:
+    """Return the defaults of all parameters, for those that an old version did not have."""
+    parameters = signature(estimator).parameters
+    return {name: one.default for name, one in parameters.items() if one.default is not one.empty}
 
 
 class OldRecord:

@@ -78,6 +78,27 @@ class Preferences:
         order = np.lexsort((-level, query))
         return cls(order, weight[order], *nested_runs(query[order], level[order]))
 
+    def merged(self, cell: Indices) -> Preferences:
+        """Return the preferences of *cells*: rows of one segment that are put together.
+
+        Parameters
+        ----------
+        cell : ndarray of shape (n_rows,)
+            The cell of each row, in preference order. Cells are numbered without gaps, those of
+            a segment before those of the next one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rank.preferences import Preferences
+        >>> rows = Preferences.from_labels(np.array([1, 1, 0, 0, 0]), None, np.ones(5))
+        >>> rows.merged(np.array([0, 0, 1, 2, 1])).weight
+        array([2., 2., 1.])
+        """
+        weight = np.bincount(cell, self.weight).astype(np.float64)
+        start = np.minimum.reduceat(cell, self.segments.start)
+        return Preferences(np.arange(len(weight)), weight, Groups(start, len(weight)), self.queries)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

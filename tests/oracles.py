@@ -434,8 +434,8 @@ def thresholds(x, w=None, max_bins=64):
     """Thresholds of one feature, increasing; rows of weight zero are not seen.
 
     At most ``max_bins`` distinct values: all of them; else the weighted inverted-CDF
-    quantiles at b / max_bins. The largest value separates only the missing ones, so it
-    is a threshold exactly when some are missing.
+    quantiles at b / max_bins; never the largest. Where some are missing infinity is one, for
+    ``1[x is missing]``.
     """
     x = np.asarray(x, dtype=float)
     weight = row_weights(x, w)
@@ -448,7 +448,7 @@ def thresholds(x, w=None, max_bins=64):
         levels = [b / max_bins for b in range(1, max_bins)]
         chosen = sorted({_quantile(x, weight, observed, q) for q in levels})
     chosen = [value for value in chosen if value < observed[-1]]
-    return [*chosen, observed[-1]] if np.isnan(x).any() else chosen
+    return [*chosen, np.inf] if np.isnan(x).any() else chosen
 
 
 def _quantile(x, weight, observed, level):

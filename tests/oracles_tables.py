@@ -1,112 +1,154 @@
-"""Figures of validation and monitoring straight from their definitions, row by row."""
+"""The weak rankers of a table of points, and the gain of each: definitions, as loops."""
 
 import math
-from fractions import Fraction
+from itertools import chain, combinations
+from typing import NamedTuple
 
+import numpy as np
 import oracles
 
 
-def weights(y, w):
-    return [Fraction(float(one)) for one in oracles.row_weights(y, w)]
+class Cell(NamedTuple):
+    """A weak ranker: its name, the sign that its coefficient must have (0: any), and h.
+
+    ``name`` is (feature, kind, value) with the kinds "above" (a threshold), "code" (a special
+    code), "missing" and "subset" (a frozenset of categories).
+    """
+
+    name: tuple
+    sign: int
+    h: np.ndarray
 
 
-def cuts(values, w, n):
-    """For each k < n the value up to which the share of the weight is nearest to k/n."""
-    pairs = [(v, u) for v, u in zip(values, w, strict=True) if not math.isnan(v) and u > 0]
-    total = sum(u for _, u in pairs)
-    distinct = sorted({v for v, _ in pairs})[:-1]
-    share = {v: sum(u for x, u in pairs if x <= v) / total for v in distinct}
-    if not distinct:
-        return []
-    nearest = [
-        min(distinct, key=lambda v: (abs(share[v] - Fraction(k, n)), v)) for k in range(1, n)
-    ]
-    return sorted(set(nearest))
+def cells(
+    X,
+    w=None,
+    upper=None,
+    *,
+    max_bins=64,
+    monotonic_cst=None,
+    thresholds=None,
+    special_values=None,
+    categorical_features=(),
+    min_bin_size=0.0,
+    min_bin_events=0.0,
+    **_,
+):
+    """Every weak ranker on the training rows, none of which has weight zero."""
+    weight = oracles.row_weights(X[:, 0], w)
+    events = weight * (np.zeros(len(X)) if upper is None else upper)
+
+    def is_enough(mask):
+        needed = min_bin_size * weight.sum() * (1 - 1e-9)
+        return weight[mask].sum() >= needed and events[mask].sum() >= min_bin_events * (1 - 1e-9)
+
+    found = []
+    for j, x in enumerate(X.T):
+        codes = (special_values or {}).get(j, [])
+        is_missing = np.isnan(x)
+        is_value = ~is_missing & ~np.isin(x, codes)
+        if j in categorical_features:
+            groups, lost = groups_of_categories(x[is_value], lambda c, x=x: is_enough(x == c))
+            groups = [g for g in groups if is_enough(np.isin(x, list(g)))]
+            lost |= set(x[is_value].tolist()) - set(chain(*groups))
+            is_missing |= np.isin(x, list(lost))
+            # All categories together are the opposite of missing.
+            tried = subsets(groups) if is_enough(is_missing) else subsets(groups)[:-1]
+            for subset in tried:
+                found.append(Cell((j, "subset", subset), 0, np.isin(x, list(subset))))
+        else:
+            sign = 0 if monotonic_cst is None else monotonic_cst[j]
+            given = (thresholds or {}).get(j)
+            if given is None:
+                ordinary = np.where(is_value, x, np.nan)
+                given = [t for t in oracles.thresholds(ordinary, w, max_bins) if t < np.inf]
+            for t in merged(
+                given, lambda low, high, x=x, v=is_value: is_enough(v & (x > low) & (x <= high))
+            ):
+                found.append(Cell((j, "above", t), sign, is_value & (x > t)))
+        for code in codes:
+            if is_enough(x == code):
+                found.append(Cell((j, "code", code), 0, x == code))
+        if is_enough(is_missing):
+            found.append(Cell((j, "missing", None), 0, is_missing))
+    return [cell for cell in found if np.ptp(cell.h.astype(float)) > 0]
 
 
-def bins(values, limits):
-    """Number of the limits below each value; one more for missing values than for the highest."""
-    return [
-        len(limits) + 1 if math.isnan(v) else sum(v > limit for limit in limits) for v in values
-    ]
+def merged(thresholds, is_enough):
+    """The thresholds that are left when bins, from below, end where they are large enough."""
+    left, low = [], -np.inf
+    for t in thresholds:
+        if is_enough(low, t):
+            left.append(t)
+            low = t
+    while left and not is_enough(left[-1], np.inf):
+        left.pop()
+        break
+    return left
 
 
-def index(old, new, old_weight, new_weight):
-    """The index of two lists of bins: of a share of zero, half a row is taken."""
-    total = 0.0
-    for b in {*old, *new}:
-        shares = []
-        for rows, w in ((old, old_weight), (new, new_weight)):
-            here = sum(u for one, u in zip(rows, w, strict=True) if one == b)
-            n = sum(w)
-            shares.append(here / n if here else Fraction(1, 2) * min(1, n) / n)
-        if any(
-            u for one, u in zip([*old, *new], [*old_weight, *new_weight], strict=True) if one == b
-        ):
-            p, q = map(float, shares)
-            total += (q - p) * math.log(q / p)
-    return total
+def groups_of_categories(x, is_large):
+    """A group for each large category and one for all others; none is lost."""
+    categories = sorted(set(x.tolist()))
+    rare = {c for c in categories if not is_large(c)}
+    groups = [frozenset([c]) for c in categories if c not in rare]
+    return [*groups, *([frozenset(rare)] if rare else [])], set()
 
 
-def ks(y, f, w):
-    weight = weights(y, w)
-    positive = sum(u for one, u in zip(y, weight, strict=True) if one > 0)
-    negative = sum(weight) - positive
-    best = Fraction(0)
-    for cut in f:
-        above = [n for n in range(len(y)) if f[n] >= cut]
-        found = sum(weight[n] for n in above if y[n] > 0)
-        best = max(best, found / positive - (sum(weight[n] for n in above) - found) / negative)
-    return float(best)
+def subsets(groups):
+    """Every union of some groups."""
+    sizes = range(1, len(groups) + 1)
+    return [frozenset(chain(*s)) for n in sizes for s in combinations(groups, n)]
 
 
-def gains(y, f, w, limits):
-    """Rows of the table by falling band: a dict each."""
-    weight = weights(y, w)
-    band = bins(f, limits)
-    rows = range(len(y))
-    n, events = sum(weight), sum(weight[i] for i in rows if y[i] > 0)
-    table = []
-    for b in reversed(range(len(limits) + 1)):
-        own = [i for i in rows if band[i] == b and weight[i] > 0]
-        upto = [i for i in rows if band[i] >= b]
-        count, here = sum(weight[i] for i in own), sum(weight[i] for i in own if y[i] > 0)
-        all_upto = sum(weight[i] for i in upto)
-        found = sum(weight[i] for i in upto if y[i] > 0)
-        line = {
-            "low": min((f[i] for i in own), default=math.nan),
-            "high": max((f[i] for i in own), default=math.nan),
-            "count": count,
-            "events": here,
-            "rate": here / count if count else math.nan,
-            "share": all_upto / n,
-            "found": found / events,
-            "taken": (all_upto - found) / (n - events),
-            "lift": here / count / (events / n) if count else math.nan,
-            "cumulative_lift": found / all_upto / (events / n) if all_upto else math.nan,
-            "ks": found / events - (all_upto - found) / (n - events),
-        }
-        table.append({name: float(value) for name, value in line.items()})
-    return table
+def allowed(found, net, max_thresholds=None, max_features_used=None, **_):
+    """The weak rankers that may be chosen when those of ``net`` are in the model."""
+    used = {name for name, coefficient in net.items() if coefficient != 0}
+    features = {name[0] for name in used}
+    if max_thresholds is not None and len(used) >= max_thresholds:
+        found = [cell for cell in found if cell.name in used]
+    if max_features_used is not None and len(features) >= max_features_used:
+        found = [cell for cell in found if cell.name[0] in features]
+    return found
 
 
-def groups(y, f, g, w, cut):
-    """For each group: shares above the cut, of all rows, of events and of others."""
-    weight = weights(y, w)
-    table = {}
-    for own in sorted(set(g)):
-        rows = [i for i in range(len(y)) if g[i] == own and weight[i] > 0]
-        if not rows:
-            continue
-        parts = {
-            "rows": rows,
-            "events": [i for i in rows if y[i] > 0],
-            "others": [i for i in rows if y[i] <= 0],
-        }
-        table[own] = {
-            name: float(sum(weight[i] for i in part if f[i] > cut) / sum(weight[i] for i in part))
-            if part
-            else math.nan
-            for name, part in parts.items()
-        }
-    return table
+def limits(cell, net):
+    """The smallest and the largest step."""
+    coefficient = net.get(cell.name, 0.0)
+    return (
+        -coefficient if cell.sign > 0 else -math.inf,
+        -coefficient if cell.sign < 0 else math.inf,
+    )
+
+
+def gain(cell, net, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential", selection=""):
+    """What the selection maximises, at the nearest allowed step."""
+    h, (low, high) = cell.h.astype(float), limits(cell, net)
+    has_sides = push in ("top", "bottom") and oracles.has_exact_steps(y, qid, w, push, loss)
+    objective = (y, qid, w, p, push)
+    if selection == "optimal" and has_sides and oracles.is_one_query(y, qid, w):
+        alpha = min(max(oracles.closed_form_step(h, f, *objective), low), high)
+        return decrease(h, alpha, f, *objective)
+    _, gradient, c = oracles.posed(f, *objective, loss)
+    edge = -math.fsum(gradient * h)
+    longest = high if edge > 0 else -low
+    if selection == "steepest":
+        return abs(edge) if longest > 0 else 0.0
+    e, bound = oracles.smoothing(y, qid, w), oracles.curvature_bound(h, c)
+    longest = min(longest, math.log((1 + e) / e) / ((1.0 if push == "ir" else p) + 1))
+    alpha = min(abs(edge) / bound, longest) if bound > 0 else longest
+    return alpha * abs(edge) - alpha**2 * bound / 2
+
+
+def decrease(h, alpha, f, y, qid=None, w=None, p=1.0, push="top"):
+    """``J(f) - J(f + alpha h)``, with the constant of `oracles.log_push` and its ends."""
+    return oracles.log_push(f, y, qid, w, p, push) - oracles.log_push(
+        f + alpha * h, y, qid, w, p, push
+    )
+
+
+def step(cell, net, f, objective, learning_rate=1.0):
+    """The step along a weak ranker, the nearest allowed."""
+    low, high = limits(cell, net)
+    wanted = learning_rate * oracles.step(cell.h.astype(float), f, *objective)
+    return min(max(wanted, low), high)

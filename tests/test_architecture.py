@@ -158,7 +158,7 @@ def test_no_private_import_from_other_packages():
     assert private == []
 
 
-OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "skops", "pyarrow"]
+OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "skops", "pyarrow", "onnx", "openpyxl"]
 
 
 def run_python(script):
@@ -174,7 +174,7 @@ def test_importing_loads_no_optional_dependency():
     script = f"""
 import importlib, sys, sklearn.datasets, sklearn.model_selection
 before = set(sys.modules)
-for module in ("sklearn_rank", "sklearn_rank.datasets", "sklearn_rank.cli"):
+for module in ("sklearn_rank", "sklearn_rank.datasets", "sklearn_rank.cli", "sklearn_rank.onnx"):
     importlib.import_module(module)
     print(module, sorted(set({OPTIONAL}) & set(sys.modules) - before))
 """
@@ -182,6 +182,7 @@ for module in ("sklearn_rank", "sklearn_rank.datasets", "sklearn_rank.cli"):
         "sklearn_rank []",
         "sklearn_rank.datasets []",
         "sklearn_rank.cli []",
+        "sklearn_rank.onnx []",
     ]
 
 

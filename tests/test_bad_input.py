@@ -351,7 +351,7 @@ OPTIONS = {
     "selection": ("steepest", "optimal"),
     "push": PUSHES,
     "loss": MARGIN_LOSSES,
-    "solver": ("coordinate", "lbfgs"),
+    "solver": ("coordinate", "corrective", "lbfgs"),
 }
 OTHER_OPTIONS = {
     (KernelPairwiseSGDRanker, "solver"): ("gd", "lbfgs"),
@@ -390,10 +390,13 @@ def test_unknown_options(ranker):
     ("parameters", "words"),
     [
         ({"p": np.inf}, ["p=inf", "solver='lbfgs'", "solver='coordinate'"]),
-        ({"alpha": 0.1}, ["alpha=0.1", "solver='lbfgs'", "solver='coordinate'"]),
+        ({"alpha": 0.1}, ["alpha=0.1", "'corrective' or 'lbfgs'", "'coordinate'"]),
         ({"solver": "lbfgs", "p": np.inf, "push": "both"}, ["p=inf", "push='both'", "'bottom'"]),
         ({"solver": "lbfgs", "p": np.inf, "push": "ir"}, ["p=inf", "push='ir'", "'bottom'"]),
         ({"solver": "lbfgs", "selection": "optimal"}, ["selection='optimal'", "'coordinate'"]),
+        ({"n_swaps": 1}, ["n_swaps=1", "solver='corrective'", "'coordinate'"]),
+        ({"solver": "corrective", "weak_ranker": "feature"}, ["weak_ranker='feature'", "'lbfgs'"]),
+        ({"solver": "corrective", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
         ({"solver": "lbfgs", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
         ({"solver": "lbfgs", "n_iter_no_change": 3}, ["n_iter_no_change=3", "'coordinate'"]),
         (

@@ -62,6 +62,8 @@ STOPPED = {"n_iter_no_change": 5, "validation_fraction": 0.5, "n_estimators": 20
 BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 50}
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
+    PNormPushRanker(solver="corrective", n_estimators=4, n_swaps=2),
+    PNormPushRanker(solver="corrective", n_estimators=4, loss="logistic", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", p=np.inf, n_estimators=5),
     *(PNormPushRanker(push=push, n_estimators=20) for push in ("bottom", "both", "ir")),

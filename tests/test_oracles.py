@@ -389,7 +389,7 @@ def test_line_search_written_out():
         ([3, 1, 2, 2], None, 64, [1, 2]),
         ([1, 1], None, 64, []),
         ([nan, nan], None, 64, []),
-        ([2, nan, 1], None, 64, [1, 2]),
+        ([2, nan, 1], None, 64, [1, inf]),
         ([2, nan, 1], [1, 0, 1], 64, [1]),
         ([3, 1, 2], [1, 0, 1], 64, [2]),
         ([1, 2, 3, 4], None, 2, [2]),
@@ -397,8 +397,8 @@ def test_line_search_written_out():
         ([1, 2, 3, 4], None, 4, [1, 2, 3]),
         ([1, 2, 3, 4], [5, 1, 1, 1], 2, [1]),
         ([1, 2, 3, 4], [1, 1, 1, 9], 3, []),
-        ([1, 2, 3, 4, nan], [1, 1, 1, 9, 1], 3, [4]),
-        ([1, 2, 3, 4, 5, nan, nan], None, 2, [3, 5]),
+        ([1, 2, 3, 4, nan], [1, 1, 1, 9, 1], 3, [inf]),
+        ([1, 2, 3, 4, 5, nan, nan], None, 2, [3, inf]),
     ],
 )
 def test_thresholds(x, w, max_bins, expected):
@@ -413,7 +413,7 @@ def test_stumps_come_in_tie_order_and_are_not_constant():
         (0, 2.0, False, [0, 0, 1]),
         (2, 4.0, False, [0, 1, 0]),
         (2, 4.0, True, [1, 1, 0]),
-        (2, 5.0, True, [1, 0, 0]),
+        (2, np.inf, True, [1, 0, 0]),
     ]
     assert [c[:3] for c in oracles.stumps(X, [0, 1, 1])] == [(0, 2, False), (2, 4, False)]
 

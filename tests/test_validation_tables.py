@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import oracles
-import oracles_tables as naive
+import oracles_monitoring as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

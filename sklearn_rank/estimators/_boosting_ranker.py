@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
+    Candidate,
     FitRows,
     Floats,
     Gain,
@@ -31,6 +32,7 @@ from sklearn_rank.estimators._early_stopping import (
 )
 from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
 from sklearn_rank.estimators._stages import StagedMixin
+from sklearn_rank.estimators._stump_constraints import UNCONSTRAINED, ConstrainedMixin
 from sklearn_rank.metrics._scorers import as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
@@ -39,7 +41,7 @@ from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 
 
-class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
+class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker):
     """Base class of the boosting rankers.
 
     A subclass names its objective (`_make_objective`) and may change the step
@@ -58,6 +60,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         "tol": Number(0, closed="left"),
         "warm_start": Flag(),
         **StopsEarlyMixin._stopping_allowed,
+        **ConstrainedMixin._constraints_allowed,
     }
 
     def __init__(
@@ -67,6 +70,14 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         weak_ranker: Any = "stump",
         learning_rate: float = 1.0,
         max_bins: int = 64,
+        monotonic_cst: Any = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+        categorical_features: Any = "from_dtype",
+        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -81,6 +92,14 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         self.weak_ranker = weak_ranker
         self.learning_rate = learning_rate
         self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.max_features_used = max_features_used
+        self.max_thresholds = max_thresholds
+        self.thresholds = thresholds
+        self.min_bin_size = min_bin_size
+        self.min_bin_events = min_bin_events
+        self.categorical_features = categorical_features
+        self.special_values = special_values
         self.tol = tol
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
@@ -177,6 +196,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
                 self.validation_fraction if stops else None
             ),
             "scoring": as_scorer(self.scoring).label if measures else None,
+            **self._constraint_settings(),
         }
 
     def _check_training(self, data: TrainingData) -> None:
@@ -189,11 +209,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.X.shape}."
             )
+        known = {**UNCONSTRAINED, **history.settings}  # version 0.1.0 had no constraints
         for setting, value in self._fixed_settings().items():
-            if history.settings[setting] != value:
+            if known[setting] != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
-                    f"fitted with {history.settings[setting]!r}. Got {value!r}."
+                    f"fitted with {known[setting]!r}. Got {value!r}."
                 )
         at_each_power = np.isinf(getattr(self, "p", 1.0))  # what n_estimators then counts
         if not at_each_power and self.n_estimators < self.n_iter_:
@@ -219,8 +240,11 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
             max_bins=self.max_bins,
             seed=history.seed,
             earlier=getattr(self, "weak_rankers_", None) if history.steps else None,
+            upper=data.y[preferences.order] if self.relevance == "binary" else None,
         )
-        weak_rankers = as_model(self.weak_ranker).on_rows(rows)
+        model: Any = as_model(self.weak_ranker)
+        constraints = self._constraints()
+        weak_rankers = (model.constrained(constraints) if constraints else model).on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
         objective = self._make_objective(preferences, threads)
@@ -275,13 +299,17 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         if stopping is not None:
             is_last = stopping.best_round == len(history.steps)
             history.truncate(stopping.best_round)
+        self._warn_if_empty(history)
+        return self._collect(problem, history, state if is_last else None)
+
+    def _warn_if_empty(self, history: History) -> None:
+        """Warn when no weak ranker was found."""
         if not history.steps:
             warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
                 "better than chance: all scores are equal.",
                 ConvergenceWarning,
             )
-        return self._collect(problem, history, state if is_last else None)
 
     def _descend(
         self,
@@ -304,8 +332,11 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
     def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
         """Return coefficients and training scores of the rounds so far."""
         coefficients = Coefficients()
+        take = getattr(problem.weak_rankers, "take", None)
         for index, step in zip(history.coordinates, history.steps, strict=True):
             coefficients.add(index, step)
+            if take is not None:
+                take(Candidate(index, 0.0), step)
         scores = np.zeros(problem.preferences.n_rows)
         if history.steps:
             rows = problem.data.X[problem.preferences.order]
@@ -409,6 +440,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, BaseRanker):
         return tags
 
     def _check_combination(self) -> None:
+        super()._check_combination()
         reason = getattr(as_model(self.weak_ranker), "refusal", None)
         if reason:
             name = type(self).__name__

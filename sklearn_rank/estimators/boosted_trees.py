@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
-from sklearn.utils import Tags, check_array, check_random_state, check_X_y
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Observer
 from sklearn_rank._validation import (
@@ -22,17 +22,13 @@ from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.engines._engine import Engine, TreeRows, TreeSettings
 from sklearn_rank.engines._posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines._registry import ENGINES, StoredBooster, get_engine
-from sklearn_rank.estimators._categories import (
-    CategoricalFeatures,
-    CategoryCodes,
-    as_table,
-    find_categorical,
-)
+from sklearn_rank.estimators._categories import CategoricalFeatures, CategoryCodes
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
     StopsEarlyMixin,
     split_validation,
 )
+from sklearn_rank.estimators._feature_parameters import CategoricalMixin, check_monotonic
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
@@ -49,7 +45,9 @@ _HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
-class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanker):
+class BoostedTreesRanker(
+    StagedMixin, PushScoreMixin, StopsEarlyMixin, CategoricalMixin, BaseRanker
+):
     r"""Boosted trees of XGBoost or LightGBM that rank by all pairs, or push at the top.
 
     For lists whose order depends on interactions of the features: the most flexible of the
@@ -355,48 +353,10 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
 
     def _monotonic(self, n_features: int) -> tuple[int, ...] | None:
         """Return the constraint of each feature."""
-        given = self.monotonic_cst
-        if given is None:
-            return None
-        if hasattr(given, "keys"):
-            names = getattr(self, "feature_names_in_", ())
-            unknown = set(given) - set(names)
-            if unknown:
-                raise ValueError(
-                    f"monotonic_cst of {type(self).__name__} has {sorted(unknown)}, which are no "
-                    "names of features."
-                )
-            given = [given.get(name, 0) for name in names] or [0] * n_features
-        found = np.array(given, dtype=object)
-        if found.shape != (n_features,) or not all(one in (-1, 0, 1) for one in found):
-            raise ValueError(
-                f"monotonic_cst of {type(self).__name__} must be -1, 0 or 1 for each of the "
-                f"{n_features} features. Got {given!r}."
-            )
-        positions = () if self._codes_ is None else self._codes_.positions
-        if any(found[number] for number in positions):
-            raise ValueError(
-                f"monotonic_cst of {type(self).__name__} must be 0 for categories, which have "
-                f"no order. Got {given!r}, and categorical features {list(positions)}."
-            )
-        return tuple(found.astype(int).tolist())
-
-    def _validate_features(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
-        if reset:
-            found = find_categorical(X, self.categorical_features, type(self).__name__)
-            self._codes_ = CategoryCodes(as_table(X), found) if found else None
-        if self._codes_ is None:
-            return super()._validate_features(X, reset=reset, **options)
-        X = as_table(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        X = self._codes_.encode(X)
-        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        if "y" in options:
-            return check_X_y(X, options.pop("y"), estimator=self, **checks, **options)
-        return check_array(X, estimator=self, **checks)
-
-    def _rows_as_given(self, X: Any) -> Any:
-        return X if self._codes_ is None else self._codes_.decode(X)
+        names = getattr(self, "feature_names_in_", None)
+        return check_monotonic(
+            type(self).__name__, self.monotonic_cst, names, n_features, self._categorical_positions
+        )
 
     # Fitting -----------------------------------------------------------------------------
 
@@ -407,7 +367,7 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        codes, held_out = self._codes_, None
+        codes, held_out = self._known_codes, None
         if self.n_iter_no_change is not None:
             data, held_out = split_validation(data, self.validation_fraction, seed)
         if codes is not None:
@@ -500,7 +460,6 @@ class BoostedTreesRanker(StagedMixin, PushScoreMixin, StopsEarlyMixin, BaseRanke
             "n_iter_": n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
-            "_codes_": codes,
             "_categorical_": () if codes is None else codes.positions,
         }
         if descent.problem.objective is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Gain, Objective, require
+from sklearn_rank._protocols import Floats, Gain, Objective, ObjectiveState, require
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
@@ -25,6 +27,7 @@ from sklearn_rank.solvers import (
     STOPPED,
     CoefficientObjective,
     Coefficients,
+    CorrectiveDescent,
     minimise,
     minimise_along,
 )
@@ -86,30 +89,39 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
         \sum_i w_i \phi(f_i - f_k)` over the rows i above k. The hinge loss has a kink, at which
         ``solver="lbfgs"`` may stop early.
-    solver : {"coordinate", "lbfgs"}, default="coordinate"
-        "coordinate": boosting, one weak ranker a round. "lbfgs": all coefficients of
-        all stumps or features at once.
+    solver : {"coordinate", "corrective", "lbfgs"}, default="coordinate"
+        "coordinate": boosting, one weak ranker a round. "corrective", for small models:
+        each round chooses one more stump and then moves the coefficients of all chosen ones to
+        the minimum. "lbfgs": all coefficients of all stumps or features at once.
+    n_swaps : int in [0, inf), default=0
+        With ``solver="corrective"``: sweeps after the last round, at most. A sweep leaves out
+        each chosen stump in turn, refits the others, puts in the best stump of those not
+        chosen, refits, and keeps it if the objective falls. No sweep follows one that
+        changed nothing.
     alpha : float in [0, inf), default=0.0
         Ridge: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
-        ``solver="lbfgs"``. Data that can be ranked without error need it there: without
-        it the coefficients grow without bound, and a ConvergenceWarning says so.
+        ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
+        with "lbfgs": without it the coefficients grow without bound, and a
+        ConvergenceWarning says so. With "corrective" no coefficient is larger than the longest
+        step (Notes).
     score_p : float in [1, inf] or None, default=None
         None: `score` is the AUC. A number: it is ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power, so that a search over p compares its
         candidates by one metric.
     n_estimators : int in [1, inf), default=100
-        Maximum number of rounds; with lbfgs, of iterations (with ``p=inf``, for each of
-        the growing powers).
+        Maximum number of rounds, with "corrective" of stumps; with lbfgs, of iterations
+        (with ``p=inf``, for each of the growing powers).
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        As in `RankBoost`; an estimator only with ``solver="coordinate"``. With "lbfgs" a
-        model of your own needs `n_coordinates`, `scores` and `pull_back`.
+        As in `RankBoost`; an estimator only with ``solver="coordinate"``, and "stump" alone
+        with "corrective". With "lbfgs" a model of your own needs `n_coordinates`, `scores` and
+        `pull_back`.
     selection : {"auto", "steepest", "optimal"}, default="auto"
         As in `RankBoost`. "auto": "steepest" with the exponential loss, where "optimal"
         takes weak rankers that single out a few rows; with another loss, and with
-        ``push="ir"``, "optimal" where it can be had. "optimal" is only for
-        ``solver="coordinate"``.
+        ``push="ir"``, "optimal" where it can be had. "optimal" is not for
+        ``solver="lbfgs"``.
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step; 1 with lbfgs. Smaller needs more rounds.
+        Multiplies every step; 1 with the other solvers. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins of a feature.
     tol : float in [0, inf), default=1e-9
@@ -139,9 +151,10 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round (top and bottom: :math:`J_p`; both: the logarithm
         of the summed risks; ir: the sum itself; with another loss: the norm), with the
-        ridge. With ``p=inf``: the lowest :math:`J_\infty` so far.
+        ridge. With ``p=inf``: the lowest :math:`J_\infty` so far. With swaps the last value is
+        that after them.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
-        The coefficients, one a round; with lbfgs those that are not zero.
+        The coefficients, one a round; with the other solvers those that are not zero.
     offset_ : float
         Binary mode: what `decision_function` adds to the scores, minus the cut with the
         smallest weighted training error. With the exponential loss and p = 1, unless
@@ -190,6 +203,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     no errors, and of new rows predicts too many as the rarer class: raise `alpha`, or
     choose the cut with scikit-learn's ``TunedThresholdClassifierCV``.
 
+    ``solver="corrective"`` works on the distinct rows of the chosen columns: rows of one query
+    and relevance that no chosen stump tells apart count as one, with their summed weight, so
+    that a refit costs little whatever the number of rows. In one list of two classes, with the
+    exponential loss and the push at one end, it takes projected Newton steps, and elsewhere
+    L-BFGS-B. The bound of the coefficients keeps them finite where a stump orders all its pairs
+    rightly. `feature_importances_` credit a stump with what its own coefficient brought over
+    all refits.
+
     The smoothing term e is that of `RankBoost`: weights that sum to one give the model of
     weights of one.
 
@@ -217,7 +238,8 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         "push": Choice(tuple(PUSHES)),
         "bottom_weight": Number(0, closed="left"),
         "loss": MARGIN_LOSS_CHOICE,
-        "solver": Choice(("coordinate", "lbfgs")),
+        "solver": Choice(("coordinate", "corrective", "lbfgs")),
+        "n_swaps": Number(0, integer=True),
         "alpha": Number(0, closed="left"),
         **PushScoreMixin._score_allowed,
     }
@@ -230,6 +252,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         bottom_weight: float = 1.0,
         loss: Any = "exponential",
         solver: str = "coordinate",
+        n_swaps: int = 0,
         alpha: float = 0.0,
         score_p: float | None = None,
         n_estimators: int = 100,
@@ -237,6 +260,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
+        monotonic_cst: Any = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+        categorical_features: Any = "from_dtype",
+        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -252,6 +283,14 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             weak_ranker=weak_ranker,
             learning_rate=learning_rate,
             max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            max_features_used=max_features_used,
+            max_thresholds=max_thresholds,
+            thresholds=thresholds,
+            min_bin_size=min_bin_size,
+            min_bin_events=min_bin_events,
+            categorical_features=categorical_features,
+            special_values=special_values,
             tol=tol,
             warm_start=warm_start,
             validation_fraction=validation_fraction,
@@ -267,6 +306,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         self.bottom_weight = bottom_weight
         self.loss = loss
         self.solver = solver
+        self.n_swaps = n_swaps
         self.alpha = alpha
         self.score_p = score_p
         self.selection = selection
@@ -282,7 +322,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     def _make_objective(self, preferences: Preferences, threads: ThreadPool) -> Objective:
         loss: Any = as_margin_loss(self.loss)
-        if self.solver == "coordinate" and hasattr(loss, "with_curvature"):
+        if self.solver != "lbfgs" and hasattr(loss, "with_curvature"):
             loss = loss.with_curvature()
         if hasattr(loss, "in_threads"):
             loss = loss.in_threads(threads)
@@ -302,26 +342,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     def _check_combination(self) -> None:
         super()._check_combination()
-        if self.solver == "coordinate":
-            refused = {
-                "p=inf": np.isinf(self.p),
-                f"alpha={self.alpha:g}": self.alpha > 0,
-            }
-            other = "lbfgs"
-        else:
-            refused = {
-                f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name == "estimator",
-                "selection='optimal'": self.selection == "optimal",
-                f"learning_rate={self.learning_rate:g}": self.learning_rate != 1,
-                f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
-            }
-            other = "coordinate"
-        for setting, is_refused in refused.items():
-            if is_refused:
-                raise ValueError(
-                    f"{setting} of PNormPushRanker needs solver={other!r}. Got "
-                    f"solver={self.solver!r}."
-                )
+        self._check_solver()
         needs_exponential = {
             "p=inf": np.isinf(self.p),
             "push='ir'": self.push == "ir",
@@ -344,6 +365,34 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
                 f"push={self.push!r}."
             )
 
+    def _check_solver(self) -> None:
+        """Raise ValueError for settings that only other solvers take."""
+        model = as_model(self.weak_ranker).name
+        settings = {
+            "p=inf": (np.isinf(self.p), ("lbfgs",)),
+            f"alpha={self.alpha:g}": (self.alpha > 0, ("corrective", "lbfgs")),
+            f"n_swaps={self.n_swaps}": (self.n_swaps > 0, ("corrective",)),
+            f"weak_ranker={self.weak_ranker!r}": (
+                model != "stump",
+                ("coordinate",) if model == "estimator" else ("coordinate", "lbfgs"),
+            ),
+            "selection='optimal'": (self.selection == "optimal", ("coordinate", "corrective")),
+            f"learning_rate={self.learning_rate:g}": (self.learning_rate != 1, ("coordinate",)),
+            f"n_iter_no_change={self.n_iter_no_change}": (
+                self.n_iter_no_change is not None,
+                ("coordinate",),
+            ),
+        }
+        for setting, (is_set, solvers) in settings.items():
+            if is_set and self.solver not in solvers:
+                raise ValueError(
+                    f"{setting} of PNormPushRanker needs solver="
+                    f"{' or '.join(map(repr, solvers))}. Got solver={self.solver!r}."
+                )
+
+    def _refused_by(self) -> str:
+        return super()._refused_by() or ("solver='lbfgs'" if self.solver == "lbfgs" else "")
+
     def _fixed_settings(self) -> dict[str, Any]:
         uses_score = self.n_iter_no_change is not None and self.scoring is None
         return {**super()._fixed_settings(), "score_p": self.score_p if uses_score else None}
@@ -361,9 +410,90 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
     ) -> dict[str, Any]:
         if self.solver == "coordinate":
             fitted = super()._solve(problem, history, held_out)
+        elif self.solver == "corrective":
+            fitted = self._solve_corrective(problem, history)
         else:
             fitted = self._solve_lbfgs(problem, history)
         fitted["_solver_"] = self.solver
+        return fitted
+
+    def _solve_corrective(self, problem: BoostingProblem, history: History) -> dict[str, Any]:
+        """Return the fitted attributes of a model that is refitted after each choice."""
+        descent = self._make_corrective(problem)
+        if history.steps:
+            known = np.array(history.steps), np.array(history.decreases)
+            descent.start_from(history.coordinates, *known)
+        observer = self._make_observer(
+            problem.data,
+            "round",
+            self.n_estimators,
+            lambda: self._collect_corrective(problem, deepcopy(history), descent),
+            n_before=len(history.objective),
+        )
+        for value in self._corrective_rounds(descent, self.n_estimators - len(history.objective)):
+            history.objective.append(value)
+            if observer(len(history.objective), value):
+                break
+        self._swap(descent, history)
+        fitted = self._collect_corrective(problem, history, descent)
+        self._warn_if_empty(history)
+        return fitted
+
+    def _make_corrective(self, problem: BoostingProblem) -> CorrectiveDescent:
+        gain = self._make_gain(problem)
+        step_rule = problem.push_step(self._power)
+
+        def state_of(objective: Objective, cells: Preferences, scores: Floats) -> ObjectiveState:
+            of_cells = replace(problem, objective=objective, preferences=cells)
+            return self._make_state(of_cells, scores, gain)
+
+        return CorrectiveDescent(
+            problem.weak_rankers,
+            problem.preferences,
+            pose=lambda cells: self._make_objective(cells, problem.threads),
+            make_state=state_of,
+            gain=gain,
+            step_rule=step_rule,
+            longest=step_rule.longest,
+            alpha=self.alpha,
+            tol=self.tol,
+        )
+
+    def _corrective_rounds(self, descent: CorrectiveDescent, n_rounds: int) -> Iterator[float]:
+        """Yield the objective after each round."""
+        for _ in range(n_rounds):
+            decrease = descent.add()
+            if decrease is None:
+                return
+            value = descent.model.value
+            yield value
+            if self.tol > 0 and decrease <= self.tol * max(abs(value + decrease), abs(value), 1.0):
+                return
+
+    def _swap(self, descent: CorrectiveDescent, history: History) -> None:
+        """Sweep over the chosen stumps, until a sweep changes nothing."""
+        for _ in range(self.n_swaps):
+            if not descent.sweep() > 0:
+                break
+            history.objective[-1] = descent.model.value
+
+    def _collect_corrective(
+        self, problem: BoostingProblem, history: History, descent: CorrectiveDescent
+    ) -> dict[str, Any]:
+        """Return the fitted attributes of the present model."""
+        model = descent.model
+        used = np.array(model.coordinates, dtype=np.intp)
+        history.coordinates, history.steps = model.coordinates, model.coefficients.tolist()
+        history.decreases = model.credit.tolist()
+        fitted: dict[str, Any] = {
+            **problem.model_attributes(used, model.coefficients, model.credit),
+            "objective_curve_": np.array(history.objective),
+            "n_iter_": len(history.objective),
+            "_history_": vars(history),
+        }
+        if problem.positive is not None:
+            scores = model.columns.scores(model.coefficients).take(model.columns.cell)
+            fitted["offset_"] = self._offset(problem, scores)
         return fitted
 
     def _solve_lbfgs(self, problem: BoostingProblem, history: History) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
@@ -184,6 +185,14 @@ class RankBoost(BoostingRanker):
         selection: str = "auto",
         learning_rate: float = 1.0,
         max_bins: int = 64,
+        monotonic_cst: Any = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+        categorical_features: Any = "from_dtype",
+        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -199,6 +208,14 @@ class RankBoost(BoostingRanker):
             weak_ranker=weak_ranker,
             learning_rate=learning_rate,
             max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            max_features_used=max_features_used,
+            max_thresholds=max_thresholds,
+            thresholds=thresholds,
+            min_bin_size=min_bin_size,
+            min_bin_events=min_bin_events,
+            categorical_features=categorical_features,
+            special_values=special_values,
             tol=tol,
             warm_start=warm_start,
             validation_fraction=validation_fraction,

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Candidate, FitRows, Model
+from sklearn_rank.models.constrained_stumps import (
+    ConstrainedStumps,
+    StumpConstraints,
+    TableColumns,
+)
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
 from sklearn_rank.models.stumps import StumpColumns, Stumps
+from sklearn_rank.models.table_rules import TableRules
 
 __all__ = [
     "WEAK_RANKERS",
     "Candidate",
+    "ConstrainedStumps",
     "EstimatorModel",
     "EstimatorRules",
     "FeatureBins",
@@ -25,8 +32,11 @@ __all__ = [
     "LinearModel",
     "StepFunction",
     "StumpColumns",
+    "StumpConstraints",
     "StumpRules",
     "Stumps",
+    "TableColumns",
+    "TableRules",
     "WeakRankerChoice",
     "as_model",
 ]

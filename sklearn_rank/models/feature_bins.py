@@ -93,6 +93,14 @@ class StepFunction:
         Its bins.
     values : ndarray of shape (n_bins,)
         What each adds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins, StepFunction
+    >>> step = StepFunction(0, FeatureBins(np.array([1.5])), np.array([0.0, 0.7, -0.2]))
+    >>> step(np.array([1.0, 2.0, np.nan]))
+    array([ 0. ,  0.7, -0.2])
     """
 
     feature: int

@@ -39,7 +39,7 @@ class StumpRules:
     feature : ndarray of shape (n_rules,)
         Column that each looks at.
     threshold : ndarray of shape (n_rules,)
-        The value that must be exceeded for h = 1.
+        The value that must be exceeded for h = 1; infinity where only a missing one gives it.
     missing_right : ndarray of shape (n_rules,)
         Whether a missing value gives h = 1.
 
@@ -182,24 +182,19 @@ class _StepTables:
 
     def step_functions(self) -> list[StepFunction]:
         """Return the step function of each feature."""
-        return [
-            StepFunction(
-                int(feature),
-                FeatureBins(self.thresholds[begin:end]),
-                self.values[begin + 2 * u : end + 2 * u + 2],
-            )
-            for u, (feature, (begin, end)) in enumerate(
-                zip(self.features, pairwise(self.start.tolist()), strict=True)
-            )
-        ]
+        columns = []
+        for u, (begin, end) in enumerate(pairwise(self.start.tolist())):
+            thresholds, values = self.thresholds[begin:end], self.values[begin + 2 * u :]
+            values = values[: len(thresholds) + 2]
+            if thresholds[-1] == np.inf:  # no value lies above
+                thresholds, values = thresholds[:-1], np.delete(values, -2)
+            columns.append(StepFunction(int(self.features[u]), FeatureBins(thresholds), values))
+        return columns
 
     def _columns(self, n_rows: int) -> list[tuple[Callable[[Floats, int], Indices], Floats]]:
         """Return what finds the bins of each feature, and the values of these bins."""
         find = Digitizer if n_rows >= _MANY_ROWS else _Search
-        return [
-            (find(self.thresholds[begin:end]), self.values[begin + 2 * u : end + 2 * u + 2])
-            for u, (begin, end) in enumerate(pairwise(self.start.tolist()))
-        ]
+        return [(find(one.bins.thresholds), one.values) for one in self.step_functions()]
 
 
 def _running_sums(values: Floats, segment: Indices, start: Indices) -> Floats:

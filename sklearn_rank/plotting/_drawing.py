@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,20 @@ def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> 
     return pyplot.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
-def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[float, float]) -> Any:
-    """Return an array of axes: new ones, those given, or a single one divided into several."""
+def panels(
+    owner: str,
+    ax: Any,
+    n_panels: int,
+    *,
+    n_columns: int,
+    size: tuple[float, float],
+    row_heights: Sequence[float] | None = None,
+) -> Any:
+    """Return an array of axes: new ones, those given, or a single one divided into several.
+
+    They share their vertical axis, unless the rows of the grid have heights of their own: the
+    second number of `size` is that of all others.
+    """
     pyplot = import_matplotlib(owner)
     if ax is not None and not hasattr(ax, "get_subplotspec"):
         given = np.asarray(ax, dtype=object).ravel()
@@ -47,10 +60,11 @@ def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[fl
         return given
     n_columns = min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
+    heights = [size[1]] * n_rows if row_heights is None else list(row_heights)
     if ax is None:
-        figure = pyplot.figure(figsize=(size[0] * n_columns, size[1] * n_rows))
+        figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)))
         figure.set_layout_engine("constrained")
-        grid = figure.add_gridspec(n_rows, n_columns)
+        grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
     else:
         if ax.get_subplotspec() is None:
             raise ValueError(
@@ -58,13 +72,16 @@ def panels(owner: str, ax: Any, n_panels: int, *, n_columns: int, size: tuple[fl
                 f"plt.subplots do. Pass {n_panels} axes instead."
             )
         figure = ax.figure
-        grid = ax.get_subplotspec().subgridspec(n_rows, n_columns, wspace=0.3, hspace=0.5)
+        grid = ax.get_subplotspec().subgridspec(
+            n_rows, n_columns, wspace=0.3, hspace=0.5, height_ratios=heights
+        )
         ax.set_axis_off()
     made: list[Any] = []
     for number in range(n_panels):
         place = grid[number // n_columns, number % n_columns]
-        made.append(figure.add_subplot(place, sharey=made[0] if made else None))
-        made[-1].tick_params(labelleft=number % n_columns == 0)
+        shared = made[0] if made and row_heights is None else None
+        made.append(figure.add_subplot(place, sharey=shared))
+        made[-1].tick_params(labelleft=row_heights is not None or number % n_columns == 0)
     return np.array(made, dtype=object)
 
 

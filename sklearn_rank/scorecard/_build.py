@@ -14,7 +14,7 @@ from sklearn_rank._release import __version__
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._card import Card
-from sklearn_rank.scorecard._folds import moments
+from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps
 from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
@@ -38,16 +38,15 @@ class CardBuilder:
         Least and greatest points of a bin.
     scaling : None, "minmax" or dict
         As in `Scorecard`.
-    held_out : (ndarray of int, ndarray) or None
-        Rows, and their scores by rankers fitted without them, standardised; None where there
-        are none: the totals themselves are calibrated then.
+    held_out : HeldOut or None
+        What the totals are calibrated on; None for the training rows.
     """
 
     ranker: Any
     data: TrainingData
     points: tuple[int, int] | None
     scaling: Any
-    held_out: tuple[Indices, Floats] | None
+    held_out: HeldOut | None
 
     @cached_property
     def steps(self) -> list[StepFunction]:
@@ -139,8 +138,8 @@ class CardBuilder:
         mean, deviation = moments(totals, weight)
         z = (totals - mean) / deviation
         if self.held_out is not None:
-            held_out, z = self.held_out
-            positive, weight = self.data.y[held_out], self.data.weight[held_out]
+            found = self.held_out
+            positive, weight, z = found.positive, found.weight, found.standardised
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
 
     def _risk(self, totals: Floats) -> tuple[tuple[float, float, float, float], ...]:
@@ -158,10 +157,11 @@ class CardBuilder:
             "version": __version__,
             "ranker": type(self.ranker).__name__,
             "p": None if not hasattr(self.ranker, "p") else float(self.ranker.p),
-            "loss_of_ranker": self._unrounded.loss,
-            "loss_of_card": loss,
-            "n_rows": float(data.weight.sum()),
-            "n_events": float(data.weight[data.y].sum()),
+            "training_loss_of_the_ranker": self._unrounded.loss,
+            "training_loss_of_the_card": loss,
+            "training_rows": float(data.weight.sum()),
+            "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
+            "queries": data.qid is not None,
             "lowest_points": low,
             "highest_points": high,
             "scaling": "pdo" if scaling else self.scaling,

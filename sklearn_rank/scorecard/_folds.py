@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.metrics._scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
+
+Fold = tuple[Indices, Indices]
 
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -28,32 +31,43 @@ def merged_rows(data: TrainingData) -> TrainingData:
     return replace(data.take(rows, weight), qid=qid)
 
 
-def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[Indices]:
-    """Return the test rows of each fold, repeat by repeat; none where there are too few rows.
+def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[list[Fold]]:
+    """Return the folds of merged rows of each repeat; none where there are too few rows.
 
     Without queries the folds are stratified by class; else they are of whole queries. There are
-    no more folds than rows of the rarer class, or queries. Folds without a comparable pair on
-    one of both sides are left out.
+    no more folds than rows of the rarer class, or queries.
     """
     smallest = np.bincount(data.y.astype(np.intp)).min()
     n_splits = int(min(cv, smallest if data.qid is None else data.qid.max() + 1))
     if n_splits < 2:
         return []
-    tests: list[Indices] = []
+    splitter: Any = StratifiedKFold if data.qid is None else QueryKFold
+    repeats = []
     for _ in range(n_repeats):
         seed = int(random.randint(2**31 - 1))
-        if data.qid is None:
-            folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
-            tests += [test for _, test in folds.split(data.y, data.y)]
-        else:
-            queries = QueryKFold(n_splits, shuffle=True, random_state=seed)
-            tests += [test for _, test in queries.split(data.y, data.y, qid=data.qid)]
-    return [test for test in tests if _has_pairs(data, test)]
+        splits = splitter(n_splits, shuffle=True, random_state=seed)
+        repeats.append(_with_pairs(data, splits.split(data.y, data.y, groups=data.qid)))
+    return [folds for folds in repeats if len(folds) > 1]
 
 
-def _has_pairs(data: TrainingData, test: Indices) -> bool:
-    train = np.setdiff1d(np.arange(len(data.y)), test)
-    return all(data.take(rows).preferences.is_paired.any() for rows in (train, test))
+def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
+    """Return the folds of a splitter, or given ones, as one repeat, without rows of weight zero."""
+    y = check_column(y, "y")
+    splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y, groups=qid)
+    place = np.full(len(y), -1)
+    place[data.rows] = np.arange(len(data.rows))
+    folds = [tuple(place[np.arange(len(y))[rows]] for rows in fold) for fold in splits]
+    found = _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
+    return [found] if len(found) > 1 else []
+
+
+def _with_pairs(data: TrainingData, folds: Iterable[Fold]) -> list[Fold]:
+    """Return the folds with a comparable pair on both sides."""
+    return [
+        fold
+        for fold in folds
+        if all(len(rows) and data.take(rows).preferences.is_paired.any() for rows in fold)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +76,12 @@ class FoldFit:
 
     Attributes
     ----------
-    test : ndarray of int
-        The rows of the fold.
     score : float
         The metric, on these rows.
     standardised : ndarray
         Their scores less the mean over the other rows, by the standard deviation.
     """
 
-    test: Indices
     score: float
     standardised: Floats
 
@@ -81,46 +92,66 @@ class FoldFits:
 
     Attributes
     ----------
-    X, y, qid : object
-        What the caller passed to `fit`.
     data : TrainingData
-        The distinct rows among them.
-    tests : list of ndarray
-        The rows of each fold, as positions in `data`.
+        The rows to fit and to score.
+    folds : list of (ndarray, ndarray)
+        The rows to fit and those to score, as positions in `data`.
     scorer : RankingScorer
         The metric.
     n_jobs : int or None
         Processes.
     """
 
-    X: Any
-    y: Any
-    qid: Any
     data: TrainingData
-    tests: Sequence[Indices]
+    folds: Sequence[Fold]
     scorer: RankingScorer
     n_jobs: int | None
 
     def run(self, rankers: Sequence[Any]) -> list[list[FoldFit]]:
-        """Return the fits of each ranker without each fold."""
-        tasks = [(ranker, test) for ranker in rankers for test in self.tests]
+        """Return the fits of each ranker, which has validated the data, without each fold."""
+        tasks = [(ranker, *fold) for ranker in rankers for fold in self.folds]
         found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*task) for task in tasks)
-        width = len(self.tests)
+        width = len(self.folds)
         return [found[n * width : (n + 1) * width] for n in range(len(rankers))]
 
-    def _one(self, ranker: Any, test: Indices) -> FoldFit:
+    def _one(self, ranker: Any, train: Indices, test: Indices) -> FoldFit:
         data = self.data
-        in_train = np.ones(len(data.y), dtype=bool)
-        in_train[test] = False
-        weight = np.zeros(len(self.X))
-        weight[data.rows[in_train]] = data.weight[in_train]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            ranker = clone(ranker).fit(self.X, self.y, qid=self.qid, sample_weight=weight)
-        scores = ranker.decision_function(self.X)[data.rows]
-        mean, deviation = moments(scores[in_train], data.weight[in_train])
+            fitted = ranker._fit(data.take(train).with_moderate_weights())
+        rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
+        scores = rules.scores(data.X, weights, ThreadPool(1))
+        mean, deviation = moments(scores[train], data.weight[train])
         measured = measure(self.scorer, data.take(test), scores[test])
-        return FoldFit(test, measured, (scores[test] - mean) / deviation)
+        return FoldFit(measured, (scores[test] - mean) / deviation)
+
+    def held_out(self, fits: Sequence[FoldFit]) -> HeldOut | None:
+        """Return rows and their scores by the first ranker fitted without each."""
+        if not fits:
+            return None
+        rows = np.concatenate([test for _, test in self.folds])
+        scores = np.concatenate([one.standardised for one in fits])
+        rows, first = np.unique(rows, return_index=True)
+        return HeldOut(np.asarray(self.data.y[rows]), self.data.weight[rows], scores[first])
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows, and their scores by rankers fitted without them.
+
+    Attributes
+    ----------
+    positive : ndarray of bool
+        Whether each is of the upper class.
+    weight : ndarray
+        Their multiplicities.
+    standardised : ndarray
+        Scores less their mean over the rows of the fit, by the standard deviation.
+    """
+
+    positive: Mask
+    weight: Floats
+    standardised: Floats
 
 
 def moments(values: Floats, weight: Floats) -> tuple[float, float]:
@@ -147,19 +178,48 @@ def measure(scorer: RankingScorer, data: TrainingData, scores: Floats) -> float:
     return scorer.measure(data.y[rows], scores[rows], qid=qid)
 
 
-def smallest_of_the_best(scores: dict[float, Floats]) -> float:
-    r"""Return the smallest p whose mean score is within one standard error of the best.
+def search_power(
+    fits: Sequence[FoldFits], rankers: dict[float, Any]
+) -> tuple[dict[float, Floats], dict[float, list[FoldFit]]]:
+    """Return the scores of each p by fold, and the fits of the first repeat.
 
-    The standard error is that of the mean difference to the best p, fold by fold. Folds of
-    repeated cross-validation overlap, so that it is
-    :math:`\sigma \sqrt{1 / n + 1 / (k - 1)}` with n the number of folds of all repeats and k
-    that of one.
+    A p that is more than three standard errors below the best after a repeat is not tried in
+    the next ones.
+
+    Parameters
+    ----------
+    fits : list of FoldFits
+        One for each repeat.
+    rankers : dict of float to ranker
+        The ranker at each p.
     """
-    means = {p: float(np.mean(values)) for p, values in scores.items()}
-    best = max(means, key=lambda p: (round(means[p], 12), -p))
-    for p in sorted(scores):
-        difference = scores[best] - scores[p]
-        error = float(np.std(difference, ddof=1) / np.sqrt(len(difference)))
-        if difference.mean() <= error + 1e-12:
-            return p
-    return best
+    scores: dict[float, Floats] = {p: np.zeros(0) for p in rankers}
+    first: dict[float, list[FoldFit]] = {}
+    left = list(rankers)
+    for repeat in fits:
+        found = dict(zip(left, repeat.run([rankers[p] for p in left]), strict=True))
+        first = first or found
+        for p, of_p in found.items():
+            scores[p] = np.append(scores[p], [one.score for one in of_p])
+        left = _near_the_best({p: scores[p] for p in left}, 3.0)
+    return scores, first
+
+
+def smallest_of_the_best(scores: dict[float, Floats]) -> float:
+    """Return the smallest p whose mean score is within one standard error of the best.
+
+    The standard error is that of the mean difference to the best p, fold by fold.
+    """
+    n_folds = max(map(len, scores.values()))
+    return min(_near_the_best({p: v for p, v in scores.items() if len(v) == n_folds}, 1.0))
+
+
+def _near_the_best(scores: dict[float, Floats], n_errors: float) -> list[float]:
+    """Return each p that is at most some standard errors below the best."""
+    best = max(scores, key=lambda p: (round(float(scores[p].mean()), 12), -p))
+    return [p for p in scores if _is_near(scores[best] - scores[p], n_errors)]
+
+
+def _is_near(differences: Floats, n_errors: float) -> bool:
+    error = float(np.std(differences, ddof=1)) / np.sqrt(len(differences))
+    return bool(differences.mean() <= n_errors * error + 1e-12)

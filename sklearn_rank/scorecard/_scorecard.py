@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -31,14 +32,19 @@ from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._card import Card, probability
+from sklearn_rank.scorecard._exports import ExportsMixin
 from sklearn_rank.scorecard._folds import (
     POWERS,
-    FoldFit,
     FoldFits,
+    HeldOut,
+    given_folds,
     make_folds,
     merged_rows,
+    search_power,
     smallest_of_the_best,
 )
+from sklearn_rank.scorecard._json import card_from_json
+from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
 
 
@@ -73,6 +79,19 @@ class RankerChoice:
         return "a ranker of stumps, FrozenEstimator(ranker) or None"
 
 
+@dataclass(frozen=True)
+class FoldsChoice:
+    """A number of folds, or what scikit-learn takes as folds."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        is_iterable = np.iterable(value) and not isinstance(value, str)
+        return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
+
+    def __str__(self) -> str:
+        return "an int in [2, inf), a splitter or an iterable of (train, test) row indices"
+
+
 class PointsOfRows(tuple[int, ...]):
     """The parameter `points` of a scorecard, which is also its method `points`.
 
@@ -95,7 +114,8 @@ class PointsParameter:
         """Return the value, with which rows can be given their points."""
         if scorecard is None:
             return self
-        found = PointsOfRows(vars(scorecard)["points"] or ())
+        value = vars(scorecard)["points"]
+        found = PointsOfRows(value if isinstance(value, tuple | list) else ())
         found.scorecard = scorecard
         return found
 
@@ -104,13 +124,134 @@ class PointsParameter:
         vars(scorecard)["points"] = value
 
 
-class Scorecard(VersionedMixin, BaseEstimator):
-    """Points."""
+class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
+    r"""A ranker as a table of integer points that a person can read, sign and deploy.
+
+    The total of a row is the intercept plus, for each variable, the points of the bin that its
+    value is in. High totals always mean ``classes_[1]``: high is risk where that class is the
+    bad outcome, and high is good where it is the good one; the card says which it is.
+
+    Parameters
+    ----------
+    ranker : ranker, FrozenEstimator or None, default=None
+        A ranker of stumps in binary mode, which is cloned and fitted: `PNormPushRanker`,
+        `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
+        variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
+        a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
+        changed. None: a `PNormPushRanker` with the settings that measured best for small
+        cards.
+    points : (int, int) or None, default=(-5, 5)
+        Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
+        nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
+        the scale of the card.
+    max_terms : int in [1, inf) or None, default=10
+        Most steps of the card: thresholds, sets of categories, missing values and special
+        codes with points of their own. It replaces the `max_thresholds` of the ranker, which
+        None keeps.
+    p : "auto", float in [1, inf) or None, default="auto"
+        "auto": the smallest of 1, 2, 4, 8 and 16 within one standard error of the best by
+        cross-validation, if the ranker has a p. A number is set on the ranker, None keeps the
+        ranker's.
+    scaling : dict, "minmax" or None, default=None
+        None: a total above 0 means ``classes_[1]``. ``{"pdo": 20, "score": 600, "odds": 50}``:
+        20 points double the odds of ``classes_[1]``, which are 50 to 1 at a total of 600.
+        "minmax": the least possible total is 0 and the greatest 100. With scaling the cut is
+        `cut_`, and the points of the unscaled card are multiplied and rounded again.
+    scoring : str, scorer or None, default="pauc@0.05"
+        What the search for p compares, as `ranking_scorer` takes it; None is "auc".
+    cv : int, splitter or iterable, default=5
+        Number of folds, of which equal rows of a class share one, so that a weight of 2 is
+        the row twice here too; or folds of your own, for which `n_repeats` has no effect.
+    n_repeats : int in [1, inf), default=5
+        How many times the search for p divides the rows anew.
+    n_jobs : int or None, default=None
+        Processes for the fits of the folds, with joblib's meaning.
+    random_state : int, RandomState or None, default=None
+        Divides the rows into folds. It has no other part in the card.
+
+    Attributes
+    ----------
+    card_ : Card
+        The card as plain data.
+    table_ : DataFrame
+        Columns variable, bin, points, count (weight of the training rows) and event_rate
+        (share of ``classes_[1]``); the first row is the intercept. Needs pandas.
+    risk_table_ : DataFrame
+        Columns total, risk (the probability of ``classes_[1]``), and low and high, the ends of
+        its interval of 95 %. Needs pandas.
+    variables_ : list of str
+        The variables on the card, by column.
+    cut_ : int
+        A total above it means ``classes_[1]``; 0 without scaling.
+    p_ : float or None
+        The p of the ranker; None where it has none.
+    p_scores_ : dict of float to ndarray
+        The scores of each p by fold; empty without a search.
+    ranker_ : ranker
+        The fitted ranker. A card of `from_json` has none.
+    classes_ : ndarray of shape (2,)
+        The classes; high totals mean the second.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, when all are strings.
+
+    See Also
+    --------
+    sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
+    PNormPushRanker : What p is.
+
+    Notes
+    -----
+    *Points.* Only differences of the points of a variable matter for the order of rows. The
+    bin with most training rows has 0 points where `points` allows it, and what this shifts is
+    in the intercept. Neighbouring bins with equal points are one; variables with equal points
+    everywhere are left out. A missing value has points of its own; where no training row misses
+    the variable they are the ranker's.
+
+    *Rounding.* With J the objective of the ranker, totals T are compared by
+    :math:`\min_s J(s T)`, as integers are on no scale. Scales of the step functions are searched,
+    and the best three roundings are improved by single points. The card states the training loss
+    of the ranker and its own.
+
+    *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
+    of the classes for an exponential loss with p = 1, else the fewest training errors.
+
+    *p.* The standard error is that of the mean paired difference to the best p over the folds.
+    Folds fit the ranker without rounding it.
+
+    *Probabilities.* Scores of rows by rankers fitted without them (the folds of the first
+    repeat), with the mean and the deviation of the totals, are calibrated by
+    an increasing logistic curve with one slope below and one above the mean, with intervals
+    from its Fisher information: calibration of a whole class of rows, not of the ranker's
+    own training rows. With ``FrozenEstimator``, and where a class has a single row, it is
+    calibrated on the rows passed to `fit`. Scaling by odds has one slope.
+
+    *Thresholds* have the fewest digits that divide the training rows as the ranker does.
+
+    References
+    ----------
+    Rudin2009, sec. 9.1 (limited classes must choose between the top and the rest).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank.scorecard import Scorecard
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> scorecard = Scorecard(p=4, max_terms=4).fit(X, y)
+    >>> totals = scorecard.decision_function(X)
+    >>> bool((totals == scorecard.points(X).sum(axis=1) + scorecard.card_.intercept).all())
+    True
+    >>> scorecard.score(X, y) > 0.95
+    True
+    """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     points = PointsParameter()
+
+    p_scores_: dict[float, Floats]
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "ranker": RankerChoice(),
@@ -119,7 +260,7 @@ class Scorecard(VersionedMixin, BaseEstimator):
         "p": Number(1, other=("auto", None)),
         "scaling": ScalingChoice(),
         "scoring": Scoring(),
-        "cv": Number(2, integer=True),
+        "cv": FoldsChoice(),
         "n_repeats": Number(1, integer=True),
         "n_jobs": Jobs(),
         "random_state": Seed(),
@@ -217,6 +358,7 @@ class Scorecard(VersionedMixin, BaseEstimator):
         self.variables_ = [variable.name for variable in card.variables]
         self.cut_ = card.cut
         self.p_ = card.details.get("p")
+        self.p_scores_ = {}
         self._has_categories_ = True  # any table is taken, and checked column by column
 
     # Fitting -------------------------------------------------------------------------
@@ -226,9 +368,7 @@ class Scorecard(VersionedMixin, BaseEstimator):
         ranker = PNormPushRanker() if self.ranker is None else clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
-            known = ranker.get_params(deep=False)
-            limit = "max_thresholds" if "max_thresholds" in known else "n_estimators"
-            ranker.set_params(**{limit: self.max_terms})
+            ranker.set_params(max_thresholds=self.max_terms)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):
@@ -254,28 +394,34 @@ class Scorecard(VersionedMixin, BaseEstimator):
 
     def _fit_ranker(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Any, TrainingData, dict[float, Floats], tuple[Indices, Floats] | None]:
+    ) -> tuple[Any, TrainingData, dict[float, Floats], HeldOut | None]:
         """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
         ranker = self._unfitted_ranker()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
-        data = merged_rows(data)
+        merged = merged_rows(data)
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
-        n_repeats = self.n_repeats if searches else 1
-        tests = make_folds(data, self.cv, n_repeats, check_random_state(self.random_state))
-        fits = FoldFits(X, y, qid, data, tests, as_scorer(self.scoring or "auc"), self.n_jobs)
-        candidates = [clone(ranker).set_params(p=p) for p in POWERS] if searches else [ranker]
-        found = fits.run(candidates)
-        scores: dict[float, Floats] = {}
-        chosen = 0
-        if searches and tests:
-            scores = {
-                p: np.array([one.score for one in of_p])
-                for p, of_p in zip(POWERS, found, strict=True)
-            }
-            chosen = POWERS.index(smallest_of_the_best(scores))
-        ranker = candidates[chosen].fit(X, y, qid=qid, sample_weight=sample_weight)
-        return ranker, data, scores, _held_out(found[chosen])
+        rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}
+        fits = self._fold_fits(data, merged, y, qid, 1 if not searches else self.n_repeats)
+        scores, first = search_power(fits, rankers)
+        chosen = min(rankers)
+        if fits:
+            chosen = smallest_of_the_best(scores)
+        held_out = fits[0].held_out(first[chosen]) if fits else None
+        ranker = clone(rankers[chosen]).fit(X, y, qid=qid, sample_weight=sample_weight)
+        return ranker, merged, scores if searches and fits else {}, held_out
+
+    def _fold_fits(
+        self, data: TrainingData, merged: TrainingData, y: Any, qid: Any, n_repeats: int
+    ) -> list[FoldFits]:
+        """Return what fits rankers without each fold, for each repeat."""
+        if Number(2, integer=True).allows(self.cv):
+            data, random = merged, check_random_state(self.random_state)
+            repeats = make_folds(merged, self.cv, n_repeats, random)
+        else:
+            repeats = given_folds(data, self.cv, y, qid)
+        scorer = as_scorer(self.scoring or "auc")
+        return [FoldFits(data, folds, scorer, self.n_jobs) for folds in repeats]
 
     def _take_frozen(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
@@ -316,31 +462,146 @@ class Scorecard(VersionedMixin, BaseEstimator):
         return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
 
     def decision_function(self, X: Any) -> Indices:
-        """Return totals less `cut_`."""
+        """Return totals less `cut_`, integers: positive where `predict` says ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            Greater for rows that rank higher.
+        """
         return self._totals(X) - self.cut_
 
-    def _totals(self, X: Any) -> Indices:
-        return self._fitted_card().totals(self._rows(X))
-
     def predict(self, X: Any) -> Values:
-        """Return classes."""
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``classes_[1]`` where the total is above `cut_`, else ``classes_[0]``.
+        """
         above = self.decision_function(X) > 0
         return np.asarray(self.classes_[above.astype(np.intp)])
 
+    def predict_risk(self, X: Any) -> Floats:
+        """Return the probability of ``classes_[1]`` of each row, from the risk table.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probabilities. Totals between those of the table are interpolated, and those beyond
+            have the probability of the nearest.
+        """
+        return probability(self._fitted_card(), self._totals(X))
+
+    def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
+        """Return the variables that lose most points, of each row: why its total is not higher.
+
+        Where high totals are good these are the reasons for a refusal. Where ``classes_[1]`` is
+        the bad outcome, fit the card with the classes the other way round.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+        k : int in [1, inf), default=4
+            Number of reasons.
+        against : {"best", "mean"} or float, default="best"
+            What points are compared with: the greatest of the variable, their mean over the
+            training rows, or a number such as 0.
+
+        Returns
+        -------
+        ndarray of object of shape (n_samples, k)
+            Names, most points lost first, those that lose the same by column. None where fewer
+            variables lose points.
+
+        Raises
+        ------
+        ValueError
+            When k or against is not as described.
+        """
+        check_parameters("reasons", {"k": k}, {"k": Number(1, integer=True)})
+        reference = reference_points(self._fitted_card(), against)
+        return most_lost(self.points(X), reference, self.variables_, int(k))
+
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve."""
+        """Return the area under the ROC curve, within queries and pooled over pairs.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; needed when the card was fitted with `qid`.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better; ties count one half.
+
+        Raises
+        ------
+        ValueError
+            When the card was fitted with `qid` and is scored without, or when there is no
+            comparable pair.
+        """
         scores = self.decision_function(X)
         if self._has_qid_ and qid is None:
             raise ValueError(
-                f"This {type(self).__name__} was fitted with qid and can't be scored without it."
+                f"This {type(self).__name__} was fitted with qid and can't be scored without it: "
+                "rows of different queries are not comparable. Pass qid to score. Inside "
+                "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid once."
             )
         relevance = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
         check_lengths(X=scores, y=relevance)
         return auc_score(relevance, scores, qid=qid, sample_weight=sample_weight)
 
-    def predict_risk(self, X: Any) -> Floats:
-        """Return the probability of ``classes_[1]`` of each row."""
-        return probability(self._fitted_card(), self._totals(X))
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return a fitted scorecard from what `to_json` wrote, without its ranker.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The document; one edited by hand is checked.
+
+        Returns
+        -------
+        Scorecard
+            It scores rows and exports the card. Its parameters are the defaults.
+
+        Raises
+        ------
+        ValueError
+            With a sentence that says what is wrong with the document.
+        """
+        card = card_from_json(text)
+        scorecard = cls()
+        scorecard._set_card(card, np.array(card.classes), bool(card.details.get("queries")))
+        return scorecard
+
+    def _totals(self, X: Any) -> Indices:
+        return self._fitted_card().totals(self._rows(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to its end."""
@@ -356,13 +617,3 @@ class Scorecard(VersionedMixin, BaseEstimator):
             estimator_type="classifier",
             classifier_tags=ClassifierTags(multi_class=False),
         )
-
-
-def _held_out(fits: list[FoldFit]) -> tuple[Indices, Floats] | None:
-    """Return rows and their scores by the first ranker fitted without each; None without any."""
-    if not fits:
-        return None
-    rows = np.concatenate([one.test for one in fits])
-    scores = np.concatenate([one.standardised for one in fits])
-    rows, first = np.unique(rows, return_index=True)
-    return rows, scores[first]

@@ -11,6 +11,7 @@ from sklearn_rank.solvers._coordinate_descent import (
     coordinate_descent,
     steepest,
 )
+from sklearn_rank.solvers._corrective import CorrectiveDescent
 from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
 from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
 from sklearn_rank.solvers._lbfgs import minimise
@@ -29,6 +30,7 @@ __all__ = [
     "BlockwiseObjective",
     "CoefficientObjective",
     "Coefficients",
+    "CorrectiveDescent",
     "OnlineDescent",
     "OptimalGain",
     "PushStep",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, LinearWeakRankers, Objective
+from sklearn_rank._protocols import Floats, Indices, LinearScores, Objective
 
 _NO_VARIANCE = 1e-12
 """Variance inside the queries, relative to the mean square, that rounding explains."""
@@ -26,13 +26,13 @@ class CoefficientObjective:
     ----------
     objective : Objective
         L.
-    model : LinearWeakRankers
+    model : LinearScores
         H: `scores` and `pull_back` are its products.
     alpha : float, default=0.0
         Strength of the ridge.
     """
 
-    def __init__(self, objective: Objective, model: LinearWeakRankers, alpha: float = 0.0) -> None:
+    def __init__(self, objective: Objective, model: LinearScores, alpha: float = 0.0) -> None:
         self.objective = objective
         self.model = model
         self.alpha = alpha

@@ -192,9 +192,10 @@ def coordinate_descent(
     """Yield round after round, until the objective stops falling.
 
     Each round takes the weak ranker with the largest gain and moves the scores along
-    it. The loop ends when no weak ranker has an edge, or when the relative decrease
-    ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most `tol` (0: goes
-    on). It sees the rows only through `weak_rankers` and `state`.
+    it, as far as the weak rankers allow (`step_limits`). The loop ends when no weak ranker
+    has an edge, or when the relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)``
+    of a round is at most `tol` (0: goes on). It sees the rows only through `weak_rankers`
+    and `state`.
     """
     number = 0
     while True:
@@ -204,11 +205,18 @@ def coordinate_descent(
         h = weak_rankers.values(candidate)
         before = state.value
         step = learning_rate * step_rule(state, candidate, h)
+        is_clipped = False
+        if hasattr(weak_rankers, "step_limits"):
+            wanted, (low, high) = step, weak_rankers.step_limits(candidate)
+            step = min(max(wanted, low), high)
+            is_clipped = step != wanted
         if step != 0:
             step = state.advance(candidate, h, step)
         if step == 0:
             return
         coefficients.add(candidate.index, step)
+        if hasattr(weak_rankers, "take"):
+            weak_rankers.take(candidate, step)
         number += 1
         if state.needs_refresh and number % REFRESH_PERIOD == 0:
             scores = require(weak_rankers, "scores", "A state that is moved in place")
@@ -216,15 +224,33 @@ def coordinate_descent(
             state.refresh(scores(coefficients.dense(length)))
         decrease = before - state.value
         yield Round(candidate.index, step, decrease, h)
-        if tol > 0 and decrease <= tol * max(abs(before), abs(state.value), 1.0):
+        # A step that was cut short tells nothing about the next one.
+        if tol > 0 and not is_clipped and decrease <= tol * max(abs(before), abs(state.value), 1.0):
             return
 
 
-def steepest(above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
-    """Return the gain |edge|: the absolute slope of the objective along each h."""
+Limits = tuple[Floats, Floats]
+
+
+def _edges(above: Floats, totals: Floats) -> Floats:
+    """Return minus the derivative of the objective along each h."""
     if len(above) == 1:
-        return np.abs(above[0])
-    return np.abs(above[0] / totals[0] - above[1] / totals[1])
+        return np.asarray(-above[0])
+    return np.asarray(above[0] / totals[0] - above[1] / totals[1])
+
+
+def steepest(
+    above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits | None = None
+) -> Floats:
+    """Return the gain |edge|: the absolute slope of the objective along each h.
+
+    Zero where no step in the direction of the edge is allowed.
+    """
+    edge = _edges(above, totals)
+    if limits is None:
+        return np.abs(edge)
+    low, high = limits
+    return np.where(edge > 0, high > 0, low < 0) * np.abs(edge)
 
 
 @dataclass(frozen=True)
@@ -234,7 +260,8 @@ class QuadraticGain:
     .. math:: \max_{0 \le \alpha \le L} \; \alpha |g| - \tfrac12 \alpha^2 B
 
     where g is the slope along h, B the bound of its second derivative and L the longest
-    step; :math:`g^2 / (2 B)` where that is short enough. Weak rankers without B are compared
+    step, or the longest that is allowed in the direction of -g if that is shorter;
+    :math:`g^2 / (2 B)` where that is short enough. Weak rankers without B are compared
     by \|g\|. Of a gradient in two groups, that of a push at both ends, the shares a and b
     of the groups with h = 1 give :math:`g = b - a` and :math:`B = p \min(a + b, 2 - a - b)`.
 
@@ -249,22 +276,33 @@ class QuadraticGain:
     p: float
     longest: float
 
-    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
+    def __call__(
+        self,
+        above: Floats,
+        totals: Floats,
+        curvature: Floats | None = None,
+        limits: Limits | None = None,
+    ) -> Floats:
         """Return the gain of each weak ranker."""
         slope = steepest(above, totals)
         if len(above) == 2:
             both = above[0] / totals[0] + above[1] / totals[1]
             curvature = self.p * np.maximum(np.minimum(both, 2 - both), 1e-13)
         if curvature is None:
-            return slope
+            return steepest(above, totals, None, limits)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.fmin(slope / curvature, self.longest)
+        if limits is not None:
+            low, high = limits
+            step = np.fmin(step, np.where(_edges(above, totals) > 0, high, -low))
         return np.asarray(step * (slope - 0.5 * curvature * step))
 
 
 @dataclass(frozen=True)
 class OptimalGain:
     r"""The decrease of the objective at the closed-form step (Freund2003, sec. 3.2).
+
+    Where that is not allowed, at the nearest step that is.
 
     .. math:: -\frac{1}{|s|} \log(a e^{s \alpha} + 1 - a)
         - \frac{1}{t} \log(b e^{t \alpha} + 1 - b)
@@ -284,13 +322,22 @@ class OptimalGain:
     below: float
     smoothing: float
 
-    def __call__(self, above: Floats, totals: Floats, curvature: Floats | None = None) -> Floats:
+    def __call__(
+        self,
+        above: Floats,
+        totals: Floats,
+        curvature: Floats | None = None,
+        limits: Limits | None = None,
+    ) -> Floats:
         """Return the gain of each weak ranker."""
         # Rounding can leave a share just outside [0, 1].
         a = np.clip(above[0] / totals[0], 0.0, 1.0)
         b = np.clip(above[1] / totals[1], 0.0, 1.0)
         e, s, t = self.smoothing, self.above, self.below
         step = np.log((a * (1 - b) + e) / ((1 - a) * b + e)) / (t - s)
+        if limits is not None:
+            step = np.clip(step, *limits)
         upper = np.log(a * np.exp(s * step) + (1 - a))
         lower = np.log(b * np.exp(t * step) + (1 - b))
-        return np.asarray(upper / s - lower / t)
+        gain = np.asarray(upper / s - lower / t)
+        return gain if limits is None else np.where(step == 0, 0.0, gain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -23,12 +23,19 @@ Residual = Callable[[Floats, Floats], float]
 """Distance of coefficients, with this gradient, from meeting the conditions of a minimum."""
 
 
-class _Trace:
-    """Record of the iterations: values, and the decrease credited to each coefficient.
+def credit_of(before: Floats, after: Floats, change: Floats, decrease: float) -> Floats:
+    """Return the decrease of an iteration, divided among the coefficients.
 
-    The decrease of an iteration is divided as the path integral of minus the gradient, by
-    the trapezoidal rule.
+    As the path integral of minus the gradient, by the trapezoidal rule; `before` and `after`
+    are the gradients at its ends.
     """
+    share = -(before + after) / 2 * change
+    total = share.sum()
+    return share * (decrease / total) if total > 0 else np.zeros_like(share)
+
+
+class _Trace:
+    """Record of the iterations: values, and the decrease credited to each coefficient."""
 
     def __init__(
         self,
@@ -61,9 +68,7 @@ class _Trace:
         if not np.array_equal(x, seen):  # the accepted point was not the last one tried
             gradient = self._objective(x)[1]
         value = float(intermediate_result.fun)
-        share = -(self._gradient + gradient) / 2 * (x - self._x)
-        if share.sum() > 0:
-            self.credit += share * ((self._value - value) / share.sum())
+        self.credit += credit_of(self._gradient, gradient, x - self._x, self._value - value)
         self._x, self._value, self._gradient = x, value, gradient
         self.values.append(value)
         if self._on_iterate is not None:
@@ -83,7 +88,7 @@ def minimise(
     tol: float,
     on_iterate: IterateHook | None = None,
     residual: Residual | None = None,
-    bounds: list[tuple[float | None, float | None]] | None = None,
+    bounds: Sequence[tuple[float | None, float | None]] | None = None,
 ) -> Solution:
     """Minimise a smooth function from `start`, within bounds if there are any.
 

@@ -1,0 +1,154 @@
+"""What weak rankers that are functions of the bins of one feature share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
+from sklearn_rank.models._cells import MISSING_CELL, Bins, CellGrid, Column
+from sklearn_rank.models._histogram import BinnedRows
+from sklearn_rank.models._ties import ROUNDING
+
+_CHUNK = 65_536
+_SAMPLE = 8192
+"""Rows, at most twice as many, from which the ends of the cells of a feature are taken."""
+
+
+class BinnedColumns:
+    """Base class of 0/1 weak rankers that are chosen from histograms of the gradient.
+
+    A subclass chooses in `choose`, and gives in `_values_by_bin` the step function of each
+    feature for some coefficients.
+
+    Parameters
+    ----------
+    rows : BinnedRows
+        Bins of the training rows.
+    weight : ndarray of shape (n_rows,)
+        Their weights.
+    """
+
+    is_two_sided = True
+    sums_curvature = True
+
+    def __init__(self, rows: BinnedRows, weight: Floats) -> None:
+        self._rows = rows
+        self._weight = weight
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of weak rankers, padding included."""
+        raise NotImplementedError
+
+    def search(
+        self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
+    ) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        Those with an `excluded` coordinate are left out.
+        """
+        curvature = gradient.curvature
+        by_bin = None if curvature is None else self.curvature_histogram(curvature)
+        size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
+        return self.choose(self.histogram(gradient), gain, by_bin, size, excluded)
+
+    def histogram(self, gradient: RowGradient) -> Floats:
+        """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
+        return self._rows.sum_by_bin(gradient)
+
+    def curvature_histogram(self, curvature: Floats) -> Floats:
+        """Return the curvature summed by bin, shape (n_features, n_bins)."""
+        return np.asarray(self.histogram(RowGradient.signed(curvature))[0])
+
+    def choose(
+        self,
+        histogram: Floats,
+        gain: Gain,
+        curvature_histogram: Floats | None = None,
+        size: float = 0.0,
+        excluded: Sequence[int] = (),
+    ) -> Candidate | None:
+        """Return the weak ranker with the largest gain; ties go to the first.
+
+        `size` is what edges are compared with: one where they are differences of shares, and
+        else the sum of the absolute gradient. None is found where an edge is mere rounding.
+        """
+        raise NotImplementedError
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        return self._rows.look_up(self._values_by_bin(coefficients))
+
+    def mean_contributions(self, indices: Indices, weights: Floats) -> Floats:
+        """Return the mean over the training rows of the sum of the rules on each feature."""
+        coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
+        values = self._values_by_bin(coefficients)
+        return np.einsum("jb,jb->j", values, self._weight_by_bin) / self._weight.sum()
+
+    @cached_property
+    def _weight_by_bin(self) -> Floats:
+        """Weight of the training rows in each bin, shape (n_features, n_bins)."""
+        return np.asarray(self.histogram(RowGradient.signed(self._weight))[0])
+
+    def _values_by_bin(self, coefficients: Floats) -> Floats:
+        """Return the step function of each feature, shape (n_features, n_bins)."""
+        raise NotImplementedError
+
+
+def as_candidate(
+    index: int, h: Mask, by_bin: Floats, curvature: Floats | None, size: float
+) -> Candidate | None:
+    """Return a chosen weak ranker, None where its edge is mere rounding.
+
+    `h` is its value in each bin of its feature, `by_bin` and `curvature` are the histograms
+    of that feature, of shape (n_groups, n_bins) and (n_bins,).
+    """
+    one, zero = by_bin @ h, by_bin @ ~h
+    edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
+    if abs(edge) <= ROUNDING * size:
+        return None
+    bound = None if curvature is None else float(min(curvature @ h, curvature @ ~h))
+    return Candidate(index, float(edge), one, zero, bound)
+
+
+def smaller_side(one: Floats, totals: Floats) -> Floats:
+    """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given ``c @ h``."""
+    # Differences of sums: below this they may be rounding alone.
+    return np.maximum(np.minimum(one, totals - one), ROUNDING * totals)
+
+
+def find_bins(
+    X: Any, order: Indices, weight: Floats, max_bins: int, threads: ThreadPool
+) -> tuple[Indices, list[Bins]]:
+    """Return the bin of every value of ``X[order]``, one line for each feature, and the bins."""
+    n_rows, n_features = len(order), X.shape[1]
+    sample = _columns(X, order[:: 1 + n_rows // _SAMPLE])
+    grids = threads.map(lambda j: CellGrid(sample[j]), n_features)
+    largest = max(MISSING_CELL, max_bins + 1)
+    cells = np.empty((n_features, n_rows), dtype=np.min_scalar_type(largest))
+
+    def find_cells(number: int) -> None:
+        chunk = slice(number * _CHUNK, (number + 1) * _CHUNK)
+        for j, x in enumerate(_columns(X, order[chunk])):
+            cells[j, chunk] = grids[j](x)
+
+    threads.map(find_cells, -(-n_rows // _CHUNK))
+    weights = None if np.all(weight == weight[0]) else weight
+
+    def encode(j: int) -> Bins:
+        column = Column(grids[j], cells[j], lambda chosen: X[order[chosen], j], weights)
+        return column.encode(max_bins)
+
+    bins = threads.map(encode, n_features)
+    most = max(len(one.thresholds) for one in bins) + 1
+    return cells.astype(np.min_scalar_type(most), copy=False), bins
+
+
+def _columns(X: Floats, rows: Indices | slice) -> Floats:
+    """Return some rows of X, one contiguous line for each feature."""
+    return np.ascontiguousarray(X[rows].T)

@@ -1,0 +1,190 @@
+"""Fitted weak rankers given by the bins of their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
+
+__all__ = ["TableRules"]
+
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class TableRules:
+    """Weak rankers of a table of points: thresholds, subsets of categories, single bins.
+
+    h is one of
+
+    - ``1[x > t]`` with t between two bins of values: 0 where x is missing or a special code;
+    - ``1[x is missing]`` or ``1[x == code]``, a single bin;
+    - ``1[x in S]`` with S a subset of the categories.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_rules,)
+        Column that each looks at.
+    first_bin : ndarray of shape (n_rules,)
+        Number of the first bin with h = 1: of a threshold the bin above it, of a single bin
+        that bin; -1 of a subset.
+    subset : ndarray of shape (n_rules,)
+        The row of `subsets`; -1 of the others.
+    subsets : ndarray of shape (n_subsets, n_groups)
+        Which groups of categories belong to each subset, padded with False.
+    subset_feature : ndarray of shape (n_subsets,)
+        Their columns.
+    bins : dict of int to FeatureBins
+        The bins of each column, at least of those in `feature`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins, TableRules
+    >>> bins = {0: FeatureBins(np.array([1.5, 3.0]), special=np.array([-99.0]))}
+    >>> none = np.full(2, -1)  # x > 1.5, and x == -99
+    >>> first_bin, no_subsets = np.array([1, 3]), (np.zeros((0, 0), bool), np.zeros(0, int))
+    >>> rules = TableRules(np.zeros(2, int), first_bin, none, *no_subsets, bins)
+    >>> rules.scores(np.array([[2.0], [-99.0], [np.nan]]), np.array([10.0, 1.0]))
+    array([10.,  1.,  0.])
+    """
+
+    feature: Indices
+    first_bin: Indices
+    subset: Indices
+    subsets: Mask
+    subset_feature: Indices
+    bins: dict[int, FeatureBins]
+
+    def members(self, number: int) -> Mask:
+        """Return h of one rule in each bin of its feature."""
+        bins, first = self.bins[int(self.feature[number])], int(self.first_bin[number])
+        h = np.zeros(bins.n_bins, dtype=bool)
+        if first < 0:
+            h[: bins.n_values] = self.subsets[self.subset[number], : bins.n_values]
+        else:
+            h[first : bins.n_values if first < bins.n_values else first + 1] = True
+        return h
+
+    def equal(self, other: object) -> bool:
+        """Whether these are the same weak rankers in the same order."""
+        return (
+            isinstance(other, TableRules)
+            and np.array_equal(self.feature, other.feature)
+            and np.array_equal(self.first_bin, other.first_bin)
+            and all(_same(self.bins[j], other.bins[j]) for j in np.unique(self.feature).tolist())
+            and all(
+                np.array_equal(self.members(number), other.members(number))
+                for number in np.flatnonzero(self.first_bin < 0).tolist()
+            )
+        )
+
+    def importances(self, credit: Floats, n_features: int) -> Floats:
+        """Return the credit of each feature, given that of each rule."""
+        return np.bincount(self.feature, credit, n_features).astype(np.float64)
+
+    def distinct(self) -> tuple[Indices, Indices]:
+        """Return the numbers of the first rule of each weak ranker, and each rule's place there."""
+        keys = np.column_stack([self.feature, self.first_bin, self.subset])
+        _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        return first, place.ravel()
+
+    def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
+        """Return the numbers of the rules, one for each weak ranker, and their net coefficients.
+
+        A coefficient is the sum of its steps in the order in which they were taken, so that one
+        that was taken back is exactly zero, and one of a constrained sign never crosses it.
+        """
+        first, place = self.distinct()
+        return first, np.bincount(place, weights, len(first)).astype(np.float64)
+
+    def step_functions(self, weights: Floats) -> list[StepFunction]:
+        """Return the sum of the rules on each feature that has some, by feature.
+
+        Bins between which no weak ranker with a coefficient other than zero tells are one.
+        Rising (falling) step functions are those of coefficients none of which is negative
+        (positive), exactly: they are running sums.
+        """
+        rules, coefficients = self.net_coefficients(weights)
+        used = np.flatnonzero(coefficients)
+        rules, coefficients = rules[used], coefficients[used]
+        return [
+            self._step_function(feature, rules[here], coefficients[here])
+            for feature in np.unique(self.feature[rules]).tolist()
+            for here in [np.flatnonzero(self.feature[rules] == feature)]
+        ]
+
+    def _step_function(self, feature: int, rules: Indices, coefficients: Floats) -> StepFunction:
+        bins, first = self.bins[feature], self.first_bin[rules]
+        order = np.argsort(first, kind="stable")
+        rules, first, coefficients = rules[order], first[order], coefficients[order]
+        singles = np.zeros(bins.n_bins - bins.n_values)
+        is_single = first >= bins.n_values
+        singles[first[is_single] - bins.n_values] = coefficients[is_single]
+        others, rest = rules[~is_single], coefficients[~is_single]
+        if bins.categories is None:
+            above = first[~is_single]
+            values = np.concatenate([[0.0], np.cumsum(rest)])
+            found = FeatureBins(bins.thresholds[above - 1], bins.special)
+        else:
+            h = self.subsets[self.subset[others], : bins.n_values]
+            groups, group = h[:, : min(1, bins.n_values)], np.zeros(bins.n_values, dtype=np.intp)
+            if h.size:
+                groups, group = np.unique(h, axis=1, return_inverse=True)
+            values = (rest[:, np.newaxis] * groups).sum(axis=0)
+            group = np.append(group.ravel(), -1)  # of categories that count as missing
+            found = FeatureBins(special=bins.special, categories=group[bins.categories])
+        return StepFunction(feature, found, np.concatenate([values, singles]) + 0.0)
+
+    def scores(self, X: Floats, weights: Floats, threads: ThreadPool | None = None) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X.
+
+        Features are added one after the other, so that rounding keeps the order of two rows
+        of which one has the larger value of every step function.
+        """
+        steps, out = self.step_functions(weights), np.zeros(X.shape[0])
+
+        def score(number: int) -> None:
+            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
+            for step in steps:
+                out[rows] += step(np.ascontiguousarray(X[rows, step.feature]))
+
+        (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
+        return out
+
+    def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
+        """Return the sum of the rules on each feature, for each row of X."""
+        out = np.zeros((X.shape[0], n_features))
+        for step in self.step_functions(weights):
+            out[:, step.feature] = step(X[:, step.feature])
+        return out
+
+    def values(self, X: Floats, number: int) -> Mask:
+        """Return h of one rule for each row of X."""
+        feature = int(self.feature[number])
+        return self.members(number).take(self.bins[feature](X[:, feature]))
+
+    def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+        codes = {j: self.bins[j](X[:, j]) for j in np.unique(self.feature).tolist()}
+        out = np.zeros(X.shape[0])
+        for number, weight in enumerate(weights):
+            out = out + weight * self.members(number).take(codes[int(self.feature[number])])
+            yield out
+
+
+def _same(one: FeatureBins, other: FeatureBins) -> bool:
+    """Whether two maps are equal."""
+
+    def parts(bins: FeatureBins) -> list[Values]:
+        none = np.zeros(0) if bins.categories is None else bins.categories
+        return [bins.thresholds, bins.special, none]
+
+    return (one.categories is None) == (other.categories is None) and all(
+        np.array_equal(a, b) for a, b in zip(parts(one), parts(other), strict=True)
+    )

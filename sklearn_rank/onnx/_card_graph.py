@@ -1,0 +1,156 @@
+"""The ONNX graph of a scorecard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Values
+from sklearn_rank.onnx._graph_builder import GraphBuilder, import_onnx
+from sklearn_rank.scorecard._card import Card, Variable
+from sklearn_rank.scorecard._cases import (
+    categories_and_points,
+    column_name,
+    kind_of,
+)
+
+_TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
+"""Types of columns of categories; all others are floats of the wanted size."""
+
+
+def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
+    """Return an ONNX model that computes the total of each row.
+
+    A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
+    categories has an input of shape (n_rows, 1) for each of its variables, called as the
+    feature, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
+    values. NaN is missing. A missing category is one that the card does not name, such as an
+    empty string. Floats are compared as float64, those of float32 after conversion, which is
+    exact: the totals are those of the card for the same X.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the inputs that are floats.
+    name : str, default="score"
+        Name of the output, int64 of shape (n_rows,).
+
+    Returns
+    -------
+    onnx.ModelProto
+        Of opset 15 and, with categories that are strings, opset 2 of ai.onnx.ml.
+
+    Raises
+    ------
+    ImportError
+        Without onnx, which the extra "onnx" brings.
+    ValueError
+        When `dtype` is another one, or an input is called `name`.
+
+    Examples
+    --------
+    >>> from sklearn_rank.onnx import to_onnx
+    >>> from sklearn_rank.scorecard import Card, Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> model = to_onnx(card)
+    >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
+    (['X'], ['score'])
+    """
+    import_onnx("to_onnx")
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
+    graph = GraphBuilder(prefix=f"{name}/")
+    kinds = [kind_of(one) for one in card.variables]
+    names = [column_name(card, one) for one in card.variables]
+    has_categories = bool(set(kinds) - {"number"})
+    inputs = names if has_categories else ["X"]
+    if name in inputs or not all([name, *inputs]):
+        raise ValueError(
+            f"The output and all inputs must have names, which differ: the output is called "
+            f"{name!r}, the inputs {inputs}. Pass another name."
+        )
+    if not has_categories:
+        graph.add_input("X", np.dtype(dtype), card.n_features)
+    terms = []
+    for variable, kind, column in zip(card.variables, kinds, names, strict=True):
+        if has_categories:
+            graph.add_input(column, np.dtype(_TYPES.get(kind, dtype)), 1)
+            values = column
+        else:
+            place = graph.constant(np.array([variable.column], dtype=np.int64))
+            values = graph.node("Gather", "X", place, axis=1)
+        if kind not in _TYPES and dtype != "float64":
+            values = graph.cast(values, np.float64)
+        terms.append(_points(graph, variable, kind, values))
+    total = _intercept(graph, inputs[0], int(card.intercept))
+    for term in terms:
+        total = graph.node("Add", total, term)
+    graph.node("Identity", total, output=name)
+    return graph.model(name, np.int64)
+
+
+def _intercept(graph: GraphBuilder, first_input: str, intercept: int) -> str:
+    """Return the intercept of each row."""
+    n_rows = graph.node("Shape", first_input, start=0, end=1)
+    return graph.node("Expand", _integers(graph, [intercept]), n_rows)
+
+
+def _integers(graph: GraphBuilder, values: Any) -> str:
+    return graph.constant(np.array(values, dtype=np.int64))
+
+
+def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> str:
+    """Return the points of a variable, from values of shape (n_rows, 1)."""
+    points = list(map(int, variable.points))
+    if kind == "number":
+        return _points_of_numbers(graph, variable, points, values)
+    pairs = [
+        (category, of_group)
+        for group, of_group in categories_and_points(variable)
+        for category in group
+    ]
+    if kind == "str":
+        flat = graph.node("Squeeze", values, _integers(graph, [1]))
+        return graph.node(
+            "LabelEncoder",
+            flat,
+            domain="ai.onnx.ml",
+            keys_strings=[category for category, _ in pairs] or [""],
+            values_int64s=[of_one for _, of_one in pairs] or [points[-1]],
+            default_int64=points[-1],
+        )
+    gains = [of_one - points[-1] for _, of_one in pairs]
+    categories: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
+    is_equal = graph.node("Equal", values, graph.constant(categories))
+    return _sum_where(graph, is_equal, gains, points[-1])
+
+
+def _points_of_numbers(
+    graph: GraphBuilder, variable: Variable, points: list[int], values: str
+) -> str:
+    """Return the points of numbers: those of ranges, unless they are special or missing."""
+    n_values = variable.n_values
+    is_above = graph.node("Greater", values, _floats(graph, variable.thresholds))
+    steps = np.diff(points[:n_values]).tolist()
+    found = _sum_where(graph, is_above, steps, points[0])
+    flat = graph.node("Squeeze", values, _integers(graph, [1]))
+    for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
+        is_code = graph.node("Equal", flat, _floats(graph, [code]))
+        found = graph.node("Where", is_code, _integers(graph, [of_code]), found)
+    is_missing = graph.node("IsNaN", flat)
+    return graph.node("Where", is_missing, _integers(graph, [points[-1]]), found)
+
+
+def _floats(graph: GraphBuilder, values: Any) -> str:
+    return graph.constant(np.array(values, dtype=np.float64))
+
+
+def _sum_where(graph: GraphBuilder, is_true: str, gains: list[int], start: int) -> str:
+    """Return start plus the gains where a condition of shape (n_rows, n_gains) holds."""
+    added = graph.node("Where", is_true, _integers(graph, gains), _integers(graph, [0]))
+    total = graph.node("ReduceSum", added, _integers(graph, [1]), keepdims=0)
+    return graph.node("Add", total, _integers(graph, [start]))

@@ -1,0 +1,108 @@
+"""Nodes, constants and inputs of an ONNX graph, collected one after the other."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Values
+from sklearn_rank._release import __version__
+
+_OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
+"""Old enough for every runtime of the last years."""
+
+
+def import_onnx(owner: str) -> Any:
+    """Import onnx; the error says how to install it."""
+    try:
+        return importlib.import_module("onnx")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "onnx":
+            raise
+        raise ImportError(
+            f'{owner} needs onnx. pip install "sklearn-rank[onnx]" brings it.'
+        ) from error
+
+
+class GraphBuilder:
+    """A graph that grows.
+
+    Parameters
+    ----------
+    prefix : str
+        Start of the names of results inside the graph, so that none is that of an input.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.onnx = import_onnx(type(self).__name__)
+        self.prefix = prefix
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.taken: set[str] = set()
+        self.domains = {"": _OPSET}
+
+    def add_input(self, name: str, dtype: Any, n_columns: int) -> None:
+        """Declare an input of shape (n_rows, n_columns)."""
+        self.taken.add(name)
+        self.inputs.append(self._value(name, dtype, ["n_rows", n_columns]))
+
+    def node(
+        self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any
+    ) -> str:
+        """Add a node and return the name of its result."""
+        output = output or self._new_name(kind)
+        if domain:
+            self.domains[domain] = _ML_OPSET
+        self.nodes.append(
+            self.onnx.helper.make_node(kind, list(inputs), [output], domain=domain, **options)
+        )
+        return output
+
+    def constant(self, values: Values) -> str:
+        """Add a constant and return its name."""
+        name = self._new_name("constant")
+        self.constants.append(self.onnx.numpy_helper.from_array(values, name))
+        return name
+
+    def cast(self, name: str, dtype: Any) -> str:
+        """Return a value as another type."""
+        return self.node("Cast", name, to=self._type(dtype))
+
+    def model(self, output: str, dtype: Any) -> Any:
+        """Return the checked model of one output with an entry for each row."""
+        helper = self.onnx.helper
+        outputs = [self._value(output, dtype, ["n_rows"])]
+        graph = helper.make_graph(
+            self.nodes, "sklearn_rank", self.inputs, outputs, initializer=self.constants
+        )
+        opsets = [helper.make_opsetid(name, version) for name, version in self.domains.items()]
+        model = helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=_IR_VERSION,
+            producer_name="sklearn_rank",
+            producer_version=__version__,
+        )
+        self.onnx.checker.check_model(model)
+        return model
+
+    def _type(self, dtype: Any) -> int:
+        dtype = np.dtype(dtype)
+        if dtype.kind == "U":  # which old releases do not know
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
+
+    def _value(self, name: str, dtype: Any, shape: list[Any]) -> Any:
+        return self.onnx.helper.make_tensor_value_info(name, self._type(dtype), shape)
+
+    def _new_name(self, kind: str) -> str:
+        """Return a name that no input and no other result has."""
+        number = len(self.nodes) + len(self.constants)
+        while f"{self.prefix}{number}/{kind}" in self.taken:
+            number += 1
+        name = f"{self.prefix}{number}/{kind}"
+        self.taken.add(name)
+        return name

@@ -1,0 +1,262 @@
+"""The points of a scorecard, with counts and event rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank._protocols import Floats, Values
+from sklearn_rank.plotting._drawing import COLOURS, import_matplotlib, panels
+
+_BAR = 0.21
+"""Height of a bin in inches."""
+
+_FONT = 8.0
+_TITLE_ROOM = 0.62
+_LONGEST_LABEL, _LONGEST_TITLE = 34, 48
+_COUNT_PLACE, _RATE_PLACE = 42, 90
+"""Right ends of the columns of text, in points to the right of the axes."""
+
+
+class ScorecardDisplay:
+    """Plot the points of a scorecard, with counts and event rates of the bins.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    labels : sequence of list of str
+        How the bins of each variable read.
+    points : sequence of ndarray
+        Points of the bins of each.
+    counts, event_rates : sequence of ndarray
+        Weight of the training rows in each bin, and share of ``classes_[1]`` among them. NaN
+        where unknown.
+
+    Attributes
+    ----------
+    bars_ : list of matplotlib BarContainer
+        One for each variable.
+    axes_ : ndarray of matplotlib Axes
+        One for each variable.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first of them, and their figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.plotting import ScorecardDisplay
+    >>> display = ScorecardDisplay(
+    ...     names=["age"],
+    ...     labels=[["<= 29.5", "> 29.5", "missing"]],
+    ...     points=[np.array([-1, 2, 0])],
+    ...     counts=[np.array([40, 50, 10])],
+    ...     event_rates=[np.array([0.1, 0.6, 0.3])],
+    ... )
+    >>> len(display.plot().bars_[0])
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        labels: Sequence[list[str]],
+        points: Sequence[Values],
+        counts: Sequence[Floats],
+        event_rates: Sequence[Floats],
+    ) -> None:
+        self.names = names
+        self.labels = labels
+        self.points = points
+        self.counts = counts
+        self.event_rates = event_rates
+
+    @classmethod
+    def from_estimator(
+        cls,
+        scorecard: Any,
+        *,
+        variables: Sequence[str] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a fitted scorecard.
+
+        Parameters
+        ----------
+        scorecard : object
+            What has a `card_`, such as a fitted Scorecard.
+        variables : sequence of str, default=None
+            Names of the variables to draw. None: all, in the order of the card.
+        ax : matplotlib Axes or array of them, default=None
+            One for each variable, or one to divide. None: a new figure.
+        **options : Any
+            For `plot`.
+
+        Returns
+        -------
+        self : ScorecardDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            When the card has none of the variables, or has no variable.
+        """
+        import_matplotlib(cls.__name__)
+        if not hasattr(scorecard, "card_"):
+            check_is_fitted(scorecard)
+            raise ValueError(
+                f"{cls.__name__} draws a scorecard, which {type(scorecard).__name__} is none."
+            )
+        known = {one.name: one for one in scorecard.card_.variables}
+        wanted = list(known) if variables is None else list(variables)
+        unknown = [name for name in wanted if name not in known]
+        if unknown or not wanted:
+            raise ValueError(
+                f"{cls.__name__} draws variables of the card, at least one of {list(known)}. "
+                f"Got {wanted}."
+            )
+        chosen = [known[name] for name in wanted]
+        counts = [_or_unknown(one.counts, len(one.points)) for one in chosen]
+        events = [_or_unknown(one.events, len(one.points)) for one in chosen]
+        rates = [
+            np.divide(of_them, count, out=np.full(len(count), np.nan), where=count > 0)
+            for of_them, count in zip(events, counts, strict=True)
+        ]
+        display = cls(
+            names=wanted,
+            labels=[one.labels() for one in chosen],
+            points=[np.array(one.points) for one in chosen],
+            counts=counts,
+            event_rates=rates,
+        )
+        return display.plot(ax, **options)
+
+    def plot(self, ax: Any = None, *, n_columns: int = 2, **bar_options: Any) -> Self:
+        """Draw a panel for each variable, all with one scale of points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array of them, default=None
+            One for each variable, or one to divide, about 5 inches wide for each column, on a
+            figure with ``layout="constrained"``. None: a new figure.
+        n_columns : int, default=2
+            Panels side by side.
+        **bar_options : Any
+            For matplotlib's ``barh``.
+
+        Returns
+        -------
+        self : ScorecardDisplay
+            With `axes_`, `ax_`, `figure_` and `bars_` set.
+        """
+        n_bins = [len(points) for points in self.points]
+        tallest = [
+            max(n_bins[start : start + n_columns]) for start in range(0, len(n_bins), n_columns)
+        ]
+        self.axes_ = panels(
+            type(self).__name__,
+            ax,
+            len(n_bins),
+            n_columns=n_columns,
+            size=(5.2, 0.0),
+            row_heights=[_TITLE_ROOM + _BAR * number for number in tallest],
+        )
+        self.bars_: list[Any] = []
+        ends = np.concatenate([[0], *self.points])
+        room = 0.17 * (np.ptp(ends) or 1)
+        for number, panel in enumerate(self.axes_):
+            # Without given axes every panel of a row is as tall as the longest of them.
+            n_lines = n_bins[number] if ax is not None else tallest[number // n_columns]
+            step = 1 if ax is None else _label_step(panel, n_lines)
+            self._draw_variable(panel, number, step, bar_options)
+            panel.set_xlim(ends.min() - room, ends.max() + room)
+            panel.set_ylim(n_lines - 0.4, -0.6)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        return self
+
+    def _draw_variable(
+        self, panel: Any, number: int, step: int, bar_options: dict[str, Any]
+    ) -> None:
+        points = np.asarray(self.points[number])
+        places = np.arange(len(points))
+        colours = [COLOURS[0] if one >= 0 else COLOURS[1] for one in points]
+        style = {"height": 0.72, "color": colours, **bar_options}
+        self.bars_.append(panel.barh(places, points, **style))
+        panel.axvline(0.0, color="0.4", linewidth=1.0)
+        labels = [_shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
+        panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
+        panel.set_title(
+            _shortened(self.names[number], _LONGEST_TITLE),
+            fontsize=_FONT + 2,
+            loc="left",
+            pad=14,
+            parse_math=False,
+        )
+        panel.tick_params(left=False, bottom=False, labelbottom=False)
+        panel.spines[:].set_visible(False)
+        for place in places[::step]:
+            self._write_numbers(panel, number, int(place))
+        if np.isfinite(self.counts[number]).any():
+            _write_beside(panel, _COUNT_PLACE, "count")
+            _write_beside(panel, _RATE_PLACE, "event rate")
+
+    def _write_numbers(self, panel: Any, number: int, place: int) -> None:
+        """Write points at the end of a bar; count and event rate to the right."""
+        points = self.points[number][place]
+        panel.annotate(
+            f"{points:+d}" if points else "0",
+            (points, place),
+            (3 if points >= 0 else -3, 0),
+            textcoords="offset points",
+            ha="left" if points >= 0 else "right",
+            va="center_baseline",
+            fontsize=_FONT,
+        )
+        count, rate = self.counts[number][place], self.event_rates[number][place]
+        if np.isfinite(count):
+            text = f"{count:,.6g}" if count < 1e6 else f"{count:.3g}"
+            _write_beside(panel, _COUNT_PLACE, text, place)
+        if np.isfinite(rate):
+            _write_beside(panel, _RATE_PLACE, f"{100 * rate:.1f} %", place)
+
+
+def _or_unknown(weights: Sequence[float], n_bins: int) -> Floats:
+    """Return weights of bins, NaN where the card has none."""
+    return np.array(weights, dtype=np.float64) if len(weights) else np.full(n_bins, np.nan)
+
+
+def _shortened(text: str, longest: int) -> str:
+    """Return a text on one line, its middle left out if it is long."""
+    text = "".join(one if one.isprintable() else "\ufffd" for one in text)
+    half = (longest - 1) // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+
+
+def _write_beside(panel: Any, right: int, text: str, place: int | None = None) -> None:
+    """Write a text to the right of the axes, beside a bin or above the first one."""
+    where = (1.0, 1.0) if place is None else (1.0, place)
+    panel.annotate(
+        text,
+        where,
+        (right, 2 if place is None else 0),
+        xycoords="axes fraction" if place is None else panel.get_yaxis_transform(),
+        textcoords="offset points",
+        ha="right",
+        va="bottom" if place is None else "center_baseline",
+        fontsize=_FONT,
+        color="0.4" if place is None else "black",
+        annotation_clip=False,
+    )
+
+
+def _label_step(panel: Any, n_lines: int) -> int:
+    """Return how many bins of given axes share one label, so that labels do not overlap."""
+    height = panel.get_position().height * panel.figure.get_figheight() * 72
+    return max(1, math.ceil(1.3 * _FONT * n_lines / max(height, 1.0)))

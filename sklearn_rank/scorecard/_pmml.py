@@ -1,0 +1,168 @@
+"""A scorecard in the Predictive Model Markup Language."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from sklearn_rank._release import __version__
+from sklearn_rank.scorecard._card import Card, Variable, number_text
+from sklearn_rank.scorecard._cases import (
+    categories_and_points,
+    column_name,
+    kind_of,
+)
+
+_FIELDS = {
+    "number": ("continuous", "double"),
+    "float": ("continuous", "double"),
+    "int": ("categorical", "integer"),
+    "bool": ("categorical", "boolean"),
+    "str": ("categorical", "string"),
+}
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_N_REASONS = 4
+
+
+def to_pmml(card: Card, *, name: str = "score") -> str:
+    """Return the card as a Scorecard element of PMML 4.4.
+
+    The predicted value is the total. Fields are called as the features, or x0, x1, ...
+    Reason codes are names of variables by points lost against the largest points of each;
+    unlike `Scorecard.reasons` they name variables that lose none, too.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    name : str, default="score"
+        Name of the output field of the total.
+
+    Returns
+    -------
+    str
+        The document.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable, to_pmml
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> print(to_pmml(card).partition("<Characteristics>")[2].partition("</Characteristics>")[0])
+    <BLANKLINE>
+          <Characteristic name="age" reasonCode="age" baselineScore="2">
+            <Attribute partialScore="0">
+              <SimplePredicate field="age" operator="isMissing" />
+            </Attribute>
+            <Attribute partialScore="-1">
+              <SimplePredicate field="age" operator="lessOrEqual" value="29.5" />
+            </Attribute>
+            <Attribute partialScore="2">
+              <True />
+            </Attribute>
+          </Characteristic>
+    <BLANKLINE>
+    """
+    if not card.variables:
+        raise ValueError("A Scorecard of PMML needs a variable, and this card has none.")
+    document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
+    header = _element(document, "Header")
+    _element(header, "Application", name="sklearn_rank", version=__version__)
+    fields = [(column_name(card, one), kind_of(one)) for one in card.variables]
+    dictionary = _element(document, "DataDictionary", numberOfFields=str(len(fields)))
+    for field, kind in fields:
+        optype, data_type = _FIELDS[kind]
+        _element(dictionary, "DataField", name=field, optype=optype, dataType=data_type)
+    model = _element(
+        document,
+        "Scorecard",
+        modelName="scorecard",
+        functionName="regression",
+        initialScore=str(int(card.intercept)),
+        useReasonCodes="true",
+        reasonCodeAlgorithm="pointsBelow",
+        baselineMethod="max",
+    )
+    schema = _element(model, "MiningSchema")
+    for field, _ in fields:
+        # As it is: without a list of valid values nothing is invalid.
+        _element(schema, "MiningField", name=field, invalidValueTreatment="asIs")
+    _add_output(model, name, len(fields))
+    characteristics = _element(model, "Characteristics")
+    for variable, (field, kind) in zip(card.variables, fields, strict=True):
+        _add_characteristic(characteristics, variable, field, kind)
+    ElementTree.indent(document)
+    declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return declaration + ElementTree.tostring(document, encoding="unicode") + "\n"
+
+
+def _element(parent: Any, tag: str, **attributes: str) -> Any:
+    """Return a new element, the last one of its parent."""
+    for value in attributes.values():
+        if _NO_XML.search(value):
+            raise ValueError(f"XML cannot hold all characters of {value!r}.")
+    if parent is None:
+        return ElementTree.Element(tag, attributes)
+    return ElementTree.SubElement(parent, tag, attributes)
+
+
+def _add_output(model: Any, name: str, n_variables: int) -> None:
+    """Declare the total and the reasons."""
+    output = _element(model, "Output")
+    kind = {"optype": "continuous", "dataType": "integer"}
+    _element(output, "OutputField", name=name, feature="predictedValue", **kind)
+    for rank in range(1, min(_N_REASONS, n_variables) + 1):
+        _element(
+            output,
+            "OutputField",
+            name=f"{name}_reason_{rank}",
+            feature="reasonCode",
+            rank=str(rank),
+            optype="categorical",
+            dataType="string",
+        )
+
+
+def _add_characteristic(parent: Any, variable: Variable, field: str, kind: str) -> None:
+    """Add the points of a variable; the first attribute whose predicate holds counts."""
+    points = list(map(int, variable.points))
+    of_variable = _element(
+        parent,
+        "Characteristic",
+        name=field,
+        reasonCode=variable.name,
+        baselineScore=str(max(points)),
+    )
+
+    def attribute(points: int) -> Any:
+        return _element(of_variable, "Attribute", partialScore=str(points))
+
+    def simple(parent: Any, operator: str, **value: str) -> None:
+        _element(parent, "SimplePredicate", field=field, operator=operator, **value)
+
+    simple(attribute(points[-1]), "isMissing")
+    if kind == "number":
+        n_values = variable.n_values
+        for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
+            simple(attribute(of_code), "equal", value=number_text(code))
+        for threshold, below in zip(variable.thresholds, points, strict=False):
+            simple(attribute(below), "lessOrEqual", value=number_text(threshold))
+        _element(attribute(points[n_values - 1]), "True")
+        return
+    for group, of_group in categories_and_points(variable):
+        place = attribute(of_group)
+        if len(group) > 1:
+            place = _element(place, "CompoundPredicate", booleanOperator="or")
+        for category in group:
+            simple(place, "equal", value=_category(category, kind))
+    _element(attribute(points[-1]), "True")
+
+
+def _category(category: Any, kind: str) -> str:
+    """Return a category as PMML writes it."""
+    if kind == "str":
+        return str(category)
+    if kind == "bool":
+        return str(category).lower()
+    return str(int(category)) if kind == "int" else number_text(category)

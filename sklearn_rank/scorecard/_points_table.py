@@ -1,0 +1,229 @@
+"""The points of a card as a table: a data frame, CSV, a sheet of Excel."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn_rank.scorecard._card import Card, Variable, number_text
+from sklearn_rank.scorecard._cases import column_name, plain
+
+COLUMNS = ("variable", "bin", "points", "count", "event_rate")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table of points.
+
+    Attributes
+    ----------
+    variable, label : str
+        What it is about; the intercept has no label.
+    points : int
+        What it adds to the total.
+    count, event_rate : float
+        Weight of the training rows, and share of ``classes[1]`` among them; NaN if unknown.
+    kind : str
+        "intercept", "range", "categories", "special" or "missing".
+    above, up_to : float or None
+        Bounds of a range; None for infinity.
+    values : tuple
+        The categories or the special code.
+    """
+
+    variable: str
+    label: str
+    points: int
+    count: float
+    event_rate: float
+    kind: str
+    above: float | None = None
+    up_to: float | None = None
+    values: tuple[Any, ...] = ()
+
+
+def rows_of(card: Card) -> list[Row]:
+    """Return the intercept and all bins, in the order of the card."""
+    total, events = 0.0, 0.0
+    if card.variables:
+        total, events = sum(card.variables[0].counts), sum(card.variables[0].events)
+    count = float(total) if total else math.nan
+    rows = [Row("intercept", "", int(card.intercept), count, _rate(events, total), "intercept")]
+    for variable in card.variables:
+        rows += _rows_of_variable(column_name(card, variable), variable)
+    return rows
+
+
+def _rate(events: float, count: float) -> float:
+    return float(events / count) if count else math.nan
+
+
+def _rows_of_variable(name: str, variable: Variable) -> Iterator[Row]:
+    """Yield the bins of a variable."""
+    nothing = (math.nan,) * len(variable.points)
+    counts = variable.counts or nothing
+    events = variable.events or nothing
+    bounds = [None, *variable.thresholds, None]
+    n_values = variable.n_values
+    for number, (label, points, count, of_them) in enumerate(
+        zip(variable.labels(), variable.points, counts, events, strict=True)
+    ):
+        place: dict[str, Any] = {"kind": "missing"}
+        if number < n_values and variable.groups is not None:
+            place = {"kind": "categories", "values": tuple(map(plain, variable.groups[number]))}
+        elif number < n_values:
+            place = {"kind": "range", "above": bounds[number], "up_to": bounds[number + 1]}
+        elif number < n_values + len(variable.special):
+            place = {"kind": "special", "values": (plain(variable.special[number - n_values]),)}
+        rate = _rate(of_them, count)
+        yield Row(name, label, int(points), float(count), rate, **place)
+
+
+def import_optional(module: str, extra: str, what: str) -> Any:
+    """Import a module of an extra; the error says how to install it."""
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise ImportError(
+            f'{what} needs {package}. pip install "sklearn-rank[{extra}]" brings it.'
+        ) from error
+
+
+def to_frame(card: Card) -> Any:
+    """Return the points as a pandas DataFrame.
+
+    Columns are variable, bin, points, count (weight of the training rows) and event_rate
+    (share of ``classes[1]`` among them). The first row is the intercept.
+
+    Raises
+    ------
+    ImportError
+        Without pandas, which the extra "cli" brings.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable, to_frame
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> to_frame(card)["points"].tolist()
+    [1, -1, 2, 0]
+    """
+    pandas = import_optional("pandas", "cli", "The table of a scorecard as a data frame")
+    rows = rows_of(card)
+    columns = ([getattr(row, name) for row in rows] for name in ("label", *COLUMNS[2:]))
+    named = dict(zip(COLUMNS[1:], columns, strict=True))
+    return pandas.DataFrame({"variable": [row.variable for row in rows], **named})
+
+
+def to_csv(card: Card) -> str:
+    """Return the points as CSV, from which rows can be scored.
+
+    After the columns of `to_frame` follow those for programs: kind (intercept, range,
+    categories, special or missing), above and up_to (a range has the values x with above < x
+    <= up_to; an empty cell is no bound), and values (a JSON list of the categories or the
+    special code). The total of a row is the points of the intercept plus, for each variable,
+    those of the first line of kind special or categories that lists the value, else of the
+    range that holds it, else of the missing value.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable, to_csv
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> print(to_csv(card))
+    variable,bin,points,count,event_rate,kind,above,up_to,values
+    intercept,,1,,,intercept,,,
+    age,<= 29.5,-1,,,range,,29.5,
+    age,> 29.5,2,,,range,29.5,,
+    age,missing,0,,,missing,,,
+    <BLANKLINE>
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*COLUMNS, "kind", "above", "up_to", "values"])
+    for row in rows_of(card):
+        listed = json.dumps(row.values, ensure_ascii=False) if row.values else ""
+        numbers = [_cell(row.count), _cell(row.event_rate)]
+        bounds = [_cell(row.above), _cell(row.up_to)]
+        writer.writerow([row.variable, row.label, row.points, *numbers, row.kind, *bounds, listed])
+    return out.getvalue()
+
+
+def _cell(value: float | None) -> str:
+    """Return a number that is read back exactly; nothing for None and NaN."""
+    return "" if value is None or math.isnan(value) else number_text(value)
+
+
+def to_excel(card: Card, path: str | os.PathLike[str]) -> None:
+    """Write the points, the risk table and the details to a workbook of Excel.
+
+    Raises
+    ------
+    ImportError
+        Without openpyxl, which the extra "excel" brings.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn_rank.scorecard import Card, Variable, to_excel
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_excel(card, Path(folder) / "card.xlsx")
+    """
+    openpyxl = import_optional("openpyxl", "excel", "A scorecard as a workbook of Excel")
+    book = openpyxl.Workbook()
+    points = book.active
+    points.title = "points"
+    _fill(
+        points,
+        COLUMNS,
+        [[one.variable, one.label, one.points, one.count, one.event_rate] for one in rows_of(card)],
+        widths=(28, 40, 10, 12, 12),
+    )
+    for cell in points["E"][1:]:
+        cell.number_format = "0.0%"
+    if card.risk:
+        risk = book.create_sheet("risk")
+        _fill(risk, ("total", "probability", "low", "high"), card.risk, widths=(12,) * 4)
+    about = [
+        ["a high total means", card.classes[1]],
+        [f"a total above {card.cut} means", card.classes[1]],
+        *card.details.items(),
+    ]
+    _fill(book.create_sheet("about"), ("what", "value"), about, widths=(36, 40))
+    book.save(path)
+
+
+def _fill(sheet: Any, header: Any, rows: Any, widths: tuple[int, ...]) -> None:
+    """Write a table into a sheet."""
+    for line, values in enumerate([header, *rows], start=1):
+        for column, value in enumerate(values, start=1):
+            _write(sheet.cell(line, column), plain(value))
+    for letter, width in zip("ABCDE", widths, strict=False):
+        sheet.column_dimensions[letter].width = width
+    sheet.freeze_panes = "A2"
+
+
+def _write(cell: Any, value: Any) -> None:
+    """Write a value, NaN as nothing; a text that starts with = is no formula."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return
+    if isinstance(value, int | float) and math.isfinite(value):
+        cell.value = value
+        return
+    # Excel has no control characters, and no longer texts.
+    clean = "".join(one if one.isprintable() else "\ufffd" for one in str(value))
+    cell.value = clean[:32_767]
+    cell.data_type = "s"

@@ -1,0 +1,41 @@
+"""Why a total is not higher: the variables that lose most points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import Number
+from sklearn_rank.scorecard._card import Card
+
+_ROUNDING = 1e-9
+
+
+def reference_points(card: Card, against: Any) -> Floats:
+    """Return what the points of each variable are compared with."""
+    if isinstance(against, str) and against == "best":
+        return np.array([max(one.points) for one in card.variables], dtype=np.float64)
+    if isinstance(against, str) and against == "mean":
+        if not all(sum(one.counts) > 0 for one in card.variables):
+            raise ValueError("against='mean' needs the counts of the bins, which this card lacks.")
+        means = [np.average(one.points, weights=one.counts) for one in card.variables]
+        return np.array(means, dtype=np.float64)
+    if not Number(-np.inf, closed="neither").allows(against):
+        raise ValueError(f"against must be 'best', 'mean' or a finite float. Got {against!r}.")
+    return np.full(len(card.variables), float(against))
+
+
+def most_lost(points: Indices, reference: Floats, names: list[str], k: int) -> Values:
+    """Return the names of the k variables that lose most, most first; None where none is left.
+
+    Variables that lose the same come in the order of the card.
+    """
+    reasons = np.full((len(points), k), None, dtype=object)
+    lost = reference - points
+    order = np.argsort(-np.round(lost, 9), axis=1, kind="stable")[:, :k]
+    is_lost = np.take_along_axis(lost, order, axis=1) > _ROUNDING
+    found = np.array([*names, None], dtype=object)[np.where(is_lost, order, len(names))]
+    reasons[:, : found.shape[1]] = found
+    return reasons

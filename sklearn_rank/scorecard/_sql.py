@@ -1,0 +1,275 @@
+"""A scorecard as an expression of SQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from sklearn_rank.scorecard._card import Card, Variable
+from sklearn_rank.scorecard._cases import (
+    categories_and_points,
+    column_name,
+    kind_of,
+)
+
+_EXACT = 2**53
+"""Integers up to here are doubles."""
+
+
+class _Sqlite:
+    """How SQLite writes names, strings and numbers; the other dialects differ in some."""
+
+    def name(self, text: str) -> str:
+        """Return a quoted identifier."""
+        return '"' + text.replace('"', '""') + '"'
+
+    def text(self, text: str) -> str:
+        """Return a string."""
+        return "'" + text.replace("'", "''") + "'"
+
+    def real(self, integer: int) -> str:
+        """Return an integer of at most 2^53 as a literal of type double."""
+        return f"{integer}.0"
+
+    def number(self, value: float) -> str:
+        """Return an expression that has exactly this value.
+
+        A database may misread a decimal by one unit in the last place; integers, and
+        quotients and products of two numbers, are rounded correctly everywhere.
+        """
+        if value.is_integer() and abs(value) <= _EXACT:
+            return str(int(value))
+        _, digits, exponent = Decimal(repr(value)).as_tuple()
+        numerator = int("".join(map(str, digits))) * (-1 if value < 0 else 1)
+        if isinstance(exponent, int) and -15 <= exponent < 0 and abs(numerator) <= _EXACT:
+            return f"{self.real(numerator)} / {self.real(10**-exponent)}"
+        return self._with_powers_of_two(value)
+
+    def _with_powers_of_two(self, value: float) -> str:
+        """Return an integer times powers of two: every partial product is a double."""
+        fraction, exponent = math.frexp(value)
+        integer, exponent = int(fraction * _EXACT), exponent - 53
+        while integer % 2 == 0:
+            integer, exponent = integer // 2, exponent + 1
+        operator, left, factors = "*" if exponent > 0 else "/", abs(exponent), ""
+        while left:
+            power = min(left, 52)
+            factors, left = f"{factors} {operator} {self.real(2**power)}", left - power
+        return self.real(integer) + factors
+
+    def truth(self, value: bool) -> str:
+        """Return a truth value."""
+        return str(int(value))
+
+    def is_missing(self, column: str) -> str:
+        """Return the condition that a number is missing; SQLite stores NaN as NULL."""
+        return f"{column} IS NULL"
+
+    def exact_text(self, column: str) -> str:
+        """Return a column of strings that compares case, and accents."""
+        return f"{column} COLLATE BINARY"
+
+
+class _Postgresql(_Sqlite):
+    def number(self, value: float) -> str:
+        """Return a double; a string is read correctly, a decimal would be of type numeric."""
+        if value.is_integer() and abs(value) < 2**31:
+            return str(int(value))
+        return f"double precision '{value!r}'"
+
+    def truth(self, value: bool) -> str:
+        return str(value).upper()
+
+    def is_missing(self, column: str) -> str:
+        return f"{column} IS NULL OR {column} = double precision 'NaN'"
+
+    def exact_text(self, column: str) -> str:
+        """Return the column: equality is exact in every deterministic collation."""
+        return column
+
+
+class _Mysql(_Sqlite):
+    def name(self, text: str) -> str:
+        return "`" + text.replace("`", "``") + "`"
+
+    def text(self, text: str) -> str:
+        return super().text(text.replace("\\", "\\\\"))
+
+    def real(self, integer: int) -> str:
+        """Return a number with an exponent; without one it would be a DECIMAL."""
+        return f"{integer}e0"
+
+    def exact_text(self, column: str) -> str:
+        return f"CAST(CONVERT({column} USING utf8mb4) AS BINARY)"
+
+
+class _Tsql(_Sqlite):
+    def name(self, text: str) -> str:
+        return "[" + text.replace("]", "]]") + "]"
+
+    def text(self, text: str) -> str:
+        return "N" + super().text(text)
+
+    def real(self, integer: int) -> str:
+        return f"{integer}e0"
+
+    def exact_text(self, column: str) -> str:
+        return f"{column} COLLATE Latin1_General_100_BIN2"
+
+
+class _Bigquery(_Sqlite):
+    def name(self, text: str) -> str:
+        return "`" + _escaped(text, "`") + "`"
+
+    def text(self, text: str) -> str:
+        return "'" + _escaped(text, "'") + "'"
+
+    def truth(self, value: bool) -> str:
+        return str(value).upper()
+
+    def is_missing(self, column: str) -> str:
+        return f"{column} IS NULL OR IS_NAN(CAST({column} AS FLOAT64))"
+
+    def exact_text(self, column: str) -> str:
+        return column
+
+
+def _escaped(text: str, quote: str) -> str:
+    """Return a text with backslashes before what cannot stand between these quotes."""
+    special = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", quote: "\\" + quote}
+    return "".join(special.get(one, one) for one in text)
+
+
+_DIALECTS = {
+    "sqlite": _Sqlite(),
+    "postgresql": _Postgresql(),
+    "mysql": _Mysql(),
+    "tsql": _Tsql(),
+    "bigquery": _Bigquery(),
+}
+
+
+def to_sql(
+    card: Card,
+    dialect: str = "sqlite",
+    *,
+    table: str | Sequence[str] | None = None,
+    name: str = "score",
+) -> str:
+    """Return SQL that computes the total of each row.
+
+    NULL is missing, and so is NaN in PostgreSQL and BigQuery. Columns are called as the
+    features, or x0, x1, ...; those of numbers must have a numeric type. Thresholds are
+    exactly those of the card. Categories are compared exactly, but SQL Server ignores spaces
+    at the end of a string, and MySQL must be connected with utf8mb4 and read backslashes as
+    escapes, which are its defaults. SQLite takes a quoted name that is no column of the table
+    for a string, without an error. Only the SQL of SQLite is run by the tests.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    dialect : {"sqlite", "postgresql", "mysql", "tsql", "bigquery"}, default="sqlite"
+        The database; "tsql" is SQL Server.
+    table : str or sequence of str, default=None
+        The table to score, or its name after those of its schema. None: only the expression.
+    name : str, default="score"
+        Name of the column of totals in the result. Not used without `table`.
+
+    Returns
+    -------
+    str
+        An expression in parentheses, or ``SELECT <expression> AS "score" FROM "table"``.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable, to_sql
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> print(to_sql(card))
+    (
+      1
+      + CASE WHEN "age" IS NULL THEN 0
+             WHEN "age" <= 295.0 / 10.0 THEN -1
+             ELSE 2 END
+    )
+    """
+    if dialect not in _DIALECTS:
+        raise ValueError(
+            f"The dialect of to_sql must be one of {', '.join(_DIALECTS)}. Got {dialect!r}."
+        )
+    sql = _DIALECTS[dialect]
+    parts = [] if table is None else [table] if isinstance(table, str) else list(table)
+    source = ".".join(_quoted(sql, part) for part in parts)
+    terms = [str(int(card.intercept))]
+    for variable in card.variables:
+        terms.append(_case(sql, variable, _quoted(sql, column_name(card, variable))))
+    expression = "(\n  " + "\n  + ".join(terms) + "\n)"
+    if table is None:
+        return expression
+    return f"SELECT {expression} AS {_quoted(sql, name)} FROM {source}"
+
+
+def _quoted(sql: _Sqlite, name: Any) -> str:
+    """Return a quoted identifier."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise ValueError(
+            f"The name of a table or a column in SQL must be a string with at least one "
+            f"character and without the character NUL. Got {name!r}."
+        )
+    return sql.name(name)
+
+
+def _case(sql: _Sqlite, variable: Variable, column: str) -> str:
+    """Return the points of a variable."""
+    find = _cases_of_numbers if variable.groups is None else _cases_of_categories
+    cases, other = find(sql, variable, column)
+    if not cases:
+        return str(other)
+    lines = [f"WHEN {condition} THEN {points}" for condition, points in cases]
+    return "CASE " + "\n         ".join([*lines, f"ELSE {other} END"])
+
+
+def _cases_of_numbers(
+    sql: _Sqlite, variable: Variable, column: str
+) -> tuple[list[tuple[str, int]], int]:
+    """Return conditions with their points, in their order, and the points of all other rows."""
+    points, n_values = list(map(int, variable.points)), variable.n_values
+    for value in (*variable.special, *variable.thresholds):
+        if not math.isfinite(value):
+            raise ValueError(
+                f"Thresholds and special codes must be finite in SQL. {variable.name!r} has "
+                f"{value!r}."
+            )
+    cases = [(sql.is_missing(column), points[-1])]
+    for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
+        cases.append((f"{column} = {sql.number(float(code))}", of_code))
+    for threshold, below in zip(variable.thresholds, points, strict=False):
+        cases.append((f"{column} <= {sql.number(float(threshold))}", below))
+    return cases, points[n_values - 1]
+
+
+def _cases_of_categories(
+    sql: _Sqlite, variable: Variable, column: str
+) -> tuple[list[tuple[str, int]], int]:
+    """Return conditions with their points, and the points of all other rows."""
+    kind, cases = kind_of(variable), []
+    if kind == "str":
+        column = sql.exact_text(column)
+    for group, points in categories_and_points(variable):
+        listed = ", ".join(_category(sql, one, kind) for one in group)
+        cases.append((f"{column} IN ({listed})", int(points)))
+    return cases, int(variable.points[-1])
+
+
+def _category(sql: _Sqlite, category: Any, kind: str) -> str:
+    """Return a category as a literal."""
+    if kind == "str":
+        if "\0" in category:
+            raise ValueError(f"SQL has no strings with the character NUL. Got {category!r}.")
+        return sql.text(category)
+    if kind == "bool":
+        return sql.truth(category)
+    return str(int(category)) if kind == "int" else sql.number(float(category))

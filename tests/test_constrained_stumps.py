@@ -1,0 +1,372 @@
+"""Constraints on stumps: what may be chosen, what is chosen, and what the model then is."""
+
+import pickle
+
+import numpy as np
+import oracles
+import oracles_tables
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from strategies import one_list, problems
+from test_boosting import fit, training_part
+from tiers import crossed
+
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+
+N_ROUNDS = 6
+pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker", "ignore:.*smooth margin stayed")
+BOOSTERS = [RankBoost, PNormPushRanker, SmoothMarginRanker]
+
+
+@st.composite
+def constraints(draw, n_features, categories=True):
+    """Parameters that constrain stumps on `strategies.problems`."""
+    found = {}
+    columns = st.integers(0, n_features - 1)
+    sign = draw(st.lists(st.sampled_from([0, 1, -1]), min_size=n_features, max_size=n_features))
+    if categories and draw(st.booleans()):
+        found["categorical_features"] = [draw(columns)]
+        sign[found["categorical_features"][0]] = 0
+    numeric = [j for j in range(n_features) if j not in found.get("categorical_features", ())]
+    found["monotonic_cst"] = sign
+    if numeric and draw(st.booleans()):
+        codes = draw(st.sampled_from([[1.0], [0.0, 0.2], [40.0, 2.0], [-7.0]]))
+        found["special_values"] = {draw(st.sampled_from(numeric)): codes}
+    if numeric and draw(st.booleans()):
+        given = draw(st.sampled_from([[0.15, 1.5], [0.0, 0.1, 1.0, 50.0], []]))
+        found["thresholds"] = {draw(st.sampled_from(numeric)): given}
+    found["max_thresholds"] = draw(st.sampled_from([99, 99, 1, 2]))
+    found["max_features_used"] = draw(st.sampled_from([None, None, 1, 2]))
+    found["min_bin_size"] = draw(st.sampled_from([0.0, 0.0, 0.2, 0.35]))
+    return found
+
+
+@st.composite
+def constrained(draw, family=problems, **options):
+    """A problem and constraints for it."""
+    options = {"missing": draw(st.booleans()), **options}
+    problem = draw(family(**options))
+    return problem, draw(constraints(problem.X.shape[1]))
+
+
+def name_of(ranker, number):
+    """Return the name of a fitted weak ranker, as `oracles_tables` has it."""
+    rules = ranker.weak_rankers_
+    j, first = int(rules.feature[number]), int(rules.first_bin[number])
+    bins = rules.bins[j]
+    if first < 0:
+        codes = ranker._category_codes_
+        encoder = codes.encoders[codes.positions.index(j)]
+        group = np.append(rules.members(number), False)[bins.categories]
+        group &= bins.categories >= 0
+        return j, "subset", frozenset(encoder.categories_[0][: len(group)][group].tolist())
+    if first < bins.n_values:
+        return j, "above", bins.thresholds[first - 1]
+    if first < bins.missing:
+        return j, "code", bins.special[first - bins.n_values]
+    return j, "missing", None
+
+
+def check_rounds(ranker, problem, limits, **options):
+    """Replay the fitted rounds: each must have the gain of the oracle from where it stood."""
+    fit(ranker.set_params(**limits), problem)
+    part = training_part(problem, ranker)
+    objective = (
+        *(part.y, part.qid, part.w),
+        *(options.get("p", 1.0), options.get("push", "top"), options.get("loss", "exponential")),
+    )
+    selection = options.get("selection", "steepest")
+    upper = part.y == part.y.max() if ranker.relevance == "binary" else None
+    found = oracles_tables.cells(part.X, part.w, upper, **limits)
+    f, net = np.zeros(len(part.y)), {}
+    for number, taken in enumerate(ranker.estimator_weights_):
+        candidates = oracles_tables.allowed(found, net, **limits)
+        gains = [
+            oracles_tables.gain(c, net, f, *objective, selection=selection) for c in candidates
+        ]
+        name = name_of(ranker, number)
+        place = [c.name for c in candidates].index(name)
+        assert gains[place] == pytest.approx(max(gains), rel=1e-9, abs=1e-9)
+        cell = candidates[place]
+        codes_of_new_rows = ranker._validate_features(part.X, reset=False)
+        np.testing.assert_array_equal(
+            ranker.weak_rankers_.values(codes_of_new_rows, number), cell.h
+        )
+        expected = oracles_tables.step(cell, net, f, objective, ranker.learning_rate)
+        before = oracles.objective_value(f, *objective) + oracles.ROUNDING
+        while oracles.objective_value(f + expected * cell.h, *objective) > before:
+            expected /= 2
+        assert taken == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        net[name] = net.get(name, 0.0) + taken
+        assert cell.sign * net[name] >= 0
+        f = f + taken * cell.h
+    if ranker.n_iter_ < N_ROUNDS:
+        left = oracles_tables.allowed(found, net, **limits)
+        gains = [oracles_tables.gain(c, net, f, *objective, selection=selection) for c in left]
+        assert max(gains, default=0.0) < 1e-9
+
+
+@crossed(push=["top", "bottom", "both"], p=[1, 4, 64])
+@given(case=constrained())
+def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
+    ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, *case, p=p, push=push)
+
+
+@crossed(push=["top", "bottom"], p=[1, 4, 64])
+@given(case=constrained(one_list))
+def test_each_optimal_choice_is_the_oracles(push, p, case):
+    ranker = PNormPushRanker(p=p, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, *case, p=p, push=push, selection="optimal")
+
+
+@pytest.mark.parametrize(
+    "loss", ["logistic", pytest.param("squared_hinge", marks=pytest.mark.slow)]
+)
+@given(case=constrained())
+def test_each_choice_of_second_order_is_the_oracles(loss, case):
+    ranker = PNormPushRanker(p=2, loss=loss, n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, *case, p=2, loss=loss, selection="optimal")
+
+
+@given(case=constrained())
+def test_each_choice_of_the_ir_push_is_the_oracles(case):
+    ranker = PNormPushRanker(push="ir", n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, *case, p=4, push="ir", selection="optimal")
+
+
+@given(case=constrained(), rate=st.sampled_from([0.1, 0.5]))
+def test_a_learning_rate_shortens_the_steps(rate, case):
+    ranker = RankBoost(learning_rate=rate, n_estimators=N_ROUNDS, tol=0)
+    check_rounds(ranker, *case)
+
+
+# What the fitted model is ------------------------------------------------------------------
+
+
+def rows_between(X):
+    """Return values around and beyond all of X, each feature increasing in turn."""
+    for j, x in enumerate(X.T):
+        seen = np.unique(x[~np.isnan(x)])
+        around = [np.nextafter(seen, -np.inf), seen, np.nextafter(seen, np.inf)]
+        line = np.unique(np.concatenate([*around, [-1e300, -1e9, 0.0, 1e9, 1e300]]))
+        for base in X[:4]:
+            rows = np.tile(base, (len(line), 1))
+            rows[:, j] = line
+            yield j, rows
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+@given(
+    problem=problems(missing=True, max_rows=14),
+    sign=st.lists(st.sampled_from([1, -1]), min_size=3, max_size=3),
+    rate=st.sampled_from([1.0, 0.3]),
+)
+def test_scores_are_monotone_in_floating_point(ranker, problem, sign, rate):
+    sign = sign[: problem.X.shape[1]]
+    model = ranker(monotonic_cst=sign, n_estimators=40, tol=0, learning_rate=rate)
+    fit(model, problem)
+    score = model.predict if model.relevance == "graded" else model.decision_function
+    for j, rows in rows_between(problem.X):
+        assert (np.diff(score(rows)) * sign[j] >= 0).all()
+
+
+def make_data(n=400, seed=0):
+    """Rows with a rising, a falling, a noisy feature with codes, and one of categories."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X[:, 3] = rng.integers(0, 6, n)
+    y = X[:, 0] - X[:, 1] + np.sin(4 * X[:, 0]) + (X[:, 3] % 2) + rng.normal(size=n) > 0
+    X[rng.random(n) < 0.1, 0] = np.nan
+    X[rng.random(n) < np.where(y, 0.05, 0.2), 2] = -99.0
+    return X, y.astype(int)
+
+
+X, Y = make_data()
+EVERYTHING = {
+    "monotonic_cst": [1, -1, 0, 0],
+    "max_thresholds": 12,
+    "max_features_used": 4,
+    "thresholds": {1: [-1.0, -0.5, 0.0, 0.5, 1.0]},
+    "min_bin_size": 0.03,
+    "min_bin_events": 5,
+    "categorical_features": [3],
+    "special_values": {2: [-99.0, -98.0]},
+}
+
+
+def steps_of(model):
+    return {s.feature: s for s in model.weak_rankers_.step_functions(model.estimator_weights_)}
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_all_constraints_hold_at_once(ranker):
+    model = ranker(n_estimators=60, **EVERYTHING).fit(X, Y)
+    _, coefficients = model.weak_rankers_.net_coefficients(model.estimator_weights_)
+    assert np.count_nonzero(coefficients) <= 12
+    steps = steps_of(model)
+    assert set(steps[1].bins.thresholds) <= set(EVERYTHING["thresholds"][1])
+    for step in steps.values():
+        bins = step.bins(X[:, step.feature])
+        count = np.bincount(bins, minlength=step.bins.n_bins)[: step.bins.n_values]
+        events = np.bincount(bins, Y, step.bins.n_bins)[: step.bins.n_values]
+        assert count.min() >= 0.03 * len(X)
+        assert events.min() >= 5
+    np.testing.assert_allclose(
+        sum(step(X[:, j]) for j, step in steps.items()) + model.offset_,
+        model.decision_function(X),
+        atol=1e-12,
+    )
+    stages = list(model.staged_decision_function(X))
+    np.testing.assert_allclose(stages[-1], model.decision_function(X), atol=1e-12)
+    parts = model.contributions(X)
+    np.testing.assert_allclose(parts.sum(axis=1), model.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(parts[:, :-1].mean(axis=0), 0, atol=1e-12)
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
+    order = np.random.default_rng(1).permutation(len(X))
+    model = ranker(n_estimators=40, **EVERYTHING)
+    expected = clone(model).fit(X, Y)
+    permuted = clone(model).fit(X[order], Y[order])
+    weight = np.random.default_rng(2).integers(0, 3, len(X))
+    weighted = clone(model).fit(X, Y, sample_weight=weight)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+    for one, other in ((expected, permuted), (repeated, weighted)):
+        assert one.weak_rankers_.equal(other.weak_rankers_)
+        np.testing.assert_allclose(one.estimator_weights_, other.estimator_weights_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_a_warm_start_goes_on_as_one_fit(ranker):
+    expected = ranker(n_estimators=30, tol=0, **EVERYTHING).fit(X, Y)
+    model = ranker(n_estimators=11, tol=0, warm_start=True, **EVERYTHING).fit(X, Y)
+    model = pickle.loads(pickle.dumps(model))
+    model.set_params(n_estimators=30).fit(X, Y)
+    assert model.weak_rankers_.equal(expected.weak_rankers_)
+    np.testing.assert_allclose(model.estimator_weights_, expected.estimator_weights_, rtol=1e-9)
+    for name, value in EVERYTHING.items():
+        other = {"max_thresholds": 13, "max_features_used": 3}.get(name)
+        if name in ("min_bin_size", "min_bin_events"):
+            other = value / 2
+        with pytest.raises(ValueError, match=f"continues with the same {name}"):
+            clone_fitted(model).set_params(**{name: other}).fit(X, Y)
+
+
+def clone_fitted(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_early_stopping_and_queries(ranker):
+    qid = np.arange(len(X)) % 20
+    options = {"n_estimators": 60, "n_iter_no_change": 5, "random_state": 0}
+    model = ranker(**options, **EVERYTHING).fit(X, Y, qid=qid)
+    assert len(model.validation_scores_) >= model.n_iter_
+    graded = {name: value for name, value in EVERYTHING.items() if name != "min_bin_events"}
+    model = ranker(**options, relevance="graded", **graded).fit(X, Y + (X[:, 0] > 1), qid=qid)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_missing_special_and_unseen_values():
+    """Missing values and codes have weak rankers of their own; unseen categories are missing."""
+    model = RankBoost(n_estimators=200, special_values={2: [-99]}, categorical_features=[3])
+    model.fit(X, Y)
+    names = {name_of(model, number)[1] for number in range(model.n_iter_)}
+    assert names == {"above", "missing", "code", "subset"}
+    rows = np.tile(X[:1], (3, 1))
+    rows[:, 3] = [np.nan, 17.0, -1.0]
+    assert len(set(model.decision_function(rows))) == 1
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["d"] = pd.Categorical(np.array(list("uvwxyz"))[X[:, 3].astype(int)])
+    named = RankBoost(n_estimators=200, special_values={"c": [-99]}).fit(table, Y)
+    np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
+    assert named._category_codes_.positions == (3,)
+    assert RankBoost().fit(X, Y)._category_codes_ is None
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_unused_constraints_change_nothing(ranker):
+    expected = ranker(n_estimators=20).fit(X, Y)
+    model = ranker(
+        n_estimators=20, monotonic_cst=np.zeros(4), thresholds={}, special_values={}
+    ).fit(X, Y)
+    assert model.weak_rankers_.equal(expected.weak_rankers_)
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+@given(problem=problems())
+def test_constraints_that_bind_nothing_choose_the_same(ranker, problem):
+    options = {"n_estimators": 8, "tol": 0}
+    expected = fit(ranker(**options), problem)
+    model = fit(ranker(**options, max_thresholds=999), problem)
+    np.testing.assert_allclose(
+        model.objective_curve_, expected.objective_curve_, rtol=1e-9, atol=1e-9
+    )
+
+
+def test_values_beyond_the_training_range_are_not_missing():
+    x = np.append(np.arange(20.0), np.full(10, np.nan))[:, None]
+    model = RankBoost(n_estimators=1).fit(x, np.isnan(x[:, 0]))
+    assert model.weak_rankers_.threshold.tolist() == [np.inf]
+    found = model.decision_function([[1e9], [19.0], [np.nan]])
+    assert found[0] == found[1] < found[2]
+    many = np.tile([[1e9], [19.0], [np.nan]], (5000, 1))  # another way to the bins
+    np.testing.assert_array_equal(model.decision_function(many), np.tile(found, 5000))
+
+
+# Bad input ---------------------------------------------------------------------------------
+
+WRONG = [
+    ({"monotonic_cst": [1, 0]}, "monotonic_cst of RankBoost must be -1, 0 or 1 for each of the 4"),
+    ({"monotonic_cst": {"zz": 1}}, r"monotonic_cst of RankBoost has \['zz'\], which are no names"),
+    ({"monotonic_cst": {3: 1}, "categorical_features": [3]}, "must be 0 for categories"),
+    ({"thresholds": {0: [1.0, 1.0]}}, "thresholds of RankBoost must increase.*feature 0"),
+    ({"thresholds": {0: [2.0, 1.0]}}, "must increase"),
+    ({"thresholds": {0: [0.0, np.inf]}}, "thresholds of RankBoost must be finite"),
+    ({"thresholds": {0: "ab"}}, "must be lists of numbers. Feature 0 has 'ab'"),
+    ({"thresholds": {0: 3.0}}, "must be lists of numbers"),
+    ({"thresholds": {9: [1.0]}}, r"has \[9\], which are no names of features nor indices below 4"),
+    ({"thresholds": {True: [1.0]}}, r"has \[True\]"),
+    ({"thresholds": [1.0]}, "'thresholds' parameter of RankBoost must be None or a dict"),
+    ({"thresholds": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),
+    ({"special_values": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),
+    ({"special_values": {0: [np.nan]}}, "special_values of RankBoost must be finite.*NaN"),
+    ({"special_values": {0: ["a"]}}, "must be lists of numbers"),
+    ({"special_values": {0: [True]}}, "must be lists of numbers"),
+    ({"special_values": {0: [1.0, 1]}}, "must have each code once"),
+    ({"special_values": {0: -99}}, "must be lists of numbers"),
+    ({"max_thresholds": 0}, r"an int in \[1, inf\)"),
+    ({"max_features_used": 1.5}, r"an int in \[1, inf\)"),
+    ({"min_bin_size": 0.6}, r"a float in \[0, 0.5\]"),
+    ({"min_bin_events": -1}, r"a float in \[0, inf\)"),
+    ({"min_bin_events": 1, "relevance": "graded"}, "needs relevance='binary'"),
+    ({"categorical_features": [4]}, "categorical_features of RankBoost must be names or indices"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), WRONG, ids=str)
+def test_wrong_constraints(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RankBoost(**parameters).fit(X, Y)
+
+
+def test_a_feature_named_twice():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(ValueError, match="has a feature twice"):
+        RankBoost(thresholds={"a": [0.0], 0: [1.0]}).fit(table, Y)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_constraints_are_for_stumps_chosen_one_by_one(name):
+    given = {name: EVERYTHING[name]}
+    rows = np.nan_to_num(X)
+    with pytest.raises(ValueError, match=f"{name} of RankBoost is for stumps.*weak_ranker='feat"):
+        RankBoost(weak_ranker="feature", **given).fit(rows, Y)
+    with pytest.raises(ValueError, match=f"{name} of PNormPush.* is for stumps.*solver='lbfgs'"):
+        PNormPushRanker(solver="lbfgs", **given).fit(rows, Y)

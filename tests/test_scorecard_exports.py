@@ -1,0 +1,728 @@
+"""Exports of a card: each gives every row's integer total exactly, or says what is wrong."""
+
+import csv
+import importlib
+import io
+import json
+import math
+import re
+import sqlite3
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from cards import AWKWARD, cards, rows_of, values_of
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from sklearn_rank._validation import is_missing
+from sklearn_rank.scorecard import (
+    Card,
+    Variable,
+    card_from_json,
+    card_to_json,
+    to_csv,
+    to_excel,
+    to_frame,
+    to_html,
+    to_pmml,
+    to_sql,
+    to_text,
+)
+from sklearn_rank.scorecard._sql import _DIALECTS
+
+AGE = Variable(
+    "age", 0, (-2, 0, 3, 1, -1), (25.5, 40.0), (-99.0,), None, (10, 20, 5, 5, 0), (1, 6, 3, 5, 0)
+)
+JOB = Variable(
+    "job", 2, (2, -1, 0), groups=(("clerk", "smith, black"), ("<none>",)),
+    counts=(20, 15, 5), events=(9, 3, 3),
+)  # fmt: skip
+NAMES = ("age", "rate", "job")
+RISK = ((-3, 0.1, 0.05, 0.2), (4, 0.75, 0.4, 0.9))
+CARD = Card((AGE, JOB), 4, 1, ("good", "bad"), 3, NAMES, RISK, {"p": 4.0, "training_loss": 0.25})
+MANY = settings(max_examples=5 * settings.default.max_examples)
+
+
+def numbers_card(*thresholds, **fields):
+    n_points = len(thresholds) + 2 + len(fields.get("special", ()))
+    variable = Variable("x0", 0, tuple(range(n_points)), thresholds, **fields)
+    return Card((variable,), 0, 0, (0, 1), 1)
+
+
+def categories_card(*categories):
+    variable = Variable("x0", 0, (5, -7), groups=(categories,))
+    return Card((variable,), 0, 0, (0, 1), 1)
+
+
+# SQL -----------------------------------------------------------------------------------
+
+
+def column_names(card):
+    return card.feature_names or [f"x{j}" for j in range(card.n_features)]
+
+
+def sqlite_scores(card, X, table=None):
+    """Return the totals that SQLite computes for a table with the rows of X."""
+    kinds = {one.column: "REAL" for one in card.variables if one.groups is None}
+    names = ['"' + name.replace('"', '""') + '"' for name in column_names(card)]
+    # Case is compared although the column ignores it.
+    declared = ", ".join(f"{name} {kinds.get(j, 'COLLATE NOCASE')}" for j, name in enumerate(names))
+    source = '"' + (table or "t").replace('"', '""') + '"'
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"CREATE TABLE {source} ({declared})")
+    places = ", ".join("?" * len(names))
+    connection.executemany(f"INSERT INTO {source} VALUES ({places})", X.tolist())
+    whole = f"SELECT {to_sql(card)} FROM {source}" if table is None else to_sql(card, table=table)
+    found = [row[0] for row in connection.execute(whole)]
+    connection.close()
+    assert all(type(one) is int for one in found)
+    return found
+
+
+@MANY
+@given(cards(), st.integers(0, 99))
+def test_sqlite_gives_the_totals(card, seed):
+    X = rows_of(card, seed)
+    assert sqlite_scores(card, X) == card.totals(X).tolist()
+
+
+def test_sqlite_reads_a_named_table():
+    X = rows_of(CARD)
+    expected = CARD.totals(X).tolist()
+    assert sqlite_scores(CARD, X, table='a "b"') == expected
+    assert len(set(expected)) > 3
+    sql = to_sql(CARD, table="t", name='my "score"')
+    assert sql == f'SELECT {to_sql(CARD)} AS "my ""score""" FROM "t"'
+    assert to_sql(CARD, "tsql", table=["dbo", "t"]).endswith(" AS [score] FROM [dbo].[t]")
+
+
+def test_sql_as_it_is_written():
+    assert to_sql(CARD) == (
+        "(\n"
+        "  4\n"
+        '  + CASE WHEN "age" IS NULL THEN -1\n'
+        '         WHEN "age" = -99 THEN 1\n'
+        '         WHEN "age" <= 255.0 / 10.0 THEN -2\n'
+        '         WHEN "age" <= 40 THEN 0\n'
+        "         ELSE 3 END\n"
+        "  + CASE WHEN \"job\" COLLATE BINARY IN ('clerk', 'smith, black') THEN 2\n"
+        "         WHEN \"job\" COLLATE BINARY IN ('<none>') THEN -1\n"
+        "         ELSE 0 END\n"
+        ")"
+    )
+
+
+EXACT = st.one_of(st.sampled_from(AWKWARD), st.floats(allow_nan=False, allow_infinity=False))
+
+
+@MANY
+@given(EXACT)
+def test_numbers_of_sql_are_exact(x):
+    """Quotients and products are rounded once: every part of them is an exact double."""
+    read = sqlite3.connect(":memory:").execute(f"SELECT {_DIALECTS['sqlite'].number(x)}")
+    assert float(read.fetchone()[0]) == x
+    for name in ("sqlite", "bigquery", "mysql", "tsql"):
+        text = _DIALECTS[name].number(x)
+        assert float(eval(text)) == x
+        parts = [part.lstrip("-") for part in re.split(" [*/] ", text)]
+        assert all(float(part) <= 2**53 and float(part).is_integer() for part in parts)
+    assert (
+        float(_DIALECTS["postgresql"].number(x).removeprefix("double precision").strip(" '")) == x
+    )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "parts"),
+    {
+        "sqlite": ['"a""`]b" IS NULL', "<= 1.0 / 10.0", r"IN ('it''s \', 'B')", "IN (1)"],
+        "postgresql": [
+            '"a""`]b" IS NULL OR "a""`]b" = double precision \'NaN\'',
+            "<= double precision '0.1'",
+            r""""s" IN ('it''s \', 'B')""",
+            "IN (TRUE)",
+        ],
+        "mysql": [
+            '`a"``]b` IS NULL THEN',
+            "<= 1e0 / 10e0",
+            r"CAST(CONVERT(`s` USING utf8mb4) AS BINARY) IN ('it''s \\', 'B')",
+            "IN (1)",
+        ],
+        "tsql": [
+            '[a"`]]b] IS NULL THEN',
+            "<= 1e0 / 10e0",
+            r"[s] COLLATE Latin1_General_100_BIN2 IN (N'it''s \', N'B')",
+            "IN (1)",
+        ],
+        "bigquery": [
+            r'`a"\`]b` IS NULL OR IS_NAN(CAST(`a"\`]b` AS FLOAT64))',
+            "<= 1.0 / 10.0",
+            r"`s` IN ('it\'s \\', 'B')",
+            "IN (TRUE)",
+        ],
+    }.items(),
+)
+def test_dialects_quote_as_they_do(dialect, parts):
+    number = Variable('a"`]b', 0, (1, 2, 3), (0.1,))
+    text = Variable("s", 1, (1, 2), groups=(("it's \\", "B"),))
+    truth = Variable("t", 2, (1, 2), groups=((True,),))
+    names = (number.name, "s", "t")
+    sql = to_sql(Card((number, text, truth), 0, 0, (0, 1), 3, names), dialect)
+    for part in parts:
+        assert part in sql, sql
+
+
+def test_sql_refuses_what_it_cannot_write():
+    with pytest.raises(ValueError, match=r"dialect of to_sql must be one of sqlite, .*'oracle'"):
+        to_sql(CARD, "oracle")
+    with pytest.raises(ValueError, match="without the character NUL"):
+        to_sql(CARD, table="a\0b")
+    with pytest.raises(ValueError, match="no strings with the character NUL"):
+        to_sql(categories_card("a\0"))
+    with pytest.raises(ValueError, match=r"must be finite in SQL\. 'x0' has inf"):
+        to_sql(numbers_card(math.inf))
+    with pytest.raises(ValueError, match=r"all strings or all numbers\. Got int, str"):
+        to_sql(categories_card("a", 1))
+
+
+# PMML ----------------------------------------------------------------------------------
+
+SPACE = "{http://www.dmg.org/PMML-4_4}"
+READ = {"double": float, "integer": int, "boolean": lambda text: text == "true", "string": str}
+
+
+def holds(predicate, value, read):
+    """Whether a predicate of PMML holds."""
+    kind = predicate.tag.removeprefix(SPACE)
+    if kind == "True":
+        return True
+    if kind == "CompoundPredicate":
+        assert predicate.get("booleanOperator") == "or"
+        return any(holds(one, value, read) for one in predicate)
+    missing = is_missing(value)
+    if predicate.get("operator") == "isMissing":
+        return missing
+    wanted = read(predicate.get("value"))
+    return not missing and (
+        value == wanted if predicate.get("operator") == "equal" else value <= wanted
+    )
+
+
+def pmml_scores(text, names, X):
+    """Return the totals of a PMML scorecard by the words of its definition."""
+    root = ElementTree.fromstring(text)
+    types = {one.get("name"): one.get("dataType") for one in root.iter(f"{SPACE}DataField")}
+    model = root.find(f"{SPACE}Scorecard")
+    schema = {one.get("name") for one in model.iter(f"{SPACE}MiningField")}
+    assert schema == set(types)
+    for row in X.tolist():
+        total = int(model.get("initialScore"))
+        for one in model.iter(f"{SPACE}Characteristic"):
+            found = [
+                int(attribute.get("partialScore"))
+                for attribute in one
+                if holds(
+                    attribute[0], row[names.index(one.get("name"))], READ[types[one.get("name")]]
+                )
+            ]
+            total += found[0]
+        yield total
+
+
+@given(cards(min_variables=1))
+def test_pmml_gives_the_totals(card):
+    X = rows_of(card)
+    names = list(column_names(card))
+    assert list(pmml_scores(to_pmml(card), names, X)) == card.totals(X).tolist()
+
+
+def test_pmml_refuses_what_it_cannot_write():
+    with pytest.raises(ValueError, match="needs a variable"):
+        to_pmml(Card((), 3, 0, (0, 1), 2))
+    with pytest.raises(ValueError, match="XML cannot hold"):
+        to_pmml(categories_card("a\x01"))
+
+
+@pytest.fixture(scope="module")
+def pmml_reader():
+    pypmml = pytest.importorskip("pypmml")
+    try:
+        yield pypmml.Model
+    finally:
+        pypmml.Model.close()
+
+
+def as_pypmml_has_it(value):
+    return None if is_missing(value) else value
+
+
+@pytest.mark.slow
+@settings(max_examples=settings.default.max_examples)
+@given(card=cards(min_variables=1), seed=st.integers(0, 99))
+def test_pypmml_gives_the_totals(pmml_reader, card, seed):
+    X = rows_of(card, seed)
+    model = pmml_reader.fromString(to_pmml(card))
+    names = column_names(card)
+    rows = [dict(zip(names, map(as_pypmml_has_it, row), strict=True)) for row in X.tolist()]
+    used = {names[one.column] for one in card.variables}
+    found = [model.predict({k: v for k, v in row.items() if k in used})["score"] for row in rows]
+    assert found == card.totals(X).tolist()
+
+
+# Tables --------------------------------------------------------------------------------
+
+
+def csv_scores(text, names, X):
+    """Return the totals by adding the lines of the CSV that fit each row."""
+    lines = list(csv.DictReader(io.StringIO(text)))
+    blocks = {}
+    for line in lines[1:]:
+        blocks.setdefault(line["variable"], []).append(line)
+    for row in X.tolist():
+        total = int(lines[0]["points"])
+        for name, block in blocks.items():
+            total += csv_points(block, row[names.index(name)])
+        yield total
+
+
+def csv_points(block, value):
+    if not is_missing(value):
+        for line in block:
+            if line["kind"] in ("special", "categories") and value in json.loads(line["values"]):
+                return int(line["points"])
+        for line in block:
+            is_above = not line["above"] or value > float(line["above"])
+            is_below = not line["up_to"] or value <= float(line["up_to"])
+            if line["kind"] == "range" and is_above and is_below:
+                return int(line["points"])
+    return int(block[-1]["points"])
+
+
+@given(cards())
+def test_csv_can_be_added_by_hand(card):
+    X = rows_of(card)
+    names = list(column_names(card))
+    assert list(csv_scores(to_csv(card), names, X)) == card.totals(X).tolist()
+
+
+@given(cards())
+def test_csv_and_frame_agree(card):
+    frame, lines = to_frame(card), list(csv.DictReader(io.StringIO(to_csv(card))))
+    assert list(frame.columns) == ["variable", "bin", "points", "count", "event_rate"]
+    for name in ("variable", "bin"):
+        assert frame[name].tolist() == [line[name] for line in lines]
+    for name in ("points", "count", "event_rate"):
+        expected = [float(line[name] or "nan") for line in lines]
+        assert_array_equal(frame[name].to_numpy(float), expected)
+
+
+def test_frame():
+    frame = to_frame(CARD)
+    assert frame["points"].tolist() == [4, -2, 0, 3, 1, -1, 2, -1, 0]
+    assert frame["points"].dtype == np.int64
+    assert frame["variable"].tolist() == ["intercept"] + 5 * ["age"] + 3 * ["job"]
+    assert frame["count"].tolist() == [40, 10, 20, 5, 5, 0, 20, 15, 5]
+    assert_array_equal(frame["event_rate"][:6], [15 / 40, 0.1, 0.3, 0.6, 1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "export"),
+    [("pandas", "cli", to_frame), ("openpyxl", "excel", lambda card: to_excel(card, "x"))],
+)
+def test_absent_packages_are_named_with_their_extra(monkeypatch, package, extra, export):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'needs {package}.*"sklearn-rank\[{extra}\]"'):
+        export(CARD)
+
+
+def test_excel(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    formula = replace(JOB, groups=(("=1+1", "b\x01"), ("<none>",)))
+    card = replace(CARD, variables=(AGE, formula), details={"p": math.inf, "rows": 3, "x": None})
+    to_excel(card, tmp_path / "card.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "card.xlsx")
+    assert book.sheetnames == ["points", "risk", "about"]
+    rows = list(book["points"].iter_rows(values_only=True))
+    assert rows[0] == ("variable", "bin", "points", "count", "event_rate")
+    assert rows[2] == ("age", "<= 25.5", -2, 10, 0.1)
+    assert rows[6] == ("age", "missing", -1, 0, None)
+    assert [row[2] for row in rows[1:]] == to_frame(card)["points"].tolist()
+    assert all(cell.data_type != "f" for row in book["points"].iter_rows() for cell in row)
+    assert list(book["risk"].iter_rows(values_only=True, min_row=2)) == list(RISK)
+    about = dict(book["about"].iter_rows(values_only=True))
+    assert about["a high total means"] == "bad"
+    assert about["p"] == "inf"
+
+
+# Text and HTML -------------------------------------------------------------------------
+
+
+@given(cards(), st.integers(50, 120))
+def test_text_fits_and_is_complete(card, width):
+    bare = replace(card, variables=tuple(replace(v, counts=(), events=()) for v in card.variables))
+    for one in (card, bare):
+        text = to_text(one, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert all(line.isprintable() for line in text.split("\n"))
+    written = re.sub(r"\s", "", to_text(bare, 75))
+    for variable in card.variables:
+        for label, points in zip(variable.labels(), variable.points, strict=True):
+            number = f"{points:+d}" if points else "0"
+            assert number + re.sub(r"\s", "", label) in written
+
+
+def test_text_has_room_for_bins_beside_huge_numbers():
+    variable = replace(AGE, points=(-(10**9), 0, 3, 1, -1), counts=(1e300, 9e9, 5, 5, 0))
+    text = to_text(replace(CARD, variables=(variable,)), 50)
+    assert max(map(len, text.splitlines())) <= 50
+    assert "-1000000000  <= 25.5" in text
+    assert "1e+300" in text
+
+
+def test_text_states_direction_cut_risk_and_details():
+    for width in (50, 80, 120):
+        text = " ".join(to_text(CARD, width).split())
+        assert "a high total means 'bad'" in text
+        assert "A total above 1 means 'bad'" in text
+        assert "+4 intercept: every row" in text
+        assert "4 75.0 % (40.0 % to 90.0 %)" in text
+        assert "training loss: 0.25" in text
+    assert "+++" in to_text(CARD, 80)
+    assert "+++" not in to_text(CARD, 60)
+
+
+def test_text_thins_a_long_risk_table():
+    risk = tuple((total, total / 1000, 0.0, 1.0) for total in range(1000))
+    text = to_text(replace(CARD, risk=risk), 80)
+    assert "(15 of 1000 totals)" in text
+    assert "\n       0     0.0 %" in text
+    assert "\n     999    99.9 %" in text
+
+
+def test_text_takes_the_width_of_the_terminal(monkeypatch):
+    for columns, width in (("70", 70), ("20", 50), ("500", 120)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert to_text(CARD) == to_text(CARD, width)
+
+
+class Cells(HTMLParser):
+    """Collects the tags and the cells of tables of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.cells, self.open = set(), [], False
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag in ("td", "caption"):
+            self.cells.append("")
+        self.open = tag in ("td", "caption")
+
+    def handle_endtag(self, tag):
+        self.open = False
+
+    def handle_data(self, data):
+        if self.open:
+            self.cells[-1] += data
+
+
+@given(cards())
+def test_html_has_every_bin_and_escapes_everything(card):
+    page = to_html(card, title="<script>")
+    reader, fragment = Cells(), to_html(card, page=False)
+    reader.feed(page)
+    reader.close()
+    assert "script" not in reader.tags
+    assert "<i>" not in page
+    assert page.count("<!DOCTYPE") == 1
+    assert "<html" not in fragment
+    expected = []
+    for variable in card.variables:
+        expected.append(variable.name)
+        for label, points in zip(variable.labels(), variable.points, strict=True):
+            expected += [label, f"{points:+d}" if points else "0"]
+    cells = iter(reader.cells)
+    for one in expected:  # in this order
+        clean = "".join(c if c.isprintable() else "\ufffd" for c in one)
+        assert any(cell == clean for cell in cells), one
+
+
+def test_html_states_direction_and_risk():
+    page = to_html(CARD)
+    for part in (
+        "A high total means <strong>&#x27;bad&#x27;</strong>",
+        "A total above 1 means",
+        "intercept, <strong>+4</strong>",
+        "+4 -2 (age) +2 (job) = <strong>4</strong>, above 1",
+        "<td>4</td><td>75.0 %</td><td>40.0 % to 90.0 %</td>",
+        "<dt>training loss</dt><dd>0.25</dd>",
+        "&lt;none&gt;",
+        "Signature",
+    ):
+        assert part in page
+    assert "http" not in page
+
+
+# JSON ----------------------------------------------------------------------------------
+
+
+@MANY
+@given(cards())
+def test_json_round_trip(card):
+    again = card_from_json(card_to_json(card))
+    assert repr(again) == repr(card)
+    X = rows_of(card)
+    assert_array_equal(again.totals(X), card.totals(X))
+    assert repr(card_from_json(card_to_json(card).encode())) == repr(card)
+
+
+def test_json_takes_scalars_of_numpy():
+    variable = replace(JOB, points=tuple(np.array(JOB.points)), groups=((np.str_("a"),), ("b",)))
+    card = replace(CARD, variables=(variable,), classes=tuple(np.array([3, 5])))
+    again = card_from_json(card_to_json(card))
+    assert again.classes == (3, 5)
+    assert again.variables[0].groups == (("a",), ("b",))
+    assert type(again.variables[0].points[0]) is int
+
+
+def edited(**changes):
+    """Return the JSON of CARD with some fields replaced; those of the first variable by age_..."""
+    document = json.loads(card_to_json(CARD))
+    for key, value in changes.items():
+        place = document["variables"][0] if key.startswith("age_") else document
+        place = document["variables"][1] if key.startswith("job_") else place
+        place[key.removeprefix("age_").removeprefix("job_")] = value
+    return json.dumps(document)
+
+
+def without(key, *path):
+    document = json.loads(card_to_json(CARD))
+    place = document
+    for step in path:
+        place = place[step]
+    del place[key]
+    return json.dumps(document)
+
+
+WRONG = {
+    "not valid JSON: .*line 1": "{",
+    "not valid JSON": "",
+    "must be an object with": "[1]",
+    "nested too deeply": '{"a":' * 100_000,
+    "must be of version 1, .* Got version 2": edited(version=2),
+    "Got version None": without("version"),
+    "Got version True": edited(version=True),
+    "document lacks 'intercept'": without("intercept"),
+    "variable 0 lacks 'thresholds'": without("thresholds", "variables", 0),
+    "row of risk lacks 'low'": without("low", "risk", 1),
+    "unknown key 'threshold'; known are name": edited(age_threshold=[1.0]),
+    "the key 'a' twice": '{"a": 1, "a": 2}',
+    "finite numbers only. Got NaN": edited(intercept=math.nan),
+    "finite numbers only. Got -Infinity": edited(age_special=[-math.inf]),
+    "intercept must be an integer .* Got 1.5": edited(intercept=1.5),
+    "intercept must be an integer .* Got True": edited(intercept=True),
+    "cut must be an integer .* Got '1'": edited(cut="1"),
+    "cut must be an integer .* Got None": edited(cut=None),
+    "variables must be a list. Got 3": edited(variables=3),
+    "variable 0 must be an object. Got 3": edited(variables=[3]),
+    "thresholds of 'age' must increase": edited(age_thresholds=[40.0, 25.5]),
+    "must increase": edited(age_thresholds=[40.0, 40.0]),
+    "number of thresholds of 'age' must be a finite number. Got '3'": edited(age_thresholds=["3"]),
+    "number of thresholds of 'age' must be a finite number. Got 1000": edited(
+        age_thresholds=[10**400]
+    ),
+    "points of 'age' must be 5: 3 of bins of values, 1 of special codes .* Got 4": edited(
+        age_points=[1, 2, 3, 4]
+    ),
+    "points of 'age' must be an integer .* Got 1.5": edited(age_points=[1, 2, 3, 4, 1.5]),
+    "sum of the largest points": edited(age_points=[2**31 - 1] * 5),
+    "special codes and categories of 'age' must be distinct. -99.0": edited(
+        age_special=[-99, -99.0], age_points=[0] * 6
+    ),
+    "special codes and categories of 'job' must be distinct. 'a'": edited(
+        job_groups=[["a"], ["b", "a"]]
+    ),
+    "all strings or all numbers": edited(job_groups=[["a"], [1]]),
+    "a category of 'job' must be a string, a number": edited(job_groups=[["a"], [None]]),
+    "a group of 'job' must have a category": edited(job_groups=[["a"], []]),
+    "a group of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
+    "thresholds or groups of categories, not both": edited(job_thresholds=[1.0]),
+    "the column of 'age' must be below 3": edited(age_column=3),
+    "the column of 'age' must be an integer from 0": edited(age_column=-1),
+    "column 1 is 'rate' in feature_names, not 'age'": edited(age_column=1),
+    "columns of variables must be distinct": edited(feature_names=None, age_column=2),
+    "names of variables must be distinct": edited(feature_names=None, age_name="job"),
+    "the name of variable 0 must be a string that is not empty": edited(age_name=""),
+    "feature_names must be 3": edited(feature_names=["age"]),
+    "feature_names must be distinct. 'age'": edited(feature_names=["age", "age", "job"]),
+    "n_features must be an integer from 1": edited(n_features=0),
+    "classes must be two. Got 3": edited(classes=[1, 2, 3]),
+    "classes must be distinct": edited(classes=["a", "a"]),
+    "a class must be a string": edited(classes=[None, 1]),
+    "counts of 'age' must be 5 or none. Got 1": edited(age_counts=[1]),
+    "events of 'age' must be 5 or none. Got 0": edited(age_events=[]),
+    "counts of 'age' must not be negative": edited(age_counts=[-1, 1, 1, 1, 1]),
+    "events of 'age' must not exceed counts": edited(age_counts=[0.5, 20, 5, 5, 0]),
+    "totals of risk must increase": edited(
+        risk=[{"total": 1, "probability": 0.1, "low": 0, "high": 1}] * 2
+    ),
+    "must have numbers from 0 to 1": edited(
+        risk=[{"total": 1, "probability": 1.1, "low": 0, "high": 1}]
+    ),
+    "details must be an object": edited(details=[]),
+    "must be one of inf, -inf and nan": edited(details={"p": {"float": "many"}}),
+    "has half a character": edited(details={"p": "\ud800"}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_json_says_what_is_wrong(message):
+    with pytest.raises(ValueError, match=message) as caught:
+        card_from_json(WRONG[message])
+    assert str(caught.value).endswith((".", "twice"))
+
+
+def test_json_that_is_not_text():
+    with pytest.raises(ValueError, match="not text in UTF-8"):
+        card_from_json(b'{"\xff": 1}')
+
+
+def test_an_inconsistent_card_is_not_stored():
+    with pytest.raises(ValueError, match="a class must be a string"):
+        card_to_json(replace(CARD, classes=((1, 2), (3, 4))))
+    with pytest.raises(ValueError, match="points of 'age' must be 5"):
+        card_to_json(replace(CARD, variables=(replace(AGE, points=(1, 2)),)))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+    | st.sampled_from(["age", "job", "str", -99.0, 10**400]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+
+
+def places(node, path=()):
+    """Yield the path of everything in a document."""
+    for key in node if isinstance(node, dict) else range(len(node)):
+        yield (*path, key)
+        if isinstance(node[key], dict | list):
+            yield from places(node[key], (*path, key))
+
+
+@MANY
+@given(st.data())
+def test_an_edited_file_loads_or_says_what_is_wrong(data):
+    document = json.loads(card_to_json(CARD))
+    for _ in range(data.draw(st.integers(1, 2))):
+        *path, last = data.draw(st.sampled_from(list(places(document))))
+        node = document
+        for step in path:
+            node = node[step]
+        if data.draw(st.booleans()):
+            node[last] = data.draw(JSON)
+        else:
+            del node[last]
+    check_loads_or_says(json.dumps(document))
+
+
+@MANY
+@given(st.integers(0, 2_000), st.text(max_size=3), st.integers(0, 5))
+def test_an_edited_text_loads_or_says_what_is_wrong(place, added, removed):
+    text = card_to_json(CARD)
+    check_loads_or_says(text[:place] + added + text[place + removed :])
+
+
+def check_loads_or_says(text):
+    try:
+        card = card_from_json(text)
+    except ValueError as error:
+        assert len(str(error)) > 20
+        return
+    X = rows_of(card)
+    assert_array_equal(card_from_json(card_to_json(card)).totals(X), card.totals(X))
+    assert to_text(card, 60)
+    assert to_html(card)
+    assert list(csv_scores(to_csv(card), list(column_names(card)), X)) == card.totals(X).tolist()
+    try:
+        to_sql(card), to_pmml(card)
+    except ValueError as error:  # characters that neither can hold
+        assert "character" in str(error) or "needs a variable" in str(error)
+
+
+# ONNX ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def onnx_scores():
+    """A function that gives the totals of an ONNX graph for rows, objects or floats."""
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
+
+    def scores(card, X, dtype="float64"):
+        model = to_onnx(card, dtype=dtype)
+        session = runtime.InferenceSession(model.SerializeToString())
+        names, columns = column_names(card), {one.column: one for one in card.variables}
+        if [one.name for one in session.get_inputs()] == ["X"] and "X" not in names:
+            return session.run(["score"], {"X": X.astype(dtype)})[0]
+        feed = {names[j]: onnx_column(one, X[:, [j]], dtype) for j, one in columns.items()}
+        return session.run(["score"], feed)[0]
+
+    return scores
+
+
+def onnx_column(variable, values, dtype):
+    """Return a column as its input has it; a missing category is one that the card lacks."""
+    found = [one for group in variable.groups or () for one in group]
+    if variable.groups is not None and all(isinstance(one, str) for one in found):
+        return np.where(values == np.array(None), "no such category", values).astype(object)
+    if variable.groups is not None and all(isinstance(one, int) for one in found):
+        return np.where(values == np.array(None), 12345, values).astype(np.int64)
+    return values.astype(dtype)
+
+
+@given(card=cards(), seed=st.integers(0, 99))
+def test_onnx_gives_the_totals(onnx_scores, card, seed):
+    assume("score" not in column_names(card))
+    X = rows_of(card, seed)
+    found = onnx_scores(card, X)
+    assert found.dtype == np.int64
+    assert_array_equal(found, card.totals(X))
+
+
+@given(card=cards(kinds=("number",)), seed=st.integers(0, 99))
+def test_onnx_of_numbers_takes_one_table_of_either_float(onnx_scores, card, seed):
+    X = rows_of(card, seed).astype(float)
+    assert_array_equal(onnx_scores(card, X), card.totals(X))
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float32)
+    assert_array_equal(onnx_scores(card, X, "float32"), card.totals(X))
+
+
+def test_onnx_refuses_what_it_cannot_write():
+    pytest.importorskip("onnx")
+    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
+    with pytest.raises(ValueError, match=r"must be 'float64' or 'float32'\. Got 'int8'"):
+        to_onnx(CARD, dtype="int8")
+    with pytest.raises(ValueError, match=r"which differ: .*'job'"):
+        to_onnx(CARD, name="job")
+
+
+def test_onnx_names_its_extra(monkeypatch):
+    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r'to_onnx needs onnx. .*"sklearn-rank\[onnx\]"'):
+        to_onnx(CARD)
+
+
+def test_values_of_reach_every_bin():
+    """Guard against a generator of rows that leaves bins out."""
+    for variable in CARD.variables:
+        x = np.array(values_of(variable), dtype=object)
+        assert set(variable.bins(x).tolist()) == set(range(len(variable.points)))

@@ -27,14 +27,19 @@ WEIGHT = np.random.default_rng(0).integers(0, 3, NEW.sum()).astype(float)
 
 
 @cache
-def fitted(relabelled=False):
-    """Return a card; its classes are sorted, so that the good payers are ``classes_[1]``."""
-    y = CREDIT.target if relabelled else Y
-    return Scorecard(RankBoost(n_estimators=8), p=None, cv=2).fit(X[OLD], y[OLD])
+def fitted():
+    """Return a card of two classes by name; "will default" is ``classes_[1]``."""
+    return Scorecard(RankBoost(n_estimators=8), p=None, cv=2).fit(X[OLD], Y[OLD])
 
 
 def figures(scorecard=None, **options):
-    given = {"reference": None, "groups": None, "selected": "above", "sample_weight": None}
+    given = {
+        "reference": None,
+        "groups": None,
+        "selected": "above",
+        "sample_weight": None,
+        "cut": None,
+    }
     scorecard = fitted() if scorecard is None else scorecard
     return figures_of(scorecard, X[NEW], Y[NEW], **{**given, **options})
 
@@ -142,8 +147,7 @@ def test_weights_are_multiplicities():
         *(card, X[NEW].loc[np.repeat(X.index[NEW], times)], np.repeat(Y[NEW], times)),
         reference=None,
         groups=np.repeat(CREDIT.group[NEW], times),
-        selected="above",
-        sample_weight=None,
+        **{"selected": "above", "sample_weight": None, "cut": None},
     )
     for name in ("gains", "calibration"):
         for column, values in getattr(weighted, name).to_dict().items():
@@ -164,6 +168,14 @@ def test_groups_of_several_attributes():
     assert found["sex"].selection_rate == pytest.approx(
         np.array([rows[sex == one].mean() for one in "AB"])
     )
+
+
+def test_another_cut():
+    totals = fitted().decision_function(X[NEW])
+    found = figures(groups=CREDIT.group[NEW], cut=-3).groups["group"]
+    is_b = CREDIT.group[NEW] == "B"
+    assert found.selection_rate[1] == pytest.approx((totals[is_b] > -3).mean())
+    assert (figures().cut, figures(cut=-3).cut) == (fitted().cut_, -3)
 
 
 # --------------------------------------------------------------------------------------
@@ -256,6 +268,7 @@ def test_of_weighted_rows_there_are_no_intervals():
         ({"groups": ["a"]}, r"groups must hold one group for each of the 700 rows. group has 1"),
         ({"groups": np.arange(NEW.sum())}, "may have 20 values each.*group has 700"),
         ({"selected": "high", "groups": CREDIT.group[NEW]}, "'selected' parameter"),
+        ({"cut": "high"}, "'cut' parameter of report"),
         ({"sample_weight": -1}, "sample_weight must not be negative"),
         ({"reference": X[OLD][["income"]]}, "income|columns|feature"),
     ],

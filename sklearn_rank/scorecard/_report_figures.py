@@ -10,8 +10,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import (
+    Number,
     check_column,
     check_lengths,
+    check_parameters,
     check_weight,
     is_upper_label,
 )
@@ -35,6 +37,7 @@ from sklearn_rank.metrics import (
 TOP = 0.05
 """False positive rate up to which the top of the list goes."""
 
+_CUT = Number(-np.inf, closed="neither", other=(None,))
 MANY = 20
 """Groups of one attribute, at most."""
 
@@ -68,6 +71,8 @@ class ReportFigures:
         The rows of positive weight: total, whether of ``classes_[1]``, multiplicity.
     is_weighted : bool
         Whether there are weights other than 1, for which there are no intervals.
+    cut : float
+        Rows with a greater total are above the cut.
     auc, ks : Estimate
         Of the totals.
     ks_total : float
@@ -90,6 +95,7 @@ class ReportFigures:
     event: Mask
     weight: Floats
     is_weighted: bool
+    cut: float
     auc: Estimate
     ks: Estimate
     ks_total: float
@@ -109,10 +115,13 @@ def figures_of(
     *,
     reference: Any,
     groups: Any,
+    cut: float | None,
     selected: str,
     sample_weight: Any,
 ) -> ReportFigures:
     """Check the rows and compute the figures."""
+    check_parameters("report", {"cut": cut}, {"cut": _CUT})
+    cut = float(scorecard.cut_ if cut is None else cut)
     event = is_upper_label("report", y, scorecard.classes_, sample_weight)
     totals = np.asarray(scorecard.decision_function(X) + scorecard.cut_, dtype=np.float64)
     check_lengths(X=totals, y=event)
@@ -130,7 +139,9 @@ def figures_of(
     return ReportFigures(
         *(totals[kept], event[kept], weight[kept]),
         bool((weight[kept] != 1).any()),
-        *(auc, ks, ks_total),
+        cut,
+        *(auc, ks),
+        ks_total,
         float(partial_auc_score(event, totals, max_fpr=TOP, **weighted)),
         float(tpr_at_fpr_score(event, totals, max_fpr=TOP, **weighted)),
         gains_table(event, totals, **weighted),
@@ -138,9 +149,7 @@ def figures_of(
         _total_stability(scorecard, reference, totals, weight),
         _variable_shifts(scorecard, reference, X, weight),
         {
-            name: group_report(
-                event, totals, group, cut=scorecard.cut_, selected=selected, **weighted
-            )
+            name: group_report(event, totals, group, cut=cut, selected=selected, **weighted)
             for name, group in by_attribute.items()
         },
     )

@@ -26,6 +26,7 @@ def report(
     *,
     reference: Any = None,
     groups: Any = None,
+    cut: float | None = None,
     selected: str = "above",
     sample_weight: Any = None,
     title: str = "Scorecard report",
@@ -50,6 +51,10 @@ def report(
         compared with the counts that the card has of its training rows, the totals with nothing.
     groups : array-like of shape (n_samples,) or dict of them, default=None
         Groups of people to compare, or several attributes by their names.
+    cut : float, default=None
+        The total above which rows are taken for `groups` and "above the cut". None: that of the
+        card, above which a row counts as ``classes_[1]``. With rare events nearly all rows are
+        below it, and a decision has another cut.
     selected : {"above", "below"}, default="above"
         On which side of the cut the favourable decision is, for `groups`: "below" where high totals
         mean a risk that is refused.
@@ -95,6 +100,7 @@ def report(
         *(scorecard, X, y),
         reference=reference,
         groups=groups,
+        cut=cut,
         selected=selected,
         sample_weight=sample_weight,
     )
@@ -102,11 +108,11 @@ def report(
     names = (class_name(card.classes[0]), class_name(card.classes[1]))
     parts = [
         *head_section(figures, card, title),
-        *order_section(figures, card.cut, names),
+        *order_section(figures, names),
         *gains_section(figures, names[1]),
         *calibration_section(figures),
         *stability_section(figures, reference is not None),
-        *groups_section(figures, card.cut, selected, names),
+        *groups_section(figures, selected, names),
     ]
     body = "\n".join(parts)
     return (

@@ -50,7 +50,7 @@ def _picture(ax: Any, description: str) -> Picture:
     return Picture(f"data:image/svg+xml;base64,{encoded}", description)
 
 
-def distribution(figures: ReportFigures, cut: float, names: tuple[str, str]) -> Picture:
+def distribution(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     """Draw the shares of the two classes by total."""
     ax = _new_axes()
     low, high = figures.totals.min(), figures.totals.max()
@@ -62,7 +62,8 @@ def distribution(figures: ReportFigures, cut: float, names: tuple[str, str]) -> 
         share, _ = np.histogram(figures.totals[mask], edges, weights=weight)
         ax.stairs(share, edges, fill=True, color=colour, alpha=0.35)
         ax.stairs(share, edges, color=colour, linewidth=1.5, label=name)
-    ax.axvline(cut + 0.5, color="0.3", linestyle=":", label=f"cut: above {cut:g}")
+    cut = figures.cut
+    ax.axvline(np.floor(cut) + 0.5, color="0.3", linestyle=":", label=f"cut: above {cut:g}")
     ax.set_xlabel("total" if step == 1 else f"total, {step} in a bar")
     ax.set_ylabel("share of the class")
     show_percent(ax.yaxis, "report")

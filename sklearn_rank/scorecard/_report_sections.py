@@ -34,7 +34,7 @@ def head_section(figures: ReportFigures, card: Any, title: str) -> Iterator[str]
         *(2 * one - 1 for one in (figures.auc.value, figures.auc.low, figures.auc.high))
     )
     rate = float(figures.weight[figures.event].sum()) / weight
-    above = float(figures.weight[figures.totals > card.cut].sum()) / weight
+    above = float(figures.weight[figures.totals > figures.cut].sum()) / weight
     key = [
         (
             "Rows",
@@ -51,7 +51,7 @@ def head_section(figures: ReportFigures, card: Any, title: str) -> Iterator[str]
             "of the positives",
         ),
         (f"Area up to {percent(TOP, 0)}", number(figures.top_area), f"random order: {TOP / 2:g}"),
-        ("Above the cut", percent(above), f"total above {card.cut}"),
+        ("Above the cut", percent(above), f"total above {figures.cut:g}"),
     ]
     if figures.stability is not None:
         psi = figures.stability
@@ -69,7 +69,7 @@ def head_section(figures: ReportFigures, card: Any, title: str) -> Iterator[str]
         yield "<p>Intervals are those of 95 % confidence, for this card on new rows.</p>"
 
 
-def order_section(figures: ReportFigures, cut: int, names: tuple[str, str]) -> Iterator[str]:
+def order_section(figures: ReportFigures, names: tuple[str, str]) -> Iterator[str]:
     """Yield the section on the order of the rows."""
     yield "<h2>Order</h2>"
     yield (
@@ -77,7 +77,7 @@ def order_section(figures: ReportFigures, cut: int, names: tuple[str, str]) -> I
         f"the rows with a total of at least {figures.ks_total:g}.</p>"
     )
     yield images(
-        pictures.distribution(figures, cut, names),
+        pictures.distribution(figures, names),
         pictures.distance(figures, names),
         pictures.roc(figures, 1.0),
         pictures.roc(figures, 0.1),
@@ -185,12 +185,11 @@ def _largest_change(variable: VariableShift) -> str:
     return f"{text_of(label)}: {percent(float(before))} to {percent(float(after))}"
 
 
-def groups_section(
-    figures: ReportFigures, cut: int, selected: str, names: tuple[str, str]
-) -> Iterator[str]:
+def groups_section(figures: ReportFigures, selected: str, names: tuple[str, str]) -> Iterator[str]:
     """Yield the section on groups."""
     if not figures.groups:
         return
+    cut = f"{figures.cut:g}"
     side = f"above {cut}" if selected == "above" else f"of at most {cut}"
     yield "<h2>Groups</h2>"
     yield (

@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_rank.scorecard._report_figures import Estimate
 from sklearn_rank.scorecard._report_pictures import Picture
+from sklearn_rank.scorecard._text import printable
 
 STYLE = """
 .sklearn-rank-report { color: #1a1a1a; background: #fff; font: 15px/1.45 system-ui, sans-serif;
@@ -53,7 +54,7 @@ STYLE = """
 
 def text_of(value: Any) -> str:
     """Return a text that is no markup."""
-    return html.escape(str(value))
+    return html.escape(printable(str(value)))
 
 
 def class_name(value: Any) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import oracles
-import oracles_validation as naive
+import oracles_monitoring as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,6 +320,8 @@ def test_the_group_to_compare_with():
     assert found.reference == 8
     with pytest.raises(ValueError, match=r"'reference' .* one of the groups, \[7, 8\]. Got 9"):
         metrics.group_report(y, f, g, reference=9)
+    of_objects = metrics.group_report(y, f, np.array(["a", "a", "b", "b"], dtype=object))
+    assert of_objects.reference == "a"
     nobody = metrics.group_report(y, f, g, cut=5)
     assert np.isnan(nobody.impact_ratio).all()
 

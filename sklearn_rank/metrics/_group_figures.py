@@ -167,7 +167,7 @@ def group_report(
     count, events = sums(np.ones_like(event)), sums(event)
     selection_rate = sums(above if selected == "above" else ~above) / count
     if reference is None:
-        reference = labels[int(np.argmax(selection_rate))].item()
+        reference = labels.tolist()[int(np.argmax(selection_rate))]
     found = np.flatnonzero(labels == reference)
     if not len(found):
         raise ValueError(

@@ -367,7 +367,9 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """Return the ranker to fit, at the p that is set and with its number of terms."""
         if self.ranker is None:
             # A refit after each choice is worth its time while there are few stumps.
-            ranker = PNormPushRanker(solver="coordinate" if self.max_terms is None else "corrective")
+            ranker = PNormPushRanker(
+                solver="coordinate" if self.max_terms is None else "corrective"
+            )
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)

@@ -43,11 +43,11 @@ class Variable:
     --------
     >>> import numpy as np
     >>> from sklearn_rank.scorecard import Variable
-    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> age = Variable("age", 0, points=(-1, 2, 3, 0), thresholds=(29.5,), special=(-99.0,))
     >>> age.labels()
-    ['<= 29.5', '> 29.5', 'missing']
-    >>> age.bins(np.array([29.5, 30.0, np.nan]))
-    array([0, 1, 2])
+    ['<= 29.5', '> 29.5', '= -99', 'missing']
+    >>> age.bins(np.array([29.5, 30.0, -99.0, np.nan]))
+    array([0, 1, 2, 3])
     """
 
     name: str
@@ -128,12 +128,15 @@ class Card:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_rank.scorecard import Card, Variable
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
-    >>> card = Card((age,), 1, 0, ("bad", "good"), n_features=1, feature_names=("age",))
-    >>> card.totals(np.array([[29.5], [30.0], [np.nan]]))
-    array([0, 3, 1])
+    >>> job = Variable("job", 1, points=(3, 0), groups=(("clerk", "smith"),))
+    >>> card = Card((age, job), 1, 0, ("bad", "good"), 2, ("age", "job"))
+    >>> card.points([[40, "clerk"], [20, "pilot"]])
+    array([[ 2,  3],
+           [-1,  0]])
+    >>> card.totals([[40, "clerk"], [20, "pilot"]])
+    array([6, 0])
     """
 
     variables: tuple[Variable, ...]

@@ -52,8 +52,8 @@ _STYLE = """
 .sklearn-rank-card .less { background: #d55e00; }
 .sklearn-rank-card .risks { display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .sklearn-rank-card .risks table { width: auto; }
-.sklearn-rank-card dl { break-inside: avoid; display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem;
-  margin: .3rem 0; }
+.sklearn-rank-card dl { break-inside: avoid; display: grid; margin: .3rem 0;
+  grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
 .sklearn-rank-card dt { color: #555; }
 .sklearn-rank-card dd { margin: 0; }
 .sklearn-rank-card .signature { display: flex; flex-wrap: wrap; gap: 2.4rem 1.5rem;

@@ -235,9 +235,11 @@ def test_swaps_lower_the_objective():
     np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge", "least_squares"])
-@pytest.mark.parametrize("push", PUSHES)
-@pytest.mark.parametrize("with_queries", [False, True])
+@crossed(
+    loss=["exponential", "logistic", "hinge", "least_squares"],
+    push=list(PUSHES),
+    with_queries=[False, True],
+)
 def test_every_push_and_loss(loss, push, with_queries):
     if push == "ir" and loss != "exponential":
         return

@@ -8,6 +8,7 @@ import oracles
 import oracles_tables
 import pandas as pd
 import pytest
+import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -115,14 +116,14 @@ def check_rounds(ranker, problem, limits, **options):
         assert max(gains, default=0.0) < 1e-9
 
 
-@crossed(push=["top", "bottom", "both"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom", "both"], p=[1, 4, 64])
 @given(case=constrained())
 def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
     check_rounds(ranker, *case, p=p, push=push)
 
 
-@crossed(push=["top", "bottom"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom"], p=[1, 4, 64])
 @given(case=constrained(one_list))
 def test_each_optimal_choice_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
@@ -226,6 +227,8 @@ def test_all_constraints_hold_at_once(ranker):
         model.decision_function(X),
         atol=1e-12,
     )
+    for j, rows in rows_between(X):
+        assert (np.diff(model.decision_function(rows)) * [1, -1, 0, 0][j] >= 0).all()
     stages = list(model.staged_decision_function(X))
     np.testing.assert_allclose(stages[-1], model.decision_function(X), atol=1e-12)
     parts = model.contributions(X)
@@ -294,6 +297,19 @@ def test_missing_special_and_unseen_values():
     np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
     assert named._category_codes_.positions == (3,)
     assert RankBoost().fit(X, Y)._category_codes_ is None
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_stored_tables_score_the_same(ranker):
+    model = ranker(n_estimators=20, **EVERYTHING).fit(X, Y)
+    stored = skops.io.dumps(model)
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored)),
+    ]
+    for found in copies:
+        np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+        assert found.weak_rankers_.equal(model.weak_rankers_)
 
 
 @pytest.mark.parametrize("ranker", BOOSTERS)

@@ -333,8 +333,10 @@ class TableColumns(BinnedColumns):
         """Return the smallest and the largest step that the constraints allow."""
         if candidate.index >= self._net.size:
             return -np.inf, np.inf
-        low, high = self._step_limits()
-        return float(low.flat[candidate.index]), float(high.flat[candidate.index])
+        feature, first = divmod(candidate.index, self._shape[1])
+        sign = self._sign[feature] if self._is_value[feature, first] else 0.0
+        back = -float(self._net[feature, first])
+        return back if sign > 0 else -np.inf, back if sign < 0 else np.inf
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest net coefficient of some weak rankers."""

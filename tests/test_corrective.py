@@ -235,6 +235,24 @@ def test_swaps_lower_the_objective():
     np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
 
 
+@crossed(
+    loss=["exponential", "logistic", "hinge", "least_squares"],
+    push=list(PUSHES),
+    with_queries=[False, True],
+)
+def test_every_push_and_loss(loss, push, with_queries):
+    if push == "ir" and loss != "exponential":
+        return
+    X, y = data_of(60)
+    qid = np.arange(60) % 4 if with_queries else None
+    options = {"p": 2.0, "push": push, "loss": loss, "n_estimators": 4}
+    steps = PNormPushRanker(**options).fit(X, y, qid=qid)
+    ranker = PNormPushRanker(solver="corrective", n_swaps=1, **options).fit(X, y, qid=qid)
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+    assert ranker.objective_curve_[0] <= steps.objective_curve_[0] + 1e-9
+    assert ranker.objective_curve_[-1] <= steps.objective_curve_[-1] + 1e-9
+
+
 def test_a_copied_feature_changes_nothing():
     X, y = data_of(150, 5)
     options = {"solver": "corrective", "n_estimators": 5, "n_swaps": 5}

@@ -488,7 +488,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
             pose=lambda cells: self._make_objective(cells, problem.threads),
             make_state=state_of,
             gain=gain,
-            step_rule=step_rule,
+            step_rule=lambda cells: replace(step_rule, largest_difference=cells.largest_difference),
             longest=step_rule.longest,
             alpha=self.alpha,
             tol=self.tol,

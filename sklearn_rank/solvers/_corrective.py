@@ -210,7 +210,8 @@ class CorrectiveDescent:
     gain : Gain
         What the search maximises.
     step_rule : callable
-        Returns the step from which a refit starts along the weak ranker just chosen.
+        Returns, for some preferences, the rule of the step from which a refit starts along the
+        weak ranker just chosen.
     longest : float
         Bound of the absolute coefficients.
     alpha : float
@@ -232,7 +233,7 @@ class CorrectiveDescent:
         pose: Callable[[Preferences], Objective],
         make_state: Callable[[Objective, Preferences, Floats], ObjectiveState],
         gain: Gain,
-        step_rule: StepRule,
+        step_rule: Callable[[Preferences], StepRule],
         longest: float,
         alpha: float,
         tol: float,
@@ -315,7 +316,8 @@ class CorrectiveDescent:
         """Return the refitted model with one more weak ranker."""
         h = self._weak_rankers.values(candidate)
         model = before.extended(candidate.index, h, self._bounds(candidate.index))
-        step = self._step_rule(self._state(model), candidate, model.columns.values[:, -1])
+        step_rule = self._step_rule(model.columns.cells)
+        step = step_rule(self._state(model), candidate, model.columns.values[:, -1])
         low, high = model.bounds[-1]
         model.coefficients[-1] = min(max(step, low), high)
         return self._refit(model)

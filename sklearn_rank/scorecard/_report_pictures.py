@@ -68,7 +68,7 @@ def distribution(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     ax.set_ylabel("share of the class")
     show_percent(ax.yaxis, "report")
     use_light_frame(ax)
-    is_long = len("".join(names)) + len(f"{cut:g}") > 24
+    is_long = len("".join(names)) + len(f"{cut:g}") > 18
     legend_above(ax, n_columns=1 if is_long else 3, handlelength=1.2, columnspacing=1.0)
     return _picture(ax, f"Totals of both classes, from {low:g} to {high:g}")
 

@@ -138,8 +138,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: a `PNormPushRanker` with the settings that measured best for small
-        cards.
+        changed. None: ``PNormPushRanker(solver="corrective")``, which measured best for small
+        cards, or with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -365,7 +365,11 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     def _unfitted_ranker(self) -> Any:
         """Return the ranker to fit, at the p that is set and with its number of terms."""
-        ranker = PNormPushRanker() if self.ranker is None else clone(self.ranker)
+        if self.ranker is None:
+            # A refit after each choice is worth its time while there are few stumps.
+            ranker = PNormPushRanker(solver="coordinate" if self.max_terms is None else "corrective")
+        else:
+            ranker = clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
             ranker.set_params(max_thresholds=self.max_terms)

@@ -94,13 +94,17 @@ def test_weights_of_stability_are_multiplicities():
 
 def test_without_any_change_the_index_has_its_expected_value():
     rng = np.random.default_rng(0)
-    scaled, found = [], None
-    for _ in range(300):
-        found = metrics.stability_table(rng.random(1500), rng.random(500))
-        scaled.append(found.psi / (1 / 1500 + 1 / 500))
-    assert found.expected == approx(9 * (1 / 1500 + 1 / 500))
-    assert np.mean(scaled) == pytest.approx(9, rel=0.1)
-    assert np.mean(np.array(scaled) > chi2(9).ppf(0.95)) < 0.1
+    unit = 1 / 1500 + 1 / 500
+    found = [metrics.stability_table(rng.random(1500), rng.random(500)) for _ in range(300)]
+    assert found[0].expected == approx(9 * unit)
+    assert found[0].p_value == approx(chi2(9).sf(found[0].psi / unit))
+    assert np.mean([one.psi for one in found]) == pytest.approx(9 * unit, rel=0.1)
+    assert np.mean([one.p_value < 0.05 for one in found]) == pytest.approx(0.05, abs=0.04)
+    column = rng.integers(0, 3, (50, 1))
+    by_column = metrics.characteristic_stability(column[:30], column[30:])
+    table = metrics.stability_table(column[:30, 0], column[30:, 0], bins=[0, 1])
+    assert by_column.p_value == approx(np.array([table.p_value]))
+    assert by_column.expected == approx(np.array([table.expected]))
 
 
 def test_missing_values_have_a_bin_of_their_own():

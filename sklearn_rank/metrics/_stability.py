@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import check_column, check_floats, check_weight
@@ -30,6 +31,8 @@ class StabilityTable(FiguresTable):
         Population stability index: their sum.
     expected : float
         What the index is on average, in large tables, without any change.
+    p_value : float
+        Probability of an index at least as large without any change.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class StabilityTable(FiguresTable):
     index: Floats
     psi: float
     expected: float
+    p_value: float
 
 
 def stability_table(
@@ -73,7 +77,7 @@ def stability_table(
     -------
     StabilityTable
         ``low``, ``high``, ``reference``, ``current``, ``index`` of each bin; ``psi``,
-        ``expected``; ``to_frame()``.
+        ``expected``, ``p_value``; ``to_frame()``.
 
     Raises
     ------
@@ -141,7 +145,7 @@ def population_stability_index(
     A rule of thumb takes less than 0.1 for no change and more than 0.25 for a large one. It knows
     nothing of the number of rows: without any change the index of B bins is about
     :math:`(1/n + 1/m)` times a chi-squared variable with B - 1 degrees of freedom, where n and m
-    are the numbers of rows. ``stability_table(...).expected`` is the mean of that.
+    are the numbers of rows. `stability_table` has the mean of that, and the p-value of the index.
 
     References
     ----------
@@ -178,9 +182,9 @@ def _stability(
         band_sums(band_of(values, cuts), weight, len(low))
         for values, weight in ((old, old_weight), (new, new_weight))
     ]
-    index, expected = _index(*counts)
+    index, expected, p_value = _index(*counts)
     p, q = (one / one.sum() for one in counts)
-    return StabilityTable(low, high, p, q, index, float(index.sum()), expected)
+    return StabilityTable(low, high, p, q, index, float(index.sum()), expected, p_value)
 
 
 def _numbers(values: Any, name: str, weight: Any, weight_name: str) -> tuple[Floats, Floats]:
@@ -191,12 +195,14 @@ def _numbers(values: Any, name: str, weight: Any, weight_name: str) -> tuple[Flo
     return numbers[checked > 0], checked[checked > 0]
 
 
-def _index(old: Floats, new: Floats) -> tuple[Floats, float]:
-    """Return the parts of the bins, given their weights in two tables, and the expected sum."""
+def _index(old: Floats, new: Floats) -> tuple[Floats, float, float]:
+    """Return the parts of the bins of two tables, the expected sum, and the p-value of the sum."""
     p, q = (np.where(one > 0, one, 0.5 * _row(one)) / one.sum() for one in (old, new))
     filled = (old > 0) | (new > 0)
     index = np.where(filled, (q - p) * np.log(q / p), 0.0)
-    return index, float((filled.sum() - 1) * (1 / old.sum() + 1 / new.sum()))
+    unit, freedom = 1 / float(old.sum()) + 1 / float(new.sum()), int(filled.sum()) - 1
+    p_value = float(stats.chi2.sf(index.sum() / unit, freedom)) if freedom else 1.0
+    return index, freedom * unit, p_value
 
 
 def _row(weight: Floats) -> float:
@@ -218,6 +224,8 @@ class CharacteristicStability(FiguresTable):
         Change of the mean points: what the variable adds to the change of the mean total.
     expected : ndarray of shape (n_variables,)
         What the index is on average, in large tables, without any change.
+    p_value : ndarray of shape (n_variables,)
+        Probability of an index at least as large without any change.
 
     Examples
     --------
@@ -226,12 +234,13 @@ class CharacteristicStability(FiguresTable):
     array([1.])
     """
 
-    columns: ClassVar[tuple[str, ...]] = ("name", "csi", "shift", "expected")
+    columns: ClassVar[tuple[str, ...]] = ("name", "csi", "shift", "expected", "p_value")
 
     name: Values
     csi: Floats
     shift: Floats
     expected: Floats
+    p_value: Floats
 
 
 def characteristic_stability(
@@ -271,7 +280,7 @@ def characteristic_stability(
     Returns
     -------
     CharacteristicStability
-        ``name``, ``csi``, ``shift``, ``expected`` of each variable; ``to_frame()``.
+        ``name``, ``csi``, ``shift``, ``expected``, ``p_value`` of each variable; ``to_frame()``.
 
     Raises
     ------
@@ -281,7 +290,7 @@ def characteristic_stability(
 
     References
     ----------
-    Siddiqi2006 (characteristic analysis: both figures). Yurdakul2020 (the expected value).
+    Siddiqi2006 (characteristic analysis: both figures). Yurdakul2020 (expected value and p-value).
 
     Examples
     --------
@@ -306,25 +315,25 @@ def characteristic_stability(
     )
     if points is not None:
         _check_variables(n_variables, points=len(points))
-    figures = np.empty((n_variables, 3))
+    figures = np.empty((n_variables, 4))
     for number, name in enumerate(names):
         worth = None if points is None else check_column(points[number], "points")
         figures[number] = _variable(name, (old[:, number], new[:, number]), weights, worth)
-    csi, shift, expected = figures.T
-    return CharacteristicStability(np.array(names, dtype=object), csi, shift, expected)
+    csi, shift, expected, p_value = figures.T
+    return CharacteristicStability(np.array(names, dtype=object), csi, shift, expected, p_value)
 
 
 def _variable(
     name: str, columns: tuple[Floats, Floats], weights: tuple[Floats, Floats], points: Values | None
-) -> tuple[float, float, float]:
-    """Return the index of a variable, the change of its mean points, and the expected index."""
+) -> tuple[float, float, float, float]:
+    """Return the index of a variable, the change of its mean points, expected index, p-value."""
     values, places = np.unique(np.concatenate(columns), return_inverse=True)
     worth = values if points is None else _points_at(points, values, name)
     of_tables = np.split(places.ravel(), [len(columns[0])])
     counts = [band_sums(p, w, len(values)) for p, w in zip(of_tables, weights, strict=True)]
-    index, expected = _index(counts[0], counts[1])
+    index, expected, p_value = _index(counts[0], counts[1])
     before, after = (float(count @ worth) / float(count.sum()) for count in counts)
-    return float(index.sum()), after - before, expected
+    return float(index.sum()), after - before, expected, p_value
 
 
 def _columns(values: Any, name: str) -> Floats:

@@ -61,14 +61,15 @@ def distribution(figures: ReportFigures, names: tuple[str, str]) -> Picture:
         weight = figures.weight[mask] / figures.weight[mask].sum()
         share, _ = np.histogram(figures.totals[mask], edges, weights=weight)
         ax.stairs(share, edges, fill=True, color=colour, alpha=0.35)
-        ax.stairs(share, edges, color=colour, linewidth=1.5, label=name)
+        ax.stairs(share, edges, color=colour, linewidth=1.5, label=_short(name, 40))
     cut = figures.cut
     ax.axvline(np.floor(cut) + 0.5, color="0.3", linestyle=":", label=f"cut: above {cut:g}")
     ax.set_xlabel("total" if step == 1 else f"total, {step} in a bar")
     ax.set_ylabel("share of the class")
     show_percent(ax.yaxis, "report")
     use_light_frame(ax)
-    legend_above(ax, n_columns=3, handlelength=1.2, columnspacing=1.0)
+    is_long = len("".join(names)) + len(f"{cut:g}") > 18
+    legend_above(ax, n_columns=1 if is_long else 3, handlelength=1.2, columnspacing=1.0)
     return _picture(ax, f"Totals of both classes, from {low:g} to {high:g}")
 
 
@@ -92,7 +93,9 @@ def distance(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     ax = _new_axes()
     cuts, tpr, fpr = cumulative_shares(figures.totals, figures.event, figures.weight)
     for share, colour, name in ((fpr, _OTHER, names[0]), (tpr, _EVENT, names[1])):
-        ax.plot(cuts, share, drawstyle="steps-pre", color=colour, linewidth=2, label=name)
+        ax.plot(
+            cuts, share, drawstyle="steps-pre", color=colour, linewidth=2, label=_short(name, 40)
+        )
     at = int(np.flatnonzero(cuts == figures.ks_total)[0])
     ax.vlines(cuts[at], fpr[at], tpr[at], color="0.2", linewidth=2)
     ax.annotate(
@@ -107,7 +110,7 @@ def distance(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     ax.set_ylabel("share with at least this total")
     show_percent(ax.yaxis, "report")
     use_light_frame(ax)
-    legend_above(ax, n_columns=2, handlelength=1.5)
+    legend_above(ax, n_columns=2 if len("".join(names)) < 30 else 1, handlelength=1.5)
     return _picture(
         ax, f"Cumulative shares of both classes; largest distance {figures.ks.value:.3f}"
     )
@@ -122,7 +125,7 @@ def rates(gains: GainsTable, name: str) -> Picture:
     ax.set_xticks(place, band_labels(gains.low, gains.high))
     _slant(ax)
     ax.set_xlabel("total, highest first")
-    ax.set_ylabel(f"share of {name}")
+    ax.set_ylabel(f"share of {_short(name, 24)}")
     show_percent(ax.yaxis, "report")
     use_light_frame(ax)
     legend_above(ax)

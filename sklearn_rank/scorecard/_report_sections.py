@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._release import __version__
-from sklearn_rank.metrics import GroupReport
+from sklearn_rank.metrics import GroupReport, StabilityTable
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard._report_figures import TOP, Estimate, ReportFigures, VariableShift
 from sklearn_rank.scorecard._report_pictures import band_labels
@@ -147,14 +147,15 @@ def stability_section(figures: ReportFigures, has_reference: bool) -> Iterator[s
     than = "the reference" if has_reference else "the training rows that the card counted"
     yield (
         f"<p>Compared with {than}. An index (PSI of the total, CSI of a variable) below 0.1 is "
-        "usually taken for no change and one above 0.25 for a large one; <em>by chance</em> is "
-        "what it is on average when nothing has changed. Shift is the change of the mean "
+        "usually taken for no change and one above 0.25 for a large one; it is taken for none, "
+        "too, where chance alone gives one as large in 5 % of the cases or more. <em>By chance"
+        "</em> is what it is on average when nothing has changed. Shift is the change of the mean "
         "points.</p>"
     )
     if figures.stability is not None:
         psi = figures.stability
         yield (
-            f"<p>PSI of the total: <strong>{number(psi.psi)}</strong>, {_verdict(psi.psi)} change "
+            f"<p>PSI of the total: <strong>{number(psi.psi)}</strong>, {_verdict(psi)} change "
             f"(by chance {number(psi.expected)}).</p>"
         )
         yield images(pictures.stability(psi))
@@ -163,16 +164,18 @@ def stability_section(figures: ReportFigures, has_reference: bool) -> Iterator[s
         rows = (
             (
                 *(breakable(one.name), number(one.table.psi), number(one.table.expected)),
-                *(_verdict(one.table.psi), f"{one.shift:+.2f}", _largest_change(one)),
+                *(_verdict(one.table), f"{one.shift:+.2f}", _largest_change(one)),
             )
             for one in figures.variables
         )
         yield table(heads, rows)
 
 
-def _verdict(index: float) -> str:
-    """Return the usual reading of an index."""
-    return "no" if index < 0.1 else "some" if index <= 0.25 else "large"
+def _verdict(table: StabilityTable) -> str:
+    """Return how large a change is: the usual reading, unless it is no more than chance."""
+    if table.psi < 0.1 or table.p_value >= 0.05:
+        return "no"
+    return "some" if table.psi <= 0.25 else "large"
 
 
 def _largest_change(variable: VariableShift) -> str:

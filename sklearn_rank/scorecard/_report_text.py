@@ -34,7 +34,8 @@ STYLE = """
   min-width: 2.6rem; }
 .sklearn-rank-report th:first-child, .sklearn-rank-report td:first-child { text-align: left;
   padding-left: 0; }
-.sklearn-rank-report td.name { white-space: normal; min-width: 5rem; }
+.sklearn-rank-report td.name { white-space: normal; overflow-wrap: anywhere;
+  min-width: 10rem; }
 .sklearn-rank-report .key { display: grid; gap: .6rem 1.5rem; margin: .8rem 0;
   grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
 .sklearn-rank-report .key div { border-left: 3px solid #0072b2; padding-left: .6rem; }
@@ -50,6 +51,10 @@ STYLE = """
   .sklearn-rank-report img, .sklearn-rank-report table { break-inside: avoid; }
 }
 """
+
+
+_LONG = 32
+"""Characters from which on a name is broken."""
 
 
 def text_of(value: Any) -> str:
@@ -90,7 +95,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ['<div class="wide"><table>']
     lines.append("<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>")
     for first, *others in rows:
-        cells = f'<td class="name">{first}</td>' + "".join(f"<td>{one}</td>" for one in others)
+        kind = "name" if len(first) > _LONG else "short"
+        cells = f'<td class="{kind}">{first}</td>' + "".join(f"<td>{one}</td>" for one in others)
         lines.append(f"<tr>{cells}</tr>")
     return "\n".join([*lines, "</table></div>"])
 

@@ -159,6 +159,8 @@ def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
     """Return the groups by the name of the attribute."""
     if groups is None:
         return {}
+    if hasattr(groups, "columns"):  # a data frame
+        groups = {name: groups[name] for name in groups.columns}
     named = groups if isinstance(groups, Mapping) else {"group": groups}
     columns = {str(name): check_column(one, "groups") for name, one in named.items()}
     for name, column in columns.items():

@@ -18,7 +18,7 @@ from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import CoefficientObjective, minimise, steepest
 from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
-from sklearn_rank.solvers._corrective import ChosenColumns
+from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
 FEWER = settings(max_examples=settings.default.max_examples * 2 // 5)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -115,7 +115,7 @@ def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
         chosen = chosen.with_column(rng.random(50) < 0.5)
     c, gradient = rng.standard_normal(4), rng.standard_normal(len(chosen.values))
     at_once = chosen.scores(c), chosen.pull_back(gradient)
-    monkeypatch.setattr("sklearn_rank.solvers._corrective._DENSE", 17)
+    monkeypatch.setattr("sklearn_rank.solvers._chosen_columns._DENSE", 17)
     np.testing.assert_allclose(chosen.scores(c), at_once[0], atol=1e-12)
     np.testing.assert_allclose(chosen.pull_back(gradient), at_once[1], atol=1e-12)
 

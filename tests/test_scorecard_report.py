@@ -163,6 +163,8 @@ def test_groups_of_several_attributes():
     groups = {"sex": CREDIT.group[NEW], "work": CREDIT.data["employment"][NEW]}
     found = figures(groups=groups, selected="below").groups
     assert list(found) == ["sex", "work"]
+    of_frame = figures(groups=pandas.DataFrame(groups), selected="below").groups
+    np.testing.assert_array_equal(of_frame["work"].auc, found["work"].auc)
     rows = fitted().decision_function(X[NEW]) <= 0
     sex = CREDIT.group[NEW]
     assert found["sex"].selection_rate == pytest.approx(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2, ks_2samp
+from scipy.stats.contingency import relative_risk
 from strategies import bipartite, one_list
 
 from sklearn_rank import metrics
@@ -315,6 +316,22 @@ def test_groups(problem, data):
             assert (low, high) == (interval.low, interval.high)
         else:
             assert np.isnan([low, high]).all()
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_interval_of_the_impact_ratio(confidence):
+    g = np.repeat(["a", "b", "c", "d"], [30, 20, 10, 5])
+    f = np.concatenate([np.arange(n) < k for n, k in ((30, 20), (20, 9), (10, 10), (5, 0))])
+    y = np.arange(len(g)) % 2
+    found = metrics.group_report(y, f, g, cut=0.5, reference="a", confidence=confidence)
+    for place, (n, k) in {1: (20, 9), 2: (10, 10)}.items():
+        expected = relative_risk(k, n, 20, 30)
+        assert found.impact_ratio[place] == approx(expected.relative_risk)
+        ends = expected.confidence_interval(confidence)
+        assert (found.impact_low[place], found.impact_high[place]) == approx((ends.low, ends.high))
+    for place, value in ((0, 1), (3, 0)):  # the reference, and a group without anybody selected
+        assert found.impact_ratio[place] == value
+        assert np.isnan([found.impact_low[place], found.impact_high[place]]).all()
 
 
 def test_the_group_to_compare_with():

@@ -29,6 +29,7 @@ from sklearn_rank.solvers import (
     CoefficientObjective,
     Coefficients,
     CorrectiveDescent,
+    PosedCells,
     minimise,
     minimise_along,
 )
@@ -476,21 +477,25 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     def _make_corrective(self, problem: BoostingProblem) -> CorrectiveDescent:
         gain = self._make_gain(problem)
-        step_rule = problem.push_step(self._power)
+        step = problem.push_step(self._power)
 
         def state_of(objective: Objective, cells: Preferences, scores: Floats) -> ObjectiveState:
             of_cells = replace(problem, objective=objective, preferences=cells)
             return self._make_state(of_cells, scores, gain)
 
+        posed = PosedCells(
+            pose=lambda cells: self._make_objective(cells, problem.threads),
+            make_state=state_of,
+            step_rule=lambda cells: replace(step, largest_difference=cells.largest_difference),
+            alpha=self.alpha,
+        )
         return CorrectiveDescent(
             problem.weak_rankers,
             problem.preferences,
-            pose=lambda cells: self._make_objective(cells, problem.threads),
-            make_state=state_of,
+            posed=posed,
+            exponents=getattr(problem.objective, "side_exponents", None),
             gain=gain,
-            step_rule=lambda cells: replace(step_rule, largest_difference=cells.largest_difference),
-            longest=step_rule.longest,
-            alpha=self.alpha,
+            longest=step.longest,
             tol=self.tol,
         )
 

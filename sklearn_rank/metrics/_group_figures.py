@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import stats
 
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import (
@@ -45,6 +46,8 @@ class GroupReport(FiguresTable):
         Share of the rows that are selected.
     impact_ratio : ndarray of shape (n_groups,)
         Selection rate by that of the reference group.
+    impact_low, impact_high : ndarray of shape (n_groups,)
+        Confidence interval of that ratio; NaN for the reference and where nobody is selected.
     tpr, fpr : ndarray of shape (n_groups,)
         Share of the events, and of the other rows, with a score above the cut.
     auc, auc_low, auc_high : ndarray of shape (n_groups,)
@@ -61,7 +64,8 @@ class GroupReport(FiguresTable):
     """
 
     columns: ClassVar[tuple[str, ...]] = (
-        *("group", "count", "events", "rate", "selection_rate", "impact_ratio"),
+        *("group", "count", "events", "rate", "selection_rate"),
+        *("impact_ratio", "impact_low", "impact_high"),
         *("tpr", "fpr", "auc", "auc_low", "auc_high"),
     )
 
@@ -71,6 +75,8 @@ class GroupReport(FiguresTable):
     rate: Floats
     selection_rate: Floats
     impact_ratio: Floats
+    impact_low: Floats
+    impact_high: Floats
     tpr: Floats
     fpr: Floats
     auc: Floats
@@ -96,7 +102,11 @@ def group_report(
         \qquad \mathrm{TPR}_g = P(f > c \mid y = 1, g),
         \qquad \mathrm{FPR}_g = P(f > c \mid y = 0, g)
 
-    where f is the score, c the cut, y = 1 an event and r the reference group.
+    where f is the score, c the cut, y = 1 an event and r the reference group. The interval of the
+    ratio of two selection rates s of n rows is
+
+    .. math:: \frac{s_g}{s_r} \exp\Biggl(\pm z
+        \sqrt{\frac{1 - s_g}{n_g s_g} + \frac{1 - s_r}{n_r s_r}}\Biggr)
 
     Parameters
     ----------
@@ -116,7 +126,7 @@ def group_report(
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative. Groups without a row of positive weight are left out.
     confidence : float in (0, 1), default=0.95
-        Confidence level of the intervals of the AUC.
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -133,11 +143,11 @@ def group_report(
     The "four-fifths rule" of the Uniform Guidelines on Employee Selection Procedures (29 CFR
     1607.4 D, United States, 1978) generally regards a selection rate of less than 4/5 of that of
     the group with the highest rate as evidence of adverse impact. It is no test: with few rows
-    such a ratio arises by chance, and a ratio above 4/5 proves nothing.
+    such a ratio arises by chance, as the interval shows, and a ratio above 4/5 proves nothing.
 
     References
     ----------
-    UGESP1978 (the ratio and the rule). DeLong1988 (the intervals).
+    UGESP1978 (the ratio and the rule). Katz1978 (its interval). DeLong1988 (that of the AUC).
 
     Examples
     --------
@@ -177,12 +187,23 @@ def group_report(
     aucs = np.array([_auc(rows, codes == code, confidence) for code in range(len(labels))]).T
     return GroupReport(
         *(labels, count, events, events / count, selection_rate),
-        ratio(selection_rate, float(selection_rate[found[0]])),
+        *_impact(selection_rate, count, int(found[0]), confidence),
         ratio(sums(event & above), events),
         ratio(sums(~event & above), count - events),
         *(aucs[0], aucs[1], aucs[2]),
         reference,
     )
+
+
+def _impact(
+    rate: Floats, count: Floats, reference: int, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the ratios of selection rates and their intervals."""
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    ratios, variance = ratio(rate, float(rate[reference])), ratio(1 - rate, count * rate)
+    half = z * np.sqrt(variance + variance[reference])
+    half[(rate == 0) | (np.arange(len(rate)) == reference)] = np.nan
+    return ratios, ratios * np.exp(-half), ratios * np.exp(half)
 
 
 def _auc(rows: ScoredRows, own: Mask, confidence: float) -> tuple[float, float, float]:

@@ -128,37 +128,46 @@ def figures_of(
     weight = check_weight(sample_weight, len(totals))
     by_attribute = _attributes(groups, len(totals))
     kept = weight > 0
-    weighted: dict[str, Any] = {"sample_weight": weight}
-    if event[kept].all() or not event[kept].any():
-        raise ValueError(
-            f"report compares two classes, {scorecard.classes_.tolist()}. All rows of y are of "
-            "one class."
-        )
+    _check_classes(event[kept], scorecard.classes_)
     auc, ks, ks_total = _order(totals[kept], event[kept], weight[kept])
     risk = scorecard.predict_risk(X) if scorecard.card_.risk else None
+    weighted: dict[str, Any] = {"sample_weight": weight}
     return ReportFigures(
-        *(totals[kept], event[kept], weight[kept]),
-        bool((weight[kept] != 1).any()),
-        cut,
-        *(auc, ks),
-        ks_total,
-        float(partial_auc_score(event, totals, max_fpr=TOP, **weighted)),
-        float(tpr_at_fpr_score(event, totals, max_fpr=TOP, **weighted)),
-        gains_table(event, totals, **weighted),
-        None if risk is None else calibration_table(event, risk, **weighted),
-        _total_stability(scorecard, reference, totals, weight),
-        _variable_shifts(scorecard, reference, X, weight),
-        {
+        totals=totals[kept],
+        event=event[kept],
+        weight=weight[kept],
+        is_weighted=bool((weight[kept] != 1).any()),
+        cut=cut,
+        auc=auc,
+        ks=ks,
+        ks_total=ks_total,
+        top_area=float(partial_auc_score(event, totals, max_fpr=TOP, **weighted)),
+        top_share=float(tpr_at_fpr_score(event, totals, max_fpr=TOP, **weighted)),
+        gains=gains_table(event, totals, **weighted),
+        calibration=None if risk is None else calibration_table(event, risk, **weighted),
+        stability=_total_stability(scorecard, reference, totals, weight),
+        variables=_variable_shifts(scorecard, reference, X, weight),
+        groups={
             name: group_report(event, totals, group, cut=cut, selected=selected, **weighted)
             for name, group in by_attribute.items()
         },
     )
 
 
+def _check_classes(event: Mask, classes: Values) -> None:
+    """Raise ValueError for rows of one class."""
+    if event.all() or not event.any():
+        raise ValueError(
+            f"report compares two classes, {classes.tolist()}. All rows of y are of one class."
+        )
+
+
 def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
     """Return the groups by the name of the attribute."""
     if groups is None:
         return {}
+    if hasattr(groups, "columns"):  # a data frame
+        groups = {name: groups[name] for name in groups.columns}
     named = groups if isinstance(groups, Mapping) else {"group": groups}
     columns = {str(name): check_column(one, "groups") for name, one in named.items()}
     for name, column in columns.items():

@@ -49,7 +49,7 @@ def report(
     reference : {array-like, data frame} of shape (n_reference, n_features), default=None
         Rows to compare the distributions with, such as those of training. None: the variables are
         compared with the counts that the card has of its training rows, the totals with nothing.
-    groups : array-like of shape (n_samples,) or dict of them, default=None
+    groups : array-like of shape (n_samples,), dict of them or data frame, default=None
         Groups of people to compare, or several attributes by their names.
     cut : float, default=None
         The total above which rows are taken for `groups` and "above the cut". None: that of the

@@ -211,20 +211,23 @@ def groups_section(figures: ReportFigures, selected: str, names: tuple[str, str]
 def _group_table(found: GroupReport, names: tuple[str, str]) -> str:
     columns = zip(
         *(found.group, found.count, found.rate, found.selection_rate, found.impact_ratio),
+        *(found.impact_low, found.impact_high),
         *(found.tpr, found.fpr, found.auc, found.auc_low, found.auc_high),
         strict=True,
     )
     heads = (
-        *("Group", "Rows", f"Share of {text_of(names[1])}", "Selected", "Ratio"),
+        *("Group", "Rows", f"Share of {text_of(names[1])}", "Selected", "Ratio", "Interval"),
         *(f"{text_of(one)} above the cut" for one in names[::-1]),
         *("AUC", "Interval"),
     )
     rows = (
         (
             *(breakable(group), count_of(count), percent(rate), percent(chosen)),
-            *(number(ratio, 2), percent(tpr), percent(fpr), number(auc)),
+            number(ratio, 2),
+            "compared with" if group == found.reference else interval(Estimate(ratio, *ends), 2),
+            *(percent(tpr), percent(fpr), number(auc)),
             interval(Estimate(auc, low, high)),
         )
-        for group, count, rate, chosen, ratio, tpr, fpr, auc, low, high in columns
+        for group, count, rate, chosen, ratio, *ends, tpr, fpr, auc, low, high in columns
     )
     return table(heads, rows)

@@ -84,10 +84,10 @@ def count_of(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def interval(estimate: Estimate) -> str:
+def interval(estimate: Estimate, digits: int = 3) -> str:
     if np.isnan(estimate.low):
         return "no interval"
-    return f"{number(estimate.low)} to {number(estimate.high)}"
+    return f"{number(estimate.low, digits)} to {number(estimate.high, digits)}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

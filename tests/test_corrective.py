@@ -120,6 +120,48 @@ def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
     np.testing.assert_allclose(chosen.pull_back(gradient), at_once[1], atol=1e-12)
 
 
+@crossed(
+    push=["top", "bottom", "both"],
+    p=[1.0, 4.0],
+    loss=["logistic", "least_squares", "squared_hinge"],
+)
+@FEWER
+@given(problem=one_list(max_rows=12, spread=1.0))
+def test_the_push_pair_by_pair(push, p, loss, problem):
+    """Value, gradient and second derivatives by the coefficients, and the minimum they lead to."""
+    preferences, order = preferences_of(problem)
+    chosen = ChosenColumns.none(preferences)
+    for column in (problem.X[order] > 0.5).T:
+        chosen = chosen.with_column(column)
+    objective = make_push(chosen.cells, loss, p, push)
+    known = objective.by_coefficients(chosen.dense, 0.1)
+    function = CoefficientObjective(objective, chosen, 0.1)
+    start = np.zeros(chosen.values.shape[1])
+    at = 0.3 * np.cos(np.arange(len(start)))
+    value, found = known.value(at)
+    gradient, hessian = known.derivatives(at, found)
+    assert value == pytest.approx(function.value(at), rel=1e-10)
+    np.testing.assert_allclose(gradient, function(at)[1], rtol=1e-8, atol=1e-10)
+    for j, direction in enumerate(1e-5 * np.eye(len(at))):
+        rise = function(at + direction)[1] - function(at - direction)[1]
+        if loss != "squared_hinge":  # which has kinks in the derivative
+            np.testing.assert_allclose(hessian[j], rise / 2e-5, rtol=1e-4, atol=1e-6)
+    bounds = [(-2.0, 0.5), (0.0, 2.0), (-1.0, 0.0)][: len(start)]
+    expected = minimise(function, start, bounds=bounds, max_iter=500, tol=1e-14)
+    solution = bounded_newton(known, start, bounds, max_iter=100, tol=1e-14)
+    check_minimum(solution, expected, function, start, bounds)
+
+
+def test_pairs_are_written_out_only_where_they_are_few_and_of_one_list():
+    few, many = (Preferences.from_labels(np.arange(n) % 2, None, np.ones(n)) for n in (20, 600))
+    queries = Preferences.from_labels(np.arange(20) % 2, np.arange(20) // 10, np.ones(20))
+    columns = np.zeros((600, 1))
+    assert make_push(few, "logistic", 2.0, "top").by_coefficients(columns[:20], 0.0) is not None
+    assert make_push(many, "logistic", 2.0, "top").by_coefficients(columns, 0.0) is None
+    assert make_push(queries, "logistic", 2.0, "top").by_coefficients(columns[:20], 0.0) is None
+    assert not hasattr(make_push(few, "hinge", 2.0, "top"), "by_coefficients")
+
+
 @pytest.mark.parametrize("p", [1.0, 8.0])
 @pytest.mark.parametrize("push", ["top", "bottom"])
 @FEWER
@@ -136,6 +178,10 @@ def test_newton_and_lbfgs_find_one_minimum(push, p, problem):
     expected = minimise(function, start, bounds=bounds, max_iter=500, tol=1e-14)
     side = SideFunction(*chosen.sides(), objective.side_exponents, 0.01)
     found = bounded_newton(side, start, bounds, max_iter=100, tol=1e-14)
+    check_minimum(found, expected, function, start, bounds)
+
+
+def check_minimum(found, expected, function, start, bounds):
     assert found.converged
     assert found.values[-1] == pytest.approx(function.value(found.x), abs=1e-10)
     assert found.values[-1] == pytest.approx(expected.values[-1], abs=1e-8)

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMatrix
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
 from sklearn_rank.pair_sums._pair_sums import PairSums
@@ -215,6 +216,28 @@ class MarginPush(Push):
             gradient += side.gradient
             curvature += self._curvature_of(scores, side)
         return value, gradient, np.maximum(curvature, 0.0)
+
+    @available_if(_has_curvature)
+    def by_coefficients(self, columns: Floats, alpha: float) -> PairMatrix | None:
+        """Return the push as a function of the coefficients of some columns, with a ridge.
+
+        It has exact second derivatives. None for queries, for grades, for a loss with kinks and
+        for too many pairs.
+        """
+        pairs = self.preferences
+        if not (pairs.is_bipartite_list and self.is_smooth):
+            return None
+        n_above = int(pairs.segments.start[1])
+        rows = slice(0, n_above), slice(n_above, pairs.n_rows)
+        if n_above * (pairs.n_rows - n_above) > MOST_PAIRS:
+            return None
+        sides = [
+            MatrixSide(side.name == "top", side.log_weight[rows[side.name == "top"]])
+            for side in self._sides
+        ]
+        parts = [columns[part] for part in rows]
+        weight = [pairs.weight[part] for part in rows]
+        return PairMatrix(self.loss, self.p, parts, weight, sides, self._log_norm, alpha)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return J_p, its gradient, and the slopes of its pairs in place of the curvature.

@@ -104,9 +104,7 @@ class CardBuilder:
         """Return the integer tables before scaling; real ones with points=None."""
         if self.points is None:
             return self._unrounded
-        signs = self._settings.get("monotonic_cst", {})
-        wanted = [signs.get(step.feature, 0) for step in self.steps]
-        return round_steps(self.training, self.steps, self.points, wanted)
+        return round_steps(self.training, self.steps, self.points)
 
     @cached_property
     def _unrounded(self) -> Rounded:

@@ -226,8 +226,8 @@ def search_power(
 ) -> tuple[dict[float, Floats], dict[float, list[FoldFit]]]:
     """Return the scores of each p by fold, and the fits of the first repeat.
 
-    A p that is more than three standard errors below the best after a repeat is not tried in
-    the next ones.
+    After a repeat those are left out that are more than three standard errors below the best, or
+    larger than it: the smallest of the best is chosen. When one is left, the search ends.
 
     Parameters
     ----------
@@ -244,8 +244,16 @@ def search_power(
         first = first or found
         for p, of_p in found.items():
             scores[p] = np.append(scores[p], [one.score for one in of_p])
-        left = _near_the_best({p: scores[p] for p in left}, 3.0)
+        left = _left_over({p: scores[p] for p in left})
+        if len(left) == 1:
+            break
     return scores, first
+
+
+def _left_over(scores: dict[float, Floats]) -> list[float]:
+    """Return each p that may still be chosen."""
+    best = _best(scores)
+    return [p for p in _near_the_best(scores, 3.0) if p <= best]
 
 
 def smallest_of_the_best(scores: dict[float, Floats]) -> float:
@@ -259,8 +267,13 @@ def smallest_of_the_best(scores: dict[float, Floats]) -> float:
 
 def _near_the_best(scores: dict[float, Floats], n_errors: float) -> list[float]:
     """Return each p that is at most some standard errors below the best."""
-    best = max(scores, key=lambda p: (round(float(scores[p].mean()), 12), -p))
+    best = _best(scores)
     return [p for p in scores if _is_near(scores[best] - scores[p], n_errors)]
+
+
+def _best(scores: dict[float, Floats]) -> float:
+    """Return the p with the largest mean score; ties go to the smallest."""
+    return max(scores, key=lambda p: (round(float(scores[p].mean()), 12), -p))
 
 
 def _is_near(differences: Floats, n_errors: float) -> bool:

@@ -1,13 +1,13 @@
-"""Integer points: a search over scales, and a descent by single points."""
+"""Integer points: a search over scales."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Indices
 from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard._training import BinnedTraining
@@ -16,8 +16,6 @@ _N_SCALES = 48
 _FURTHEST = 1.5
 """Largest scale, relative to the one at which the widest variable fills the range of points."""
 
-_N_STARTS = 3
-_MOST_SWEEPS = 8
 _TOLERANCE = 1e-9
 
 
@@ -47,16 +45,14 @@ def round_steps(
     training: BinnedTraining,
     steps: Sequence[StepFunction],
     points: tuple[int, int],
-    signs: Sequence[int],
 ) -> Rounded:
-    r"""Return integer points whose totals have the least objective that a search finds.
+    r"""Return integer points whose totals have the least objective, of many scales.
 
     Points are :math:`\lfloor c \, (v_b - v_r) + 1/2 \rfloor` with v the values of a step
     function, r its bin with most rows and c one scale for all, clipped to the range of points.
-    The best three of many scales are improved by single points: one above a threshold, or one
-    in a bin. Totals T are compared at their best multiplier, :math:`\min_s J(s T)` with J the
-    objective of the ranker. By convexity a move can only lower J where the slope along it is
-    negative, so that the others are not tried.
+    Totals T are compared at the multiplier that undoes the scale, by J(T / c) with J the
+    objective of the ranker. So a table is judged as an approximation of the ranker's own: a
+    search for integers with an even smaller J would undo the ranker's ridge.
 
     Parameters
     ----------
@@ -66,20 +62,16 @@ def round_steps(
         What is rounded.
     points : (int, int)
         Least and greatest points of a bin.
-    signs : list of int
-        1 or -1 for step functions that must stay increasing or decreasing, else 0.
     """
     span = max((float(np.ptp(step.values)) for step in steps), default=0.0)
     if span == 0:
-        return exact_steps(training, steps, 1.0)
+        return _scaled(training, steps, 1.0, points)
     widest = (points[1] - points[0] + 0.49) / span
     starts = [
         _scaled(training, steps, scale, points)
         for scale in np.linspace(_FURTHEST, 0.25, _N_SCALES) * widest
     ]
-    chosen = _without_repeats(sorted(starts, key=lambda one: one.loss))[:_N_STARTS]
-    ends = [_Descent(training, steps, points, signs).run(one) for one in chosen]
-    return _first_least(ends)
+    return _first_least(starts)
 
 
 def _scaled(
@@ -94,17 +86,11 @@ def _scaled(
     return Rounded(tables, scale, 1 / scale, loss)
 
 
-def exact_steps(training: BinnedTraining, steps: Sequence[StepFunction], scale: float) -> Rounded:
-    """Return step functions times a scale that is given, rounded to integers of any size."""
-    tables = _rounded_tables(training, steps, scale, None)
-    return Rounded(tables, scale, *training.best_multiplier(training.totals(tables), 1 / scale))
-
-
 def _rounded_tables(
     training: BinnedTraining,
     steps: Sequence[StepFunction],
     scale: float,
-    points: tuple[int, int] | None,
+    points: tuple[int, int],
 ) -> list[Indices]:
     return [
         centred(nearest(scale * (step.values - step.values[int(np.argmax(weight))])), 0, points)
@@ -122,91 +108,7 @@ def centred(table: Indices, zero: int, points: tuple[int, int] | None) -> Indice
     return np.clip(table + shift, low, high)
 
 
-def _without_repeats(starts: Sequence[Rounded]) -> list[Rounded]:
-    """Return the first of those with equal tables."""
-    known: dict[bytes, Rounded] = {}
-    for one in starts:
-        key = b"".join(table.tobytes() for table in one.tables)
-        known.setdefault(key, one)
-    return list(known.values())
-
-
 def _first_least(found: Sequence[Rounded]) -> Rounded:
     """Return the first whose loss is the least but for rounding errors."""
     least = min(one.loss for one in found)
     return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Descent:
-    """Moves by single points that lower the objective."""
-
-    training: BinnedTraining
-    steps: Sequence[StepFunction]
-    points: tuple[int, int]
-    signs: Sequence[int]
-
-    def run(self, start: Rounded) -> Rounded:
-        """Return tables that no single point improves, or those after the last sweep."""
-        tables, multiplier, loss = list(start.tables), start.multiplier, start.loss
-        for n_left in range(_MOST_SWEEPS, -1, -1):
-            totals = self.training.totals(tables)
-            multiplier, loss = self.training.best_multiplier(totals, 1 / start.scale)
-            if n_left == 0 or not self._sweep(tables, multiplier):
-                break
-        return Rounded(tables, start.scale, multiplier, loss)
-
-    def _sweep(self, tables: list[Indices], multiplier: float) -> bool:
-        """Try the moves, the steepest first; change the tables; return whether one was made."""
-        training = self.training
-        scores = multiplier * training.totals(tables)
-        value, gradient = training.problem.objective.value_and_gradient(scores)
-        moves = sorted(self._moves_down(gradient), key=lambda move: move[0])
-        is_better = False
-        for _, number, change in moves:
-            table = self._within(tables[number] + change)
-            if table is None or not self._is_monotone(number, table):
-                continue
-            changed = scores + multiplier * (table - tables[number])[training.bins[number]]
-            now = float(training.problem.objective.value(changed))
-            if now < value - _TOLERANCE * max(1.0, abs(value)):
-                tables[number], scores, value, is_better = table, changed, now, True
-        return is_better
-
-    def _moves_down(self, gradient: Floats) -> Iterator[tuple[float, int, Indices]]:
-        """Yield slope, variable and change of the moves along which the objective falls."""
-        for number, (step, weight) in enumerate(
-            zip(self.steps, self.training.weight_by_bin, strict=True)
-        ):
-            by_bin = np.bincount(self.training.bins[number], gradient, len(weight))
-            for mask in _bins_moved(step, weight):
-                slope = float(by_bin[mask].sum())
-                if abs(slope) > _TOLERANCE * float(np.abs(by_bin).sum()):
-                    yield -abs(slope), number, -int(np.sign(slope)) * mask.astype(np.intp)
-
-    def _within(self, table: Indices) -> Indices | None:
-        """Return a table shifted into the range of points, or None where it is too wide."""
-        low, high = self.points
-        return None if np.ptp(table) > high - low else centred(table, 0, self.points)
-
-    def _is_monotone(self, number: int, table: Indices) -> bool:
-        change = self.signs[number] * np.diff(table[: self.steps[number].bins.n_values])
-        return bool((change >= 0).all())
-
-
-def _bins_moved(step: StepFunction, weight: Floats) -> Iterator[Mask]:
-    """Yield the sets of bins that move together: those above a threshold, and single ones.
-
-    A bin without rows moves with the first one that has rows and the same value.
-    """
-    number, n_values = np.arange(len(weight)), step.bins.n_values
-    used = np.flatnonzero(weight > 0)
-    leader = number.copy()
-    for one in np.flatnonzero(weight == 0):
-        equal = used[step.values[used] == step.values[one]]
-        leader[one] = equal[0] if len(equal) else one
-    if step.bins.categories is None:
-        for first in range(1, n_values):
-            yield (leader >= first) & (leader < n_values)
-    for one in used:
-        yield leader == one

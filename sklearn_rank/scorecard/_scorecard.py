@@ -49,6 +49,12 @@ from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
 
+SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
+"""Parameters of the ranker of small cards: a refit of all terms after each choice."""
+
+RIDGE = 2.0
+"""Ridge of these rankers, times the weight of the training rows."""
+
 
 @dataclass(frozen=True)
 class PointsRange:
@@ -140,8 +146,9 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: ``PNormPushRanker(solver="corrective")``, which measured best for small
-        cards, or with ``max_terms=None`` `PNormPushRanker()`.
+        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=2/n)`` with
+        n the weight of the training rows, which measured best for small cards, or with
+        ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -211,10 +218,10 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     everywhere are left out. A missing value has points of its own; where no training row misses
     the variable they are the ranker's.
 
-    *Rounding.* With J the objective of the ranker, totals T are compared by
-    :math:`\min_s J(s T)`, as integers are on no scale. Scales of the step functions are searched,
-    and the best three roundings are improved by single points. The card states the training loss
-    of the ranker and its own.
+    *Rounding.* The step functions are multiplied by one scale and rounded to integers in the range
+    of `points`. Of many scales that one is taken whose totals, divided by the scale, lose least
+    on the objective of the ranker. The card states the training loss of the ranker and, at the
+    best multiplier of the totals, its own.
 
     *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
     of the classes for an exponential loss with p = 1, else the fewest training errors.
@@ -368,10 +375,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     def _unfitted_ranker(self) -> Any:
         """Return the ranker to fit, at the p that is set and with its number of terms."""
         if self.ranker is None:
-            # A refit after each choice is worth its time while there are few stumps.
-            ranker = PNormPushRanker(
-                solver="coordinate" if self.max_terms is None else "corrective"
-            )
+            ranker = PNormPushRanker(**({} if self.max_terms is None else SMALL))
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)
@@ -407,6 +411,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker = self._unfitted_ranker()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
+        if self.ranker is None and self.max_terms is not None:
+            ranker.set_params(alpha=RIDGE / float(data.weight.sum()))
         merged = merged_rows(data)
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
         rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}

@@ -1,9 +1,10 @@
-"""Newton's method within bounds, for few coefficients of an exponential push of one list."""
+"""Newton's method within bounds, for few coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -61,18 +62,28 @@ class SideFunction:
             shares.append(share)
         return total, shares
 
-    def derivatives(self, c: Floats, shares: list[Floats]) -> tuple[Floats, Floats]:
+    def derivatives(self, c: Floats, found: list[Floats]) -> tuple[Floats, Floats]:
         """Return gradient and second derivatives."""
         gradient, hessian = self.alpha * c, self.alpha * np.eye(len(c))
-        for h, share, a in zip(self.columns, shares, self.exponents, strict=True):
+        for h, share, a in zip(self.columns, found, self.exponents, strict=True):
             mean = share @ h
             gradient += np.sign(a) * mean
             hessian += abs(a) * ((h.T * share) @ h - np.outer(mean, mean))
         return gradient, hessian
 
 
+class TwiceDifferentiable(Protocol):
+    """A convex function of few coefficients with exact second derivatives."""
+
+    def value(self, c: Floats) -> tuple[float, Any]:
+        """Return the value, and what `derivatives` needs."""
+
+    def derivatives(self, c: Floats, found: Any) -> tuple[Floats, Floats]:
+        """Return gradient and second derivatives."""
+
+
 def bounded_newton(
-    function: SideFunction,
+    function: TwiceDifferentiable,
     start: Floats,
     bounds: Sequence[tuple[float, float]],
     *,

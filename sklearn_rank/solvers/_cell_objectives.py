@@ -17,7 +17,7 @@ from sklearn_rank._protocols import (
     Solution,
 )
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
+from sklearn_rank.solvers._bounded_newton import SideFunction, TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._composition import CoefficientObjective
 from sklearn_rank.solvers._coordinate_descent import StepRule
@@ -49,7 +49,7 @@ class CellObjective(Protocol):
 
 @dataclass(frozen=True)
 class PosedCells:
-    """Any objective: posed anew on the cells, and minimised by L-BFGS-B.
+    """Any objective: posed anew on the cells, and minimised by L-BFGS-B or Newton steps.
 
     Parameters
     ----------
@@ -77,17 +77,30 @@ class PosedCells:
         return self._state(columns, c).gradient
 
     def start(self, columns: ChosenColumns, c: Floats, candidate: Candidate) -> float:
-        """Return the step of boosting."""
+        """Return the step of boosting; 0 where a Newton step finds as much."""
+        if self._by_coefficients(columns) is not None:
+            return 0.0
         step = self.step_rule(columns.cells)
         return step(self._state(columns, c), candidate, columns.values[:, -1])
 
     def minimise(self, columns: ChosenColumns, c: Floats, bounds: Bounds) -> Solution:
         """Return the minimum within bounds, from c."""
         options: dict[str, Any] = {"max_iter": _ITERATIONS, "tol": _TOL}
+        known = self._by_coefficients(columns)
+        if known is not None:
+            return bounded_newton(known, c, bounds, **options)
         return minimise(self._function(columns), c, bounds=bounds, **options)
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
         return CoefficientObjective(self.pose(columns.cells), columns, self.alpha)
+
+    def _by_coefficients(self, columns: ChosenColumns) -> TwiceDifferentiable | None:
+        """Return the function with its second derivatives, where they are known and cheap."""
+        find: Any = getattr(self.pose(columns.cells), "by_coefficients", None)
+        known: TwiceDifferentiable | None = None
+        if find is not None and columns.is_dense:
+            known = find(columns.dense, self.alpha)
+        return known
 
     def _state(self, columns: ChosenColumns, c: Floats) -> ObjectiveState:
         return self.make_state(self.pose(columns.cells), columns.cells, columns.scores(c))

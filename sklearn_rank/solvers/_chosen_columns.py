@@ -92,7 +92,7 @@ class ChosenColumns:
     def sides(self) -> tuple[list[Floats], list[Floats]]:
         """Return columns and logarithms of weights of the cells above and those below."""
         n_above = int(self.cells.segments.start[1])
-        dense, log_weight = self._dense, self.cells.log_weight
+        dense, log_weight = self.dense, self.cells.log_weight
         return [dense[:n_above], dense[n_above:]], [log_weight[:n_above], log_weight[n_above:]]
 
     def to_rows(self, gradient: RowGradient) -> RowGradient:
@@ -117,12 +117,13 @@ class ChosenColumns:
         return self.values.size <= _DENSE
 
     @cached_property
-    def _dense(self) -> Floats:
+    def dense(self) -> Floats:
+        """The columns as floats."""
         return self.values.astype(np.float64)
 
     def _blocks(self) -> Iterator[Floats]:
         if self.is_dense:
-            yield self._dense
+            yield self.dense
             return
         length = max(1, _DENSE // self.values.shape[1])
         for start in range(0, len(self.values), length):

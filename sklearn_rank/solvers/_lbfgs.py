@@ -27,9 +27,12 @@ def credit_of(before: Floats, after: Floats, change: Floats, decrease: float) ->
     """Return the decrease of an iteration, divided among the coefficients.
 
     As the path integral of minus the gradient, by the trapezoidal rule; `before` and `after`
-    are the gradients at its ends.
+    are the gradients at its ends. After a step so long that the rule has the wrong sign, by
+    the gradient at its start.
     """
     share = -(before + after) / 2 * change
+    if share.sum() <= 0:
+        share = -before * change
     total = share.sum()
     return share * (decrease / total) if total > 0 else np.zeros_like(share)
 

@@ -49,6 +49,8 @@ from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
 
+_FEW_TERMS = 50
+
 
 @dataclass(frozen=True)
 class PointsRange:
@@ -141,7 +143,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
         changed. None: ``PNormPushRanker(solver="corrective")``, which measured best for small
-        cards, or with ``max_terms=None`` `PNormPushRanker()`.
+        cards, or above 50 terms `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -213,8 +215,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     *Rounding.* With J the objective of the ranker, totals T are compared by
     :math:`\min_s J(s T)`, as integers are on no scale. Scales of the step functions are searched,
-    and the best three roundings are improved by single points. The card states the training loss
-    of the ranker and its own.
+    and the best three roundings are improved by single points until they lose nothing. The card
+    states the training loss of the ranker and its own.
 
     *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
     of the classes for an exponential loss with p = 1, else the fewest training errors.
@@ -369,9 +371,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """Return the ranker to fit, at the p that is set and with its number of terms."""
         if self.ranker is None:
             # A refit after each choice is worth its time while there are few stumps.
-            ranker = PNormPushRanker(
-                solver="coordinate" if self.max_terms is None else "corrective"
-            )
+            is_small = self.max_terms is not None and self.max_terms <= _FEW_TERMS
+            ranker = PNormPushRanker(solver="corrective" if is_small else "coordinate")
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)

@@ -12,9 +12,8 @@ from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard._training import BinnedTraining
 
-_N_SCALES = 48
-_FURTHEST = 1.5
-"""Largest scale, relative to the one at which the widest variable fills the range of points."""
+_N_SCALES, _N_CLIPPED = 36, 10
+"""Scales up to the one at which the widest variable fills the range, and beyond it."""
 
 _TOLERANCE = 1e-9
 
@@ -67,11 +66,8 @@ def round_steps(
     if span == 0:
         return _scaled(training, steps, 1.0, points)
     widest = (points[1] - points[0] + 0.49) / span
-    starts = [
-        _scaled(training, steps, scale, points)
-        for scale in np.linspace(_FURTHEST, 0.25, _N_SCALES) * widest
-    ]
-    return _first_least(starts)
+    scales = np.concatenate([np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)])
+    return _first_least([_scaled(training, steps, scale, points) for scale in scales * widest])
 
 
 def _scaled(

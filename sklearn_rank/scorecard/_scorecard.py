@@ -52,6 +52,9 @@ from sklearn_rank.scorecard._scaling import ScalingChoice
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""
 
+FEW_TERMS = 50
+"""Terms up to which a card is small."""
+
 RIDGE = 2.0
 """Ridge of these rankers, times the weight of the training rows."""
 
@@ -147,8 +150,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
         changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=2/n)`` with
-        n the weight of the training rows, which measured best for small cards, or with
-        ``max_terms=None`` `PNormPushRanker()`.
+        n the weight of the training rows, which measured best for small cards; above 50 terms
+        and with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -372,10 +375,15 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     # Fitting -------------------------------------------------------------------------
 
+    @property
+    def _is_small(self) -> bool:
+        """Whether a refit after each choice is worth its time."""
+        return self.max_terms is not None and self.max_terms <= FEW_TERMS
+
     def _unfitted_ranker(self) -> Any:
         """Return the ranker to fit, at the p that is set and with its number of terms."""
         if self.ranker is None:
-            ranker = PNormPushRanker(**({} if self.max_terms is None else SMALL))
+            ranker = PNormPushRanker(**(SMALL if self._is_small else {}))
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)
@@ -411,7 +419,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker = self._unfitted_ranker()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
-        if self.ranker is None and self.max_terms is not None:
+        if self.ranker is None and self._is_small:
             ranker.set_params(alpha=RIDGE / float(data.weight.sum()))
         merged = merged_rows(data)
         searches = isinstance(self.p, str) and hasattr(ranker, "p")

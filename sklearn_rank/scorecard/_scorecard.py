@@ -55,7 +55,7 @@ SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 FEW_TERMS = 50
 """Terms up to which a card is small."""
 
-RIDGE = 2.0
+RIDGE = 5.0
 """Ridge of these rankers, times the weight of the training rows."""
 
 
@@ -149,7 +149,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=2/n)`` with
+        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=5/n)`` with
         n the weight of the training rows, which measured best for small cards; above 50 terms
         and with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)

@@ -198,7 +198,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     p_ : float or None
         The p of the ranker; None where it has none.
     p_scores_ : dict of float to ndarray
-        The scores of each p by fold; empty without a search.
+        The scores of each p by fold, repeat after repeat; empty without a search. A p that is
+        more than three standard errors below the best is left out of the next repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -483,8 +484,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             return X
         return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
 
-    def decision_function(self, X: Any) -> Indices:
-        """Return totals less `cut_`, integers: positive where `predict` says ``classes_[1]``.
+    def decision_function(self, X: Any) -> Floats:
+        """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.
 
         Parameters
         ----------
@@ -493,10 +494,11 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of int of shape (n_samples,)
-            Greater for rows that rank higher.
+        ndarray of float of shape (n_samples,)
+            Integers, greater for rows that rank higher. Floats hold them, as scikit-learn's
+            tools, such as ``CalibratedClassifierCV``, need them.
         """
-        return self._totals(X) - self.cut_
+        return (self._totals(X) - self.cut_).astype(np.float64)
 
     def predict(self, X: Any) -> Values:
         """Return the class of each row.

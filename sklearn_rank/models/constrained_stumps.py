@@ -358,6 +358,12 @@ class TableColumns(BinnedColumns):
         for index, value in coefficients.items():
             self.take(Candidate(index, 0.0), value)
 
+    def step_limits_of(self, indices: Indices) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest step of some weak rankers."""
+        free = np.full(len(self._subsets), np.inf)
+        low, high = (one.ravel() for one in self._step_limits())
+        return np.append(low, -free)[indices], np.append(high, free)[indices]
+
     def _signs(self) -> Floats:
         """Return the sign that the net coefficient of each threshold must have; 0: any."""
         return np.where(self._is_value, self._sign[:, np.newaxis], 0.0)
@@ -450,6 +456,17 @@ class TableColumns(BinnedColumns):
         from_bin = np.cumsum(of_values[..., ::-1], axis=-1)[..., ::-1]
         return np.where(self._is_value, from_bin, by_bin)
 
+    def sums(self, by_bin: Floats, indices: Indices) -> Floats:
+        """Return the sums where some weak rankers are 1, shape (n_groups, n_indices)."""
+        by_bin = np.asarray(by_bin)
+        is_subset = indices >= self._net.size
+        sums = self._sums_above(by_bin).reshape(len(by_bin), -1)
+        sums = sums[:, np.where(is_subset, 0, indices)]
+        for place in np.flatnonzero(is_subset):
+            feature, members = self._subsets[indices[place] - self._net.size]
+            sums[:, place] = by_bin[:, feature, : len(members)] @ members
+        return sums
+
     def _values_by_bin(self, coefficients: Floats) -> Floats:
         """Return the step function of each feature, shape (n_features, n_bins)."""
         steps = np.asarray(coefficients[: self._net.size]).reshape(self._shape)
@@ -505,14 +522,12 @@ class _TableSearch:
         columns = self._columns
         if not indices:
             return None
-        chosen = [columns.feature_and_members(index) for index in indices]
-        one = np.array([self._by_bin[:, j] @ h for j, h in chosen]).T
+        wanted = np.array(indices)
+        one = columns.sums(self._by_bin, wanted)
         curvature = self._curvature
         if curvature is not None:
-            curvature = np.array([curvature[j] @ h for j, h in chosen])
-        limits = [columns.step_limits(Candidate(index, 0.0)) for index in indices]
-        low, high = np.array(limits).T
-        best = first_positive(self._gains(one, curvature, (low, high)))
+            curvature = columns.sums(curvature[np.newaxis], wanted)[0]
+        best = first_positive(self._gains(one, curvature, columns.step_limits_of(wanted)))
         return None if best is None else indices[best]
 
     def best_of_all(self, is_allowed: Mask, excluded: Sequence[int] = ()) -> int | None:

@@ -50,6 +50,7 @@ _SUBMODULES = frozenset(
         "plotting",
         "preferences",
         "preprocessing",
+        "scorecard",
         "solvers",
         "theory",
         "models",

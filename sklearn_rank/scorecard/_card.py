@@ -38,6 +38,16 @@ class Variable:
         The categories (str, int, float or bool) of each bin; None for numbers.
     counts, events : tuple of float
         Weight of the training rows in each bin, and of those in ``classes[1]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.scorecard import Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 3, 0), thresholds=(29.5,), special=(-99.0,))
+    >>> age.labels()
+    ['<= 29.5', '> 29.5', '= -99', 'missing']
+    >>> age.bins(np.array([29.5, 30.0, -99.0, np.nan]))
+    array([0, 1, 2, 3])
     """
 
     name: str
@@ -115,6 +125,18 @@ class Card:
     details : dict
         What the card states besides: training loss of the ranker and of the card, p, number
         of rows, scaling, version (numbers, strings and None only).
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> job = Variable("job", 1, points=(3, 0), groups=(("clerk", "smith"),))
+    >>> card = Card((age, job), 1, 0, ("bad", "good"), 2, ("age", "job"))
+    >>> card.points([[40, "clerk"], [20, "pilot"]])
+    array([[ 2,  3],
+           [-1,  0]])
+    >>> card.totals([[40, "clerk"], [20, "pilot"]])
+    array([6, 0])
     """
 
     variables: tuple[Variable, ...]

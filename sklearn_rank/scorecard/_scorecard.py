@@ -30,6 +30,7 @@ from sklearn_rank.estimators._categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.scorecard._alternatives import exchanged, outline
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._card import Card, probability
 from sklearn_rank.scorecard._exports import ExportsMixin
@@ -39,6 +40,7 @@ from sklearn_rank.scorecard._folds import (
     HeldOut,
     given_folds,
     make_folds,
+    measure,
     merged_rows,
     search_power,
     smallest_of_the_best,
@@ -138,8 +140,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: a `PNormPushRanker` with the settings that measured best for small
-        cards.
+        changed. None: ``PNormPushRanker(solver="corrective")``, which measured best for small
+        cards, or with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -365,7 +367,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     def _unfitted_ranker(self) -> Any:
         """Return the ranker to fit, at the p that is set and with its number of terms."""
-        ranker = PNormPushRanker() if self.ranker is None else clone(self.ranker)
+        if self.ranker is None:
+            # A refit after each choice is worth its time while there are few stumps.
+            ranker = PNormPushRanker(
+                solver="coordinate" if self.max_terms is None else "corrective"
+            )
+        else:
+            ranker = clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
             ranker.set_params(max_thresholds=self.max_terms)
@@ -575,6 +583,70 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         relevance = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
         check_lengths(X=scores, y=relevance)
         return auc_score(relevance, scores, qid=qid, sample_weight=sample_weight)
+
+    def alternatives(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        tolerance: float = 0.01,
+        max_cards: int = 10,
+    ) -> list[Self]:
+        """Return other cards that are nearly as good, for a person to choose from.
+
+        Each is fitted without one step of this card (a threshold), or without one of its
+        variables, at the same p. Cards are compared by `scoring` on the rows passed.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features of the training rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+        tolerance : float in [0, inf), default=0.01
+            How much lower than this card's the score of another may be.
+        max_cards : int in [1, inf), default=10
+            Most cards to return.
+
+        Returns
+        -------
+        list of Scorecard
+            Fitted, no two alike, the best first.
+
+        Raises
+        ------
+        ValueError
+            When a parameter is not as described, or this card has no ranker.
+        """
+        check_is_fitted(self)
+        allowed = {"tolerance": Number(0), "max_cards": Number(1, integer=True)}
+        given = {"tolerance": tolerance, "max_cards": max_cards}
+        check_parameters("alternatives", given, allowed)
+        if not hasattr(self, "ranker_"):
+            raise ValueError("alternatives fits rankers anew: a card of from_json has none.")
+        metadata = {"qid": qid, "sample_weight": sample_weight}
+        data = clone(self.ranker_)._validate_training(X, y, qid, sample_weight)[0]
+        scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []
+        least = measure(scorer, data, self.decision_function(X)[data.rows]) - tolerance
+        for number, (ranker, rows) in enumerate(exchanged(self.ranker_, data, X)):
+            frozen = FrozenEstimator(ranker.fit(rows, y, **metadata))
+            card = clone(self).set_params(ranker=frozen, p=None).fit(rows, y, **metadata)
+            score = measure(scorer, data, card.decision_function(X)[data.rows])
+            if score >= least and outline(card.card_) not in seen:
+                seen.add(outline(card.card_))
+                found.append((-score, number, ranker, rows))
+        best = sorted(found, key=lambda one: one[:2])[: int(max_cards)]
+        options = {"p": None, "max_terms": None}
+        return [
+            clone(self).set_params(ranker=ranker, **options).fit(rows, y, **metadata)
+            for _, _, ranker, rows in best
+        ]
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

@@ -1,0 +1,69 @@
+"""Rankers that must do without one step or one variable of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import FitRows, Floats
+from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._categories import as_table
+from sklearn_rank.models import StumpColumns
+from sklearn_rank.scorecard._card import Card
+
+
+def exchanged(ranker: Any, data: TrainingData, X: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield unfitted rankers and rows: one for each step of a fitted ranker, and each variable.
+
+    The ranker of a step has all thresholds of the variable but that one. The rows of a variable
+    lack its values.
+    """
+    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    settings = ranker._constraint_settings()
+    for step in steps:
+        known = _grid(ranker, data, settings, step.feature)
+        for threshold in step.bins.thresholds:
+            left = known[known != threshold]
+            if len(left) < len(known) and len(left):
+                given = {**settings["thresholds"], step.feature: left.tolist()}
+                yield clone(ranker).set_params(thresholds=given), X
+    for step in steps:
+        yield clone(ranker), _without(X, step.feature)
+
+
+def outline(card: Card) -> tuple[Any, ...]:
+    """Return what two equal cards have in common: intercept, bins and points."""
+    return card.intercept, *(
+        (one.column, one.thresholds, one.groups, one.points) for one in card.variables
+    )
+
+
+def _grid(ranker: Any, data: TrainingData, settings: dict[str, Any], feature: int) -> Floats:
+    """Return the thresholds that a search may use for a feature."""
+    if feature in settings["thresholds"]:
+        return np.array(settings["thresholds"][feature], dtype=np.float64)
+    x = data.X[:, [feature]].copy()
+    x[np.isin(x, settings["special_values"].get(feature, []))] = np.nan
+    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=ranker.max_bins)
+    known = np.asarray(StumpColumns(rows).thresholds[0])
+    return known[np.isfinite(known)]
+
+
+def _without(X: Any, feature: int) -> Any:
+    """Return rows with missing values in a column."""
+    X = as_table(X)
+    if hasattr(X, "iloc"):  # pandas
+        X = X.copy(deep=False)
+        column = X.iloc[:, feature]
+        X.isetitem(feature, column.mask(np.ones(len(column), dtype=bool)))
+        return X
+    if hasattr(X, "to_series"):  # polars
+        column = X.to_series(feature)
+        return X.with_columns(column.clear(len(column)))
+    X = X.astype(object if X.dtype.kind in "OSU" else np.float64)
+    X[:, feature] = np.nan
+    return X

@@ -1,0 +1,229 @@
+"""Parts of the scorecard: rounding, shares, the curve of risks, the choice of p, folds."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank.base import TrainingData
+from sklearn_rank.scorecard._folds import make_folds, merged_rows, smallest_of_the_best
+from sklearn_rank.scorecard._reasons import most_lost
+from sklearn_rank.scorecard._risk import RiskCurve
+from sklearn_rank.scorecard._rounding import round_steps
+from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
+from sklearn_rank.scorecard._training import BinnedTraining
+
+seeds = st.integers(0, 2**16)
+
+
+def small_problem(seed, p, n_features=2):
+    """Return rows by their bins and the step functions of a ranker fitted to them."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 3, (60, n_features)).astype(float)
+    y = X.sum(axis=1) + random.normal(0, 1.5, 60) > 2
+    y[:2] = [True, False]
+    ranker = PNormPushRanker(p=p, n_estimators=6, max_thresholds=3).fit(X, y)
+    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    data = TrainingData(X, y, None, np.ones(60), np.arange(60), np.array([False, True]))
+    return BinnedTraining.of(ranker, steps, data), steps
+
+
+@settings(max_examples=12)
+@given(seeds, st.sampled_from([1.0, 4.0]))
+def test_summed_rows_have_the_objective_of_all_rows(seed, p):
+    training, steps = small_problem(seed, p)
+    totals = training.totals([step.values for step in steps])
+    assert len(totals) < 60
+    assert training.data.weight.sum() == 60
+    curve = training.ranker.objective_curve_
+    assert training.objective(totals, 1.0) == pytest.approx(curve[-1], rel=1e-9)
+
+
+def best_of_all(training, steps, points):
+    """Return the least objective of all integer tables in a range, at any multiplier."""
+    low, high = points
+    shapes = [range(low, high + 1)] * sum(step.bins.n_values - 1 for step in steps)
+    best = np.inf
+    for drawn in product(*shapes):
+        tables, start = [], 0
+        for step in steps:
+            table = np.zeros(step.bins.n_bins, dtype=int)
+            table[1 : step.bins.n_values] = drawn[start : start + step.bins.n_values - 1]
+            start += step.bins.n_values - 1
+            tables.append(table)
+        if any(np.ptp(table) > high - low for table in tables):
+            continue
+        totals = training.totals(tables)
+        losses = [training.objective(totals, s) for s in np.geomspace(0.05, 4, 12)]
+        best = min(best, *losses)
+    return best
+
+
+@settings(max_examples=3)
+@given(seeds, st.sampled_from([1.0, 4.0]))
+def test_rounding_is_near_the_best_of_all_tables(seed, p):
+    training, steps = small_problem(seed, p)
+    points = (-2, 2)
+    found = round_steps(training, steps, points, [0] * len(steps))
+    exact = training.best_multiplier(training.totals([step.values for step in steps]), 1.0)[1]
+    least = best_of_all(training, steps, (0, 4)) if steps else exact
+    assert found.loss <= least + 0.05 * abs(least) + 1e-6
+    totals = training.totals(found.tables)
+    assert training.objective(totals, found.multiplier) == pytest.approx(found.loss)
+    for table, step in zip(found.tables, steps, strict=True):
+        assert -2 <= table.min() <= table.max() <= 2
+        assert len(table) == step.bins.n_bins
+
+
+def test_an_unseen_bin_moves_with_its_like():
+    """The missing bin, without rows, keeps the points of the bin with the value of the ranker."""
+    for seed in range(6):
+        training, steps = small_problem(seed, 2.0, n_features=3)
+        found = round_steps(training, steps, (-5, 5), [0] * len(steps))
+        for table, step, weight in zip(found.tables, steps, training.weight_by_bin, strict=True):
+            assert weight[-1] == 0
+            assert table[-1] in table[:-1][step.values[:-1] == step.values[-1]]
+
+
+@given(st.lists(st.lists(st.floats(-5, 5), min_size=2, max_size=4), min_size=1, max_size=5))
+def test_minmax_ranges_sum_to_100(drawn):
+    tables = [np.array(one) for one in drawn]
+    found = minmax_points(tables)
+    assert all(one.min() == 0 for one in found)
+    spans = [np.ptp(one) for one in tables]
+    assert sum(one.max() for one in found) == (100 if any(spans) else 0)
+    for before, after in zip(tables, found, strict=True):
+        assert (np.diff(after[np.argsort(before, kind="stable")]) >= 0).all()
+
+
+def test_points_double_the_odds():
+    """B = b pdo / ln 2, and the total at which the odds are those wanted is the score."""
+    scaling = {"pdo": 20, "score": 600, "odds": 50}
+    tables, intercept = scaled_points([np.array([0, 1, 3])], (np.log(50), 0.25), scaling)
+    assert tables[0].tolist() == [0, round(0.25 * 20 / np.log(2)), round(0.75 * 20 / np.log(2))]
+    assert intercept == 600
+
+
+# Risk ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from([1, 2]))
+def test_the_curve_of_risks_meets_the_conditions_of_its_maximum(seed, n_slopes):
+    """The gradient is zero for each coefficient, or points below zero for a slope of zero."""
+    random = np.random.default_rng(seed)
+    z = np.round(random.normal(0, 1, 50), 1)
+    positive = random.random(50) < expit(random.normal(0, 2) + random.normal(1, 2) * z)
+    weight = random.integers(1, 4, 50).astype(float)
+    curve = RiskCurve.fit(z, positive, weight, 0.0, 1.0, n_slopes)
+    above, below = weight[positive].sum(), weight[~positive].sum()
+    target = np.where(positive, (above + 1) / (above + 2), 1 / (below + 2))
+    chance, low, high = curve.at(z)
+    error = weight * (target - chance)
+    columns = [z] if n_slopes == 1 else [-np.logaddexp(0, -z), np.logaddexp(0, z)]
+    gradient = np.array([(error * one).sum() for one in [np.ones(50), *columns]]) / weight.sum()
+    is_zero = curve.coefficients == 0
+    assert (curve.coefficients[1:] >= 0).all()
+    assert np.abs(gradient[~is_zero]).max() < 1e-4
+    assert (gradient[is_zero] < 1e-4).all()
+    assert ((low >= 0) & (low <= chance) & (chance <= high) & (high <= 1)).all()
+
+
+def test_the_risk_of_separated_classes_is_finite():
+    z = np.linspace(-2, 2, 20)
+    curve = RiskCurve.fit(z, z > 0, np.ones(20), 0.0, 1.0)
+    chance, low, high = curve.at(np.array([-50.0, 0.0, 50.0]))
+    assert (low <= chance).all()
+    assert (chance <= high).all()
+    assert curve.at(np.array([0.0]))[0][0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_line_is_the_curve_with_one_slope():
+    random = np.random.default_rng(0)
+    totals = random.integers(-20, 20, 300).astype(float)
+    positive = random.random(300) < expit(0.2 * totals - 1)
+    mean, deviation = totals.mean(), totals.std()
+    curve = RiskCurve.fit((totals - mean) / deviation, positive, np.ones(300), mean, deviation, 1)
+    constant, slope = curve.line()
+    np.testing.assert_allclose(logit(curve.at(totals)[0]), constant + slope * totals, rtol=1e-9)
+    assert slope == pytest.approx(0.2, abs=0.05)
+
+
+# p, folds, reasons ---------------------------------------------------------------------
+
+
+def test_the_smallest_p_within_one_standard_error():
+    best = np.array([0.5, 0.6, 0.7, 0.8])
+    near = best - [0.0, 0.02, 0.0, 0.02]  # mean 0.01, standard error 0.0058
+    nearer = best - [0.0, 0.02, 0.0, 0.0]  # mean 0.005, standard error 0.005
+    assert smallest_of_the_best({1.0: near, 2.0: best}) == 2
+    assert smallest_of_the_best({1.0: nearer, 2.0: best}) == 1
+    assert smallest_of_the_best({1.0: best, 2.0: best}) == 1
+    dropped = best[:2] + 1  # not tried in the second repeat
+    assert smallest_of_the_best({1.0: dropped, 2.0: near, 4.0: best}) == 4
+
+
+@given(seeds, st.booleans())
+def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 3, (40, 2)).astype(float)
+    y = random.random(40) < 0.5
+    y[:4] = [True, False, True, False]
+    X[:4] = [[5, 5], [6, 6], [7, 7], [8, 8]]
+    qid = np.arange(40) // 4 if has_queries else None
+    data = TrainingData(X, y, qid, np.ones(40), np.arange(40), np.array([False, True]))
+    order = random.permutation(40)
+    shuffled = data.take(order)
+    found = []
+    for one in (data, shuffled):
+        merged = merged_rows(one)
+        repeats = make_folds(merged, 3, 2, np.random.RandomState(0))
+        for folds in repeats:
+            tested = np.concatenate([test for _, test in folds])
+            assert len(set(tested)) == len(tested)
+        found.append([[merged.X[test].tolist() for _, test in folds] for folds in repeats])
+    assert found[0] == found[1]
+
+
+def test_too_few_rows_have_no_folds():
+    data = TrainingData(
+        np.arange(4.0)[:, None],
+        np.array([True, False, False, False]),
+        None,
+        np.ones(4),
+        np.arange(4),
+        np.array([False, True]),
+    )
+    assert make_folds(data, 5, 2, np.random.RandomState(0)) == []
+
+
+def test_most_lost():
+    points = np.array([[0, -2, 1], [3, 0, 0]])
+    found = most_lost(points, np.array([3.0, 0.0, 1.0]), ["a", "b", "c"], 2)
+    assert found.tolist() == [["a", "b"], ["c", None]]
+    assert most_lost(points, np.zeros(3), ["a", "b", "c"], 4).tolist() == [
+        ["b", None, None, None],
+        [None] * 4,
+    ]
+
+
+def test_the_cut_is_the_rankers_own():
+    """RankBoost balances the classes; a push has the fewest errors."""
+    training, steps = small_problem(3, 4.0)
+    totals = 3 * np.round(training.totals([step.values for step in steps]))
+    order = training.problem.preferences.order
+    positive, weight = training.data.y[order], training.data.weight[order]
+    cut = training.cut(totals, 0.3)
+    errors = [weight[(totals > one) != positive].sum() for one in range(-60, 60)]
+    assert weight[(totals > cut) != positive].sum() == min(errors)
+    balanced = BinnedTraining(RankBoost(), training.data, training.n_bins)
+    mass = [
+        (weight * np.exp(-np.where(positive, 1, -1) * 0.3 * (totals - one)))
+        for one in (balanced.cut(totals, 0.3), balanced.cut(totals, 0.3) + 1)
+    ]
+    excess = [one[positive].sum() - one[~positive].sum() for one in mass]
+    assert excess[0] <= 1e-9 <= excess[1] + 1e-9

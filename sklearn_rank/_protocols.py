@@ -276,6 +276,11 @@ class WeakRankers(Protocol):
     - ``step_limits(candidate)``, the smallest and the largest step along a weak ranker, and
       ``take(candidate, step)``, which is told of every step, also of those of a warm start:
       where what may be chosen depends on the coefficients so far;
+    - ``search(gradient, gain, excluded)``, which leaves out some coordinates, for solvers that
+      choose each weak ranker once;
+    - ``at_rows(rows, weight, earlier, share)``: the same weak rankers on some of the rows, for
+      bags of one model, which has the coordinates `earlier` already and may be filled up to
+      a share of its bounds;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of
       `contributions` of the rules of these coordinates, where it is known without a pass
       over the rows for each feature.

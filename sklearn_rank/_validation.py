@@ -229,28 +229,28 @@ def check_lengths(**arrays: Values) -> None:
             raise ValueError(f"{name} is empty: there is no row.")
 
 
-def check_weight(sample_weight: Any, n_samples: int) -> Floats:
+def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
     """Return weights as an array of floats: finite, non-negative, not all zero.
 
     A number is the weight of every row.
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = _as_array(sample_weight, "sample_weight", dtype=np.float64, ensure_min_samples=0)
+    weight = _as_array(sample_weight, name, dtype=np.float64, ensure_min_samples=0)
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight for each row, or be a "
+            f"{name} must have shape ({n_samples},), one weight for each row, or be a "
             f"number. Got shape {weight.shape}."
         )
     if weight.min() < 0:
         raise ValueError(
-            f"sample_weight must not be negative: a weight is the number of times a row "
+            f"{name} must not be negative: a weight is the number of times a row "
             f"counts. Got {weight.min():g}."
         )
     if not weight.any():
-        raise ValueError("sample_weight: all weights are zero, so that no row counts.")
+        raise ValueError(f"{name}: all weights are zero, so that no row counts.")
     return weight
 
 

@@ -67,6 +67,36 @@ CALLS = {
     "recall_at_k": scored(metrics.recall_at_k, "sample_weight", k=2),
     "p_norm_push_loss": scored(metrics.p_norm_push_loss, p=2.0),
     "pair_loss_and_gradient": scored(pair_loss_and_gradient),
+    "gini_score": scored(metrics.gini_score),
+    "ks_score": scored(metrics.ks_score),
+    "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
+    "gains_table": scored(metrics.gains_table, "qid"),
+    "calibration_table": (
+        partial(metrics.calibration_table, Y, F / 4),
+        {"y_prob": {**SCORES, "large": F}, "sample_weight": WEIGHTS},
+    ),
+    "group_report": (
+        partial(metrics.group_report, Y, F, QID),
+        {"y_true": RELEVANCES, "y_score": SCORES, "group": IDS, "sample_weight": WEIGHTS},
+    ),
+    "stability_table": (
+        partial(metrics.stability_table, reference=F, current=F),
+        {
+            "reference": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
+            "current": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
+            "reference_weight": WEIGHTS,
+            "sample_weight": WEIGHTS,
+        },
+    ),
+    "characteristic_stability": (
+        partial(metrics.characteristic_stability, reference=X, current=X),
+        {
+            "reference": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
+            "current": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
+            "reference_weight": WEIGHTS,
+            "sample_weight": WEIGHTS,
+        },
+    ),
     "auc_interval": (
         partial(metrics.auc_interval, y_true=Y, y_score=F, qid=QID, fold=None),
         {"y_true": RELEVANCES, "y_score": SCORES, "qid": IDS, "fold": IDS},
@@ -101,7 +131,8 @@ CALLS["RankedListDisplay"][0].keywords["y_true"] = Y
 for display in ("TopROCDisplay", "PairContributionDisplay"):  # which take classes of any kind
     CALLS[display][1]["y_true"] = LABELS
 NAMES = re.compile(
-    r"\b(X|y|y_true|y_score|y_score_a|y_score_b|qid|groups|fold|sample_weight|values_a|values_b)\b"
+    r"\b(X|y|y_true|y_score|y_score_a|y_score_b|y_prob|qid|group|groups|fold|sample_weight|values_a"
+    r"|values_b|reference_weight|current)\b"
 )
 
 
@@ -161,7 +192,7 @@ def test_no_rows_are_said_so(function):
 @pytest.mark.parametrize("weight", [2.5, 3, np.float64(0.5), np.array(2.0)])
 def test_a_number_is_the_weight_of_every_row(weight):
     weights = np.full(N, float(weight))
-    for name in [*PAIRS, *CURVES]:
+    for name in [*PAIRS, *CURVES, "gini_score", "ks_score"]:
         function = getattr(metrics, name)
         expected = function(Y, F, qid=QID, sample_weight=weights)
         np.testing.assert_array_equal(function(Y, F, qid=QID, sample_weight=weight), expected)

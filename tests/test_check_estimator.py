@@ -63,6 +63,9 @@ BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 50}
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
     PNormPushRanker(solver="corrective", n_estimators=4, n_swaps=2),
+    PNormPushRanker(solver="corrective", n_estimators=3, n_bags=3),
+    RankBoost(n_bags=3, n_estimators=4),
+    RankBoost(n_bags=3, n_estimators=4, relevance="graded"),
     PNormPushRanker(solver="corrective", n_estimators=4, loss="logistic", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", p=np.inf, n_estimators=5),

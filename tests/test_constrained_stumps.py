@@ -1,12 +1,14 @@
 """Constraints on stumps: what may be chosen, what is chosen, and what the model then is."""
 
 import pickle
+from itertools import combinations
 
 import numpy as np
 import oracles
 import oracles_tables
 import pandas as pd
 import pytest
+import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -15,6 +17,11 @@ from test_boosting import fit, training_part
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import FitRows, RowGradient
+from sklearn_rank.models import StumpConstraints, Stumps
+from sklearn_rank.models._binned_columns import smaller_side
+from sklearn_rank.solvers import OptimalGain, QuadraticGain, steepest
 
 N_ROUNDS = 6
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker", "ignore:.*smooth margin stayed")
@@ -109,14 +116,14 @@ def check_rounds(ranker, problem, limits, **options):
         assert max(gains, default=0.0) < 1e-9
 
 
-@crossed(push=["top", "bottom", "both"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom", "both"], p=[1, 4, 64])
 @given(case=constrained())
 def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
     check_rounds(ranker, *case, p=p, push=push)
 
 
-@crossed(push=["top", "bottom"], p=[1, 4, 64])
+@crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom"], p=[1, 4, 64])
 @given(case=constrained(one_list))
 def test_each_optimal_choice_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
@@ -220,6 +227,8 @@ def test_all_constraints_hold_at_once(ranker):
         model.decision_function(X),
         atol=1e-12,
     )
+    for j, rows in rows_between(X):
+        assert (np.diff(model.decision_function(rows)) * [1, -1, 0, 0][j] >= 0).all()
     stages = list(model.staged_decision_function(X))
     np.testing.assert_allclose(stages[-1], model.decision_function(X), atol=1e-12)
     parts = model.contributions(X)
@@ -288,6 +297,19 @@ def test_missing_special_and_unseen_values():
     np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
     assert named._category_codes_.positions == (3,)
     assert RankBoost().fit(X, Y)._category_codes_ is None
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_stored_tables_score_the_same(ranker):
+    model = ranker(n_estimators=20, **EVERYTHING).fit(X, Y)
+    stored = skops.io.dumps(model)
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored)),
+    ]
+    for found in copies:
+        np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+        assert found.weak_rankers_.equal(model.weak_rankers_)
 
 
 @pytest.mark.parametrize("ranker", BOOSTERS)
@@ -370,3 +392,64 @@ def test_constraints_are_for_stumps_chosen_one_by_one(name):
         RankBoost(weak_ranker="feature", **given).fit(rows, Y)
     with pytest.raises(ValueError, match=f"{name} of PNormPush.* is for stumps.*solver='lbfgs'"):
         PNormPushRanker(solver="lbfgs", **given).fit(rows, Y)
+
+
+# The best subset of categories -------------------------------------------------------------
+
+
+@st.composite
+def masses(draw):
+    """Sums of two positive groups, or of gradient and curvature, by category; last missing."""
+    n = draw(st.integers(2, 8)) + 1
+    numbers = st.sampled_from([0.0, 0.0, 0.1, 0.25, 1.0, 1.0, 2.0, 3.7])
+    line = st.lists(numbers, min_size=n, max_size=n).filter(any)
+    return np.array([draw(line), draw(line)])
+
+
+GAINS = {
+    "steepest": steepest,
+    "optimal top": OptimalGain(-1.0, 4.0, 0.01),
+    "optimal bottom": OptimalGain(-16.0, 1.0, 1e-6),
+    "both ends": QuadraticGain(4.0, 1.5),
+    "second order": QuadraticGain(2.0, 1.5),
+    "steepest, one group": steepest,
+}
+
+
+def posed_columns(n, copies, is_missing_rare):
+    """Return the weak rankers of n categories and a missing value, some rows of each."""
+    codes = np.tile(np.append(np.arange(n), np.nan), copies)
+    weight = np.tile(np.append(np.ones(n), 0.1 if is_missing_rare else 1.0), copies)
+    size = 0.9 * copies / weight.sum() if is_missing_rare else 0.0
+    model = Stumps().constrained(StumpConstraints(n_categories={0: n}, min_bin_size=size))
+    return model.on_rows(FitRows(codes[:, None], np.arange(len(codes)), weight, ThreadPool(1)))
+
+
+@pytest.mark.parametrize("is_missing_rare", [False, True])
+@pytest.mark.parametrize("name", GAINS)
+@given(sums=masses(), signs=st.lists(st.sampled_from([1.0, -1.0]), min_size=9, max_size=9))
+def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
+    n, gain, curvature = sums.shape[1] - 1, GAINS[name], None
+    if name in ("second order", "steepest, one group"):
+        curvature = sums[1] if name == "second order" else None
+        slopes = sums[0] * np.array(signs[: n + 1])
+        slopes[-1] = -slopes[:-1].sum()  # as every gradient of differences of scores
+        gradient = RowGradient.signed(slopes, curvature)
+    else:
+        gradient = RowGradient(sums.ravel(), np.array([0, n + 1, 2 * n + 2]))
+    groups = gradient.data.reshape(gradient.n_groups, n + 1)
+    columns = posed_columns(n, gradient.n_groups, is_missing_rare)
+    tried = [set(one) for k in range(1, n + 1) for one in combinations(range(n), k)]
+    tried = tried[:-1] if is_missing_rare else [*tried, {n}]
+    h = np.array([[c in one for c in range(n + 1)] for one in tried])
+
+    def gains(h):
+        bound = None if curvature is None else smaller_side(h @ curvature, curvature.sum())
+        return gain(groups @ h.T, groups.sum(axis=1), bound)
+
+    found, best = columns.search(gradient, gain), gains(h).max()
+    if found is None:
+        assert best < 1e-12
+    else:
+        _, members = columns.feature_and_members(found.index)
+        assert gains(members[np.newaxis])[0] == pytest.approx(best, rel=1e-9)

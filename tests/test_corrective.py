@@ -18,7 +18,7 @@ from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import CoefficientObjective, minimise, steepest
 from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
-from sklearn_rank.solvers._corrective import ChosenColumns
+from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
 FEWER = settings(max_examples=settings.default.max_examples * 2 // 5)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -115,7 +115,7 @@ def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
         chosen = chosen.with_column(rng.random(50) < 0.5)
     c, gradient = rng.standard_normal(4), rng.standard_normal(len(chosen.values))
     at_once = chosen.scores(c), chosen.pull_back(gradient)
-    monkeypatch.setattr("sklearn_rank.solvers._corrective._DENSE", 17)
+    monkeypatch.setattr("sklearn_rank.solvers._chosen_columns._DENSE", 17)
     np.testing.assert_allclose(chosen.scores(c), at_once[0], atol=1e-12)
     np.testing.assert_allclose(chosen.pull_back(gradient), at_once[1], atol=1e-12)
 
@@ -233,6 +233,24 @@ def test_swaps_lower_the_objective():
     assert values[0] < steps.objective_curve_[-1]
     again = PNormPushRanker(solver="corrective", n_estimators=5, n_swaps=21).fit(X, y)
     np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
+
+
+@crossed(
+    loss=["exponential", "logistic", "hinge", "least_squares"],
+    push=list(PUSHES),
+    with_queries=[False, True],
+)
+def test_every_push_and_loss(loss, push, with_queries):
+    if push == "ir" and loss != "exponential":
+        return
+    X, y = data_of(60)
+    qid = np.arange(60) % 4 if with_queries else None
+    options = {"p": 2.0, "push": push, "loss": loss, "n_estimators": 4}
+    steps = PNormPushRanker(**options).fit(X, y, qid=qid)
+    ranker = PNormPushRanker(solver="corrective", n_swaps=1, **options).fit(X, y, qid=qid)
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+    assert ranker.objective_curve_[0] <= steps.objective_curve_[0] + 1e-9
+    assert ranker.objective_curve_[-1] <= steps.objective_curve_[-1] + 1e-9
 
 
 def test_a_copied_feature_changes_nothing():

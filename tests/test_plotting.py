@@ -7,6 +7,7 @@ import sys
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -400,6 +401,30 @@ def test_shape_function_marks_missing_values(cancer, ranker):
     assert display.contributions(nan_row)[0, number] == display.missing[number]
     complete = ShapeFunctionDisplay.from_estimator(ranker, cancer[0])
     assert complete.missing_marks_ == [None] * len(complete.features)
+
+
+def test_shape_function_of_categories_and_special_codes(tmp_path):
+    rng = np.random.default_rng(0)
+    kind, x = rng.choice(["red", "green", "blue", "grey"], 300), rng.normal(size=300)
+    y = (x > 0) ^ (kind == "red") ^ (rng.random(300) < 0.2)
+    x[rng.random(300) < np.where(y, 0.1, 0.3)] = -99.0
+    x[:20] = np.nan
+    X = pd.DataFrame({"kind": pd.Categorical(kind), "x": x})
+    fitted = RankBoost(special_values={"x": [-99, -98]}, n_estimators=40).fit(X, y)
+    display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
+    total = display.contributions(X).sum(axis=1) + display.intercept
+    assert_allclose(total, fitted.decision_function(X), atol=1e-12)
+    of_kind, of_x = (display.names.index(name) for name in ("kind", "x"))
+    labels = [label.get_text() for label in display.axes_[of_kind].get_xticklabels()]
+    assert sorted(", ".join(labels).split(", ")) == ["blue", "green", "grey", "red"]
+    assert (np.diff(display.steps_[of_kind].get_data().values) > 0).all()
+    assert display.missing_marks_[of_kind] is None
+    marks = display.special_marks_[of_x]
+    assert [mark.get_label() for mark in marks] == ["-99", "-98"]
+    assert marks[0].get_ydata() == display.functions[of_x](np.array([-99.0]))
+    assert display.ranges[of_x][0] > -10
+    assert display.missing_marks_[of_x].get_ydata() == display.missing[of_x]
+    display.figure_.savefig(tmp_path / "shape.png")
 
 
 def test_shape_function_axes(cancer, ranker):

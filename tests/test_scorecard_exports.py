@@ -19,9 +19,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from sklearn_rank import PNormPushRanker
 from sklearn_rank._validation import is_missing
+from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import (
     Card,
+    Scorecard,
     Variable,
     card_from_json,
     card_to_json,
@@ -395,6 +398,13 @@ def test_text_states_direction_cut_risk_and_details():
     assert "+++" not in to_text(CARD, 60)
 
 
+def test_details_are_readable():
+    details = {"rows": 30_000.0, "loss": 0.123456, "p": math.inf, "queries": False, "x": "\x1b[1m"}
+    text = to_text(replace(CARD, details=details), 80)
+    for line in ("rows: 30,000", "loss: 0.1235", "p: inf", "queries: False", "x: \ufffd[1m"):
+        assert f"\n{line}" in text
+
+
 def test_text_thins_a_long_risk_table():
     risk = tuple((total, total / 1000, 0.0, 1.0) for total in range(1000))
     text = to_text(replace(CARD, risk=risk), 80)
@@ -548,6 +558,7 @@ WRONG = {
     ),
     "all strings or all numbers": edited(job_groups=[["a"], [1]]),
     "a category of 'job' must be a string, a number": edited(job_groups=[["a"], [None]]),
+    "a category of 'job' must have at most 64 bits": edited(job_groups=[[2**63], [1]]),
     "a group of 'job' must have a category": edited(job_groups=[["a"], []]),
     "a group of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
     "thresholds or groups of categories, not both": edited(job_thresholds=[1.0]),
@@ -719,6 +730,30 @@ def test_onnx_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r'to_onnx needs onnx. .*"sklearn-rank\[onnx\]"'):
         to_onnx(CARD)
+
+
+@pytest.mark.slow
+def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
+    """Applications with categories, missing values and special codes, scaled to odds."""
+    data = make_credit(1_500, random_state=0)
+    special = {"debt_to_income": [-998.0], "utilisation": [-999.0]}
+    ranker = PNormPushRanker(n_estimators=60, special_values=special)
+    scaling = {"pdo": 20, "score": 600, "odds": 50}
+    scorecard = Scorecard(ranker, p=None, max_terms=None, scaling=scaling)
+    card = scorecard.fit(data.data, data.target).card_
+    assert {one.groups is None for one in card.variables} == {True, False}
+    assert any(one.special for one in card.variables)
+    X = data.data.astype(object).to_numpy()
+    X = np.vstack([X, rows_of(card)])
+    expected = card.totals(X).tolist()
+    names = list(card.feature_names)
+    assert_array_equal(scorecard.decision_function(data.data) + scorecard.cut_, expected[:1_500])
+    assert sqlite_scores(card, X, table="applications") == expected
+    assert list(csv_scores(scorecard.to_csv(), names, X)) == expected
+    assert list(pmml_scores(scorecard.to_pmml(), names, X)) == expected
+    assert card_from_json(scorecard.to_json()).totals(X).tolist() == expected
+    missing = np.array([[is_missing(one) for one in row] for row in X])
+    assert onnx_scores(card, np.where(missing, None, X)).tolist() == expected
 
 
 def test_values_of_reach_every_bin():

@@ -29,6 +29,7 @@ MODULES = {
     "sklearn_rank.datasets": "Data sets",
     "sklearn_rank.objectives": "Objectives",
     "sklearn_rank.engines": "Engines",
+    "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.onnx": "ONNX",
     "sklearn_rank.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",

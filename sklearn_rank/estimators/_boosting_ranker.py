@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -299,12 +299,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if stopping is not None:
             is_last = stopping.best_round == len(history.steps)
             history.truncate(stopping.best_round)
-        self._warn_if_empty(history)
+        self._warn_if_empty(history.steps)
         return self._collect(problem, history, state if is_last else None)
 
-    def _warn_if_empty(self, history: History) -> None:
+    def _warn_if_empty(self, found: Sequence[float]) -> None:
         """Warn when no weak ranker was found."""
-        if not history.steps:
+        if not found:
             warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
                 "better than chance: all scores are equal.",

@@ -14,6 +14,12 @@ from sklearn_rank.base import is_binary
 
 def has_stages(ranker: Any) -> bool:
     """Whether the model was built round by round."""
+    n_bags = getattr(ranker, "n_bags", 1)
+    if n_bags != 1:
+        raise AttributeError(
+            f"{type(ranker).__name__} has stages only with n_bags=1: n_bags={n_bags} is the mean "
+            "of several fits."
+        )
     if getattr(ranker, "solver", "coordinate") == "coordinate":
         return True
     raise AttributeError(

@@ -108,7 +108,7 @@ class BoostedTreesRanker(
         Share of the features, drawn anew for each tree.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score rises with the feature; -1: it falls; 0: no constraint. A dict has names
-        of features as keys.
+        or indices of features as keys.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each

@@ -16,6 +16,7 @@ from sklearn_rank._protocols import Floats, Gain, Objective, ObjectiveState, req
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._bags import BagFit, BagsMixin
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
@@ -28,12 +29,13 @@ from sklearn_rank.solvers import (
     CoefficientObjective,
     Coefficients,
     CorrectiveDescent,
+    PosedCells,
     minimise,
     minimise_along,
 )
 
 
-class PNormPushRanker(PushScoreMixin, BoostingRanker):
+class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
     For lists of which only the top is used: fraud queues, triage, search. A larger p moves
@@ -124,6 +126,18 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         Multiplies every step; 1 with the other solvers. Smaller needs more rounds.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins of a feature.
+    monotonic_cst, max_features_used, max_thresholds, thresholds, min_bin_size, min_bin_events
+        Constraints on stumps, as in `RankBoost`, for ``solver="coordinate"``.
+    categorical_features, special_values
+        Features of categories and values that are codes, as in `RankBoost`, for
+        ``solver="coordinate"``.
+    n_bags : int in [1, inf), default=1
+        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
+        `qid` of whole queries; in one list of each class as many as it has), all with the
+        thresholds of all rows, so that the mean is one sum of stumps, for sets below some thousand
+        rows. Only for stumps, and not with `warm_start` and `n_iter_no_change`. With
+        `max_thresholds` or `max_features_used` bag b of B may bring the number that all so far
+        use up to b / B of it, rounded up.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -164,6 +178,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         `offset_`. The cuts of the others are those of at most 8,192 distinct rows: all of
         them where there are no more, else those with the smallest hash of features and
         class, so that the order of the rows has no part in it.
+    bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
+        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are their means,
+        of each weak ranker that any bag uses, `objective_curve_` is the mean over the bags of the
+        objective on the bag after each round (a bag that has ended keeps its last), and `n_iter_`
+        the largest number of rounds. The offset is that of the mean scores
+        of all rows. There are no stages.
     classes_, weak_rankers_
         As in `RankBoost`, as are `validation_scores_`, `feature_importances_`, `coef_`,
         `n_iter_`, `n_features_in_` and `feature_names_in_`. Stages only with
@@ -233,6 +253,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BoostingRanker._allowed,
+        **BagsMixin._bags_allowed,
         "selection": Choice(SELECTIONS),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
@@ -268,6 +289,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         min_bin_events: float = 0,
         categorical_features: Any = "from_dtype",
         special_values: Mapping[Any, Any] | None = None,
+        n_bags: int = 1,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -310,6 +332,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         self.alpha = alpha
         self.score_p = score_p
         self.selection = selection
+        self.n_bags = n_bags
 
     @property
     def _is_exponential(self) -> bool:
@@ -434,28 +457,45 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             history.objective.append(value)
             if observer(len(history.objective), value):
                 break
-        self._swap(descent, history)
+        self._swap(descent, history.objective)
         fitted = self._collect_corrective(problem, history, descent)
-        self._warn_if_empty(history)
+        self._warn_if_empty(history.steps)
         return fitted
+
+    def _fit_bag(self, problem: BoostingProblem) -> BagFit:
+        if self.solver == "coordinate":
+            return super()._fit_bag(problem)
+        descent = self._make_corrective(problem)
+        curve = list(self._corrective_rounds(descent, self.n_estimators))
+        self._swap(descent, curve)
+        model = descent.model
+        return BagFit(
+            dict(zip(model.coordinates, model.coefficients.tolist(), strict=True)),
+            dict(zip(model.coordinates, model.credit.tolist(), strict=True)),
+            curve,
+        )
 
     def _make_corrective(self, problem: BoostingProblem) -> CorrectiveDescent:
         gain = self._make_gain(problem)
-        step_rule = problem.push_step(self._power)
+        step = problem.push_step(self._power)
 
         def state_of(objective: Objective, cells: Preferences, scores: Floats) -> ObjectiveState:
             of_cells = replace(problem, objective=objective, preferences=cells)
             return self._make_state(of_cells, scores, gain)
 
+        posed = PosedCells(
+            pose=lambda cells: self._make_objective(cells, problem.threads),
+            make_state=state_of,
+            step_rule=lambda cells: replace(step, largest_difference=cells.largest_difference),
+            alpha=self.alpha,
+        )
         return CorrectiveDescent(
             problem.weak_rankers,
             problem.preferences,
-            pose=lambda cells: self._make_objective(cells, problem.threads),
-            make_state=state_of,
+            posed=posed,
+            exponents=getattr(problem.objective, "side_exponents", None),
             gain=gain,
-            step_rule=step_rule,
-            longest=step_rule.longest,
-            alpha=self.alpha,
+            longest=step.longest,
             tol=self.tol,
         )
 
@@ -470,12 +510,12 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
             if self.tol > 0 and decrease <= self.tol * max(abs(value + decrease), abs(value), 1.0):
                 return
 
-    def _swap(self, descent: CorrectiveDescent, history: History) -> None:
+    def _swap(self, descent: CorrectiveDescent, curve: list[float]) -> None:
         """Sweep over the chosen stumps, until a sweep changes nothing."""
         for _ in range(self.n_swaps):
             if not descent.sweep() > 0:
                 break
-            history.objective[-1] = descent.model.value
+            curve[-1] = descent.model.value
 
     def _collect_corrective(
         self, problem: BoostingProblem, history: History, descent: CorrectiveDescent

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
 from sklearn_rank._validation import Choice, Constraint
+from sklearn_rank.estimators._bags import BagsMixin
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 
-class RankBoost(BoostingRanker):
+class RankBoost(BagsMixin, BoostingRanker):
     r"""RankBoost: boosting on the exponential loss of all pairs.
 
     For the order of the whole list: every pair of rows, one of which belongs above the
@@ -46,10 +47,11 @@ class RankBoost(BoostingRanker):
         Maximum number of rounds. More fit the training data better, and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
-        the better side. "feature": h is a raw feature, never rescaled; X may be sparse.
-        An estimator is cloned each round and fitted to minus the sign of the gradient of
-        J by the scores, weighted by its absolute value; its prediction, mapped to [0, 1] on
-        the training rows, is h. A model of your own has ``on_rows``: see "Extending".
+        the better side, or are told from all others. "feature": h is a raw feature, never
+        rescaled; X may be sparse. An estimator is cloned each round and fitted to minus the
+        sign of the gradient of J by the scores, weighted by its absolute value; its prediction,
+        mapped to [0, 1] on the training rows, is h. A model of your own has ``on_rows``: see
+        "Extending".
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker a round takes. "steepest": the one along which the objective
         falls most steeply. "optimal": the one whose step lowers it most; of stumps in one
@@ -63,6 +65,40 @@ class RankBoost(BoostingRanker):
         Maximum number of bins of a feature. Thresholds are observed values: all of them
         where a feature has few, else weighted quantiles. Fewer are coarser, not faster;
         memory grows with the number of features times the maximum number of bins used.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score never falls when the feature grows; -1: it never rises; 0: no constraint. A
+        dict has names or indices of features as keys. Exact, at any value that is not missing.
+    max_features_used : int in [1, inf) or None, default=None
+        Maximum number of features in the model.
+    max_thresholds : int in [1, inf) or None, default=None
+        Maximum number of different weak rankers with a net coefficient other than zero: a
+        threshold, a subset of categories, missing, and each special code is one. When there are
+        as many, further rounds change their coefficients.
+    thresholds : dict or None, default=None
+        The only thresholds of some features, increasing, by name or index.
+    min_bin_size : float in [0, 0.5], default=0.0
+        Share of the weight of the training rows that every bin of a feature must have.
+        Neighbouring bins that are smaller are merged, rare categories pooled, or counted as
+        missing where all of them together are too few. Missing values and special codes that
+        are too few have no weak ranker.
+    min_bin_events : float in [0, inf), default=0
+        Weight of the rows of ``classes_[1]`` that every bin must have, in the same way. Only with
+        ``relevance="binary"``.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories, without order: "from_dtype", those of a categorical
+        type in a pandas or polars data frame; or indices, names, or True and False for each
+        feature. h is then 1 in a subset of the categories, the best of all. A category that
+        training has not seen is missing.
+    special_values : dict or None, default=None
+        Values of some features that are codes, such as -99, not amounts: a list for each
+        feature, by name or index. Each has a weak ranker of its own.
+    n_bags : int in [1, inf), default=1
+        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
+        `qid` of whole queries; in one list of each class as many as it has), all with the
+        thresholds of all rows, so that the mean is one sum of stumps, for sets below some thousand
+        rows. Only for stumps, and not with `warm_start` and `n_iter_no_change`. With
+        `max_thresholds` or `max_features_used` bag b of B may bring the number that all so far
+        use up to b / B of it, rounded up.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -85,7 +121,7 @@ class RankBoost(BoostingRanker):
     n_jobs : int or None, default=None
         Threads that search for stumps and score rows, with joblib's meaning.
     random_state : int, RandomState or None, default=None
-        Draws the held-out rows and the seeds of an estimator as weak ranker.
+        Draws the held-out rows, the bags and the seeds of an estimator as weak ranker.
     verbose : int, default=0
         1 prints ten lines a fit, 2 one a round.
 
@@ -107,6 +143,12 @@ class RankBoost(BoostingRanker):
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
         Smallest margin over pairs and smooth margin, each over the l1 norm of the net
         coefficients (RudinSchapire2009).
+    bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
+        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are their means,
+        of each weak ranker that any bag uses, `objective_curve_` is the mean over the bags of the
+        objective on the bag after each round (a bag that has ended keeps its last), and `n_iter_`
+        the largest number of rounds. The offset and `margin_` are those of the mean scores
+        of all rows. There are no stages and no curves of margins.
     margin_ : float
         The last margin.
     validation_scores_ : ndarray
@@ -136,6 +178,13 @@ class RankBoost(BoostingRanker):
     Where all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
     row twice. A row of weight 1/2 twice is a row of weight 1 but for e.
 
+    Any constraint, category or special code makes the model a table: of the weak rankers
+    ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``, ``1[x == code]``,
+    and ``1[x in S]`` with S a subset of categories. A monotonic constraint gives the net
+    coefficient of each ``1[x > t]`` its sign: a step against it ends at zero. Missing values
+    and special codes have no place in the order and are free. Without any of these a missing
+    value goes with large or with small values, threshold by threshold.
+
     The longest step of a real-valued weak ranker is finite where h orders every pair
     rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
     by the range of h over pairs,
@@ -146,6 +195,7 @@ class RankBoost(BoostingRanker):
     ----------
     Freund2003, Figure 1 (algorithm), sec. 3.2 (step, ``selection="optimal"``).
     RudinSchapire2009, no number at hand (margins, the offset).
+    The best subset of categories: derived in `models.TableColumns`.
 
     Examples
     --------
@@ -174,6 +224,7 @@ class RankBoost(BoostingRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BoostingRanker._allowed,
+        **BagsMixin._bags_allowed,
         "selection": Choice(SELECTIONS),
     }
 
@@ -193,6 +244,7 @@ class RankBoost(BoostingRanker):
         min_bin_events: float = 0,
         categorical_features: Any = "from_dtype",
         special_values: Mapping[Any, Any] | None = None,
+        n_bags: int = 1,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -227,6 +279,7 @@ class RankBoost(BoostingRanker):
             verbose=verbose,
         )
         self.selection = selection
+        self.n_bags = n_bags
 
     def _make_gain(self, problem: BoostingProblem) -> Gain:
         selection = "steepest" if self.selection == "auto" else self.selection

@@ -58,6 +58,10 @@ class SmoothMarginRanker(BoostingRanker):
         Multiplies every step.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins of a feature.
+    monotonic_cst, max_features_used, max_thresholds, thresholds, min_bin_size, min_bin_events
+        Constraints on stumps, as in `RankBoost`.
+    categorical_features, special_values
+        Features of categories and values that are codes, as in `RankBoost`.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.

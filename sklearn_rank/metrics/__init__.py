@@ -11,6 +11,10 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   relevant row are skipped unless `empty` gives their value; every query counts once.
   A place is an integer, so there are no weights. `partial_auc_score` and `tpr_at_fpr_score`
   average like these, take weights, and join tied rows by a straight line as the ROC curve does.
+
+Tables for validation and monitoring (`gains_table`, `calibration_table`, `group_report`,
+`stability_table`, `characteristic_stability`) are columns of figures; ``to_frame()`` makes a data
+frame of them.
 """
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
@@ -22,6 +26,16 @@ from sklearn_rank.metrics._comparison import (
 )
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
+from sklearn_rank.metrics._gains import (
+    CalibrationTable,
+    GainsTable,
+    calibration_table,
+    gains_table,
+)
+from sklearn_rank.metrics._group_figures import (
+    GroupReport,
+    group_report,
+)
 from sklearn_rank.metrics._list_sums import (
     ranking_margin,
     reciprocal_log_rank_sum,
@@ -38,23 +52,50 @@ from sklearn_rank.metrics._push_metrics import (
     reverse_heights,
 )
 from sklearn_rank.metrics._scorers import ranking_scorer
+from sklearn_rank.metrics._stability import (
+    CharacteristicStability,
+    StabilityTable,
+    characteristic_stability,
+    population_stability_index,
+    stability_table,
+)
+from sklearn_rank.metrics._two_classes import (
+    KSInterval,
+    gini_score,
+    ks_interval,
+    ks_score,
+)
 
 __all__ = [
     "AUCInterval",
     "BootstrapInterval",
+    "CalibrationTable",
+    "CharacteristicStability",
+    "GainsTable",
+    "GroupReport",
+    "KSInterval",
     "RankingComparison",
+    "StabilityTable",
     "auc_interval",
     "auc_score",
     "average_precision",
     "bootstrap_interval",
+    "calibration_table",
+    "characteristic_stability",
     "compare_auc",
     "compare_rankings",
     "err_score",
+    "gains_table",
+    "gini_score",
+    "group_report",
     "heights",
+    "ks_interval",
+    "ks_score",
     "max_height_loss",
     "ndcg_score",
     "p_norm_push_loss",
     "partial_auc_score",
+    "population_stability_index",
     "precision_at_k",
     "r_precision",
     "ranking_margin",
@@ -64,5 +105,6 @@ __all__ = [
     "reciprocal_rank",
     "reciprocal_rank_sum",
     "reverse_heights",
+    "stability_table",
     "tpr_at_fpr_score",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,10 @@ def partial_auc_score(
     >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
     0.75
     """
-    return _measured(
-        "partial_auc_score",
-        _mean_height,
-        *(y_true, y_score, max_fpr, qid, sample_weight, average, empty),
-    )
+    check_parameters("partial_auc_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    measure = partial(_mean_height, max_fpr=float(max_fpr))
+    arrays = (y_true, y_score, qid, sample_weight)
+    return measure_curves("partial_auc_score", measure, *arrays, average, empty)
 
 
 def tpr_at_fpr_score(
@@ -158,36 +158,34 @@ def tpr_at_fpr_score(
     >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.4)
     0.5
     """
-    return _measured(
-        "tpr_at_fpr_score",
-        _height_at,
-        *(y_true, y_score, max_fpr, qid, sample_weight, average, empty),
-    )
+    check_parameters("tpr_at_fpr_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    measure = partial(_height_at, max_fpr=float(max_fpr))
+    arrays = (y_true, y_score, qid, sample_weight)
+    return measure_curves("tpr_at_fpr_score", measure, *arrays, average, empty)
 
 
-_Measure = Callable[[Groups, Floats, Floats, float], Floats]
-
-
-def _measured(
+def measure_curves(
     owner: str,
-    measure: _Measure,
+    measure: Callable[[Groups, Floats, Floats], Floats],
     y_true: Any,
     y_score: Any,
-    max_fpr: float,
     qid: Any,
     sample_weight: Any,
     average: str | None,
     empty: str | int,
 ) -> float | Floats:
-    """Measure the curve of each query up to a false positive rate, and average over queries."""
+    """Measure the ROC curve of each query, and average over queries.
+
+    `measure` gets the queries, over tie groups by descending score, and the weights of the
+    relevant rows and of the others in each tie group. It returns NaN for queries of one class.
+    """
     check_options(owner, average, empty)
-    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     ranked = rank_rows(rows.with_moderate_weights())
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
-    share = measure(ranked.queries, found, other, float(max_fpr))
+    share = measure(ranked.queries, found, other)
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all weigh nothing is absent: it is not even empty.
     kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,6 +45,28 @@ class BinnedColumns:
     def n_coordinates(self) -> int:
         """Number of weak rankers, padding included."""
         raise NotImplementedError
+
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same weak rankers on some of the training rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_some,)
+            The rows, in fit order.
+        weight : ndarray of shape (n_some,)
+            Their weights.
+        earlier : sequence of int
+            Coordinates in other parts of one model. Where a model is bounded in size, they count
+            as in this one.
+        share : float
+            Share of that bound which this part and `earlier` may fill.
+        """
+        part = copy(self)
+        part._rows, part._weight = self._rows.at(rows), weight
+        vars(part).pop("_weight_by_bin", None)
+        return part
 
     def search(
         self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()

@@ -54,6 +54,10 @@ class BinnedRows:
                 joint += self.codes[feature]
         return joint
 
+    def at(self, rows: Indices) -> BinnedRows:
+        """Return some of the rows."""
+        return BinnedRows(self.codes[:, rows], self.n_bins, self._threads)
+
     def sum_by_bin(self, gradient: RowGradient) -> Floats:
         """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
         self._prepare(gradient.n_groups)

@@ -9,8 +9,9 @@ with any subset S of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +64,15 @@ class StumpConstraints:
     min_bin_events: float = 0.0
     n_categories: Mapping[int, int] = field(default_factory=dict)
     special: Mapping[int, Floats] = field(default_factory=dict)
+
+    def shared(self, share: float) -> StumpConstraints:
+        """Return the constraints of a model of a share of the largest size, rounded up."""
+
+        def part(most: int | None) -> int | None:
+            return None if most is None else ceil(most * share * (1 - _ROUNDING))
+
+        most = part(self.max_features), part(self.max_thresholds)
+        return replace(self, max_features=most[0], max_thresholds=most[1])
 
 
 class ConstrainedStumps:
@@ -294,7 +304,23 @@ class TableColumns(BinnedColumns):
         self._net_of_subset = [0.0] * len(subsets)
         self._subsets = list(subsets)
         self._number_of = {_key(*one): number for number, one in enumerate(subsets)}
+        self._earlier: list[int] = []
         super().__init__(BinnedRows(grid.codes, depth, rows.threads), rows.weight)
+
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same weak rankers, without coefficients, on some of the training rows.
+
+        Both have one list of subsets, so that a coordinate means the same to both.
+        """
+        part = super().at_rows(rows, weight)
+        part.grid = replace(self.grid, codes=part._rows.codes)
+        part._earlier = list(earlier)
+        part._limits = self._limits.shared(share)
+        part._net = np.zeros(self._shape)
+        part._net_of_subset = [0.0] * len(self._subsets)
+        return part
 
     # The coefficients so far --------------------------------------------------------------
 
@@ -307,8 +333,10 @@ class TableColumns(BinnedColumns):
         """Return the smallest and the largest step that the constraints allow."""
         if candidate.index >= self._net.size:
             return -np.inf, np.inf
-        low, high = self._step_limits()
-        return float(low.flat[candidate.index]), float(high.flat[candidate.index])
+        feature, first = divmod(candidate.index, self._shape[1])
+        sign = self._sign[feature] if self._is_value[feature, first] else 0.0
+        back = -float(self._net[feature, first])
+        return back if sign > 0 else -np.inf, back if sign < 0 else np.inf
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest net coefficient of some weak rankers."""
@@ -340,9 +368,9 @@ class TableColumns(BinnedColumns):
 
     @property
     def _in_model(self) -> list[int]:
-        """The weak rankers with a net coefficient other than zero."""
+        """The weak rankers with a net coefficient other than zero, here or in other parts."""
         subsets = np.flatnonzero(self._net_of_subset) + self._net.size
-        return [*np.flatnonzero(self._net).tolist(), *subsets.tolist()]
+        return sorted({*np.flatnonzero(self._net).tolist(), *subsets.tolist(), *self._earlier})
 
     # The choice ---------------------------------------------------------------------------
 
@@ -360,18 +388,19 @@ class TableColumns(BinnedColumns):
         if most is not None and len(in_model) >= most:
             index = search.best_among([one for one in in_model if one not in excluded])
         else:
-            index = search.best_of_all(self._allowed_features(in_model), excluded)
+            index = search.best_of_all(self._allowed_features(), excluded)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
         of_bin = None if curvature_histogram is None else curvature_histogram[feature]
         return as_candidate(index, h, histogram[:, feature], of_bin, size)
 
-    def _allowed_features(self, in_model: list[int]) -> Mask:
+    def _allowed_features(self) -> Mask:
         """Return the features that the next weak ranker may look at."""
-        used = np.zeros(self._shape[0], dtype=bool)
-        used[[self.feature_and_members(index)[0] for index in in_model]] = True
-        most = self._limits.max_features
+        most, used = self._limits.max_features, np.asarray(self._net.any(axis=1))
+        for (feature, _), coefficient in zip(self._subsets, self._net_of_subset, strict=True):
+            used[feature] |= coefficient != 0
+        used[[self.feature_and_members(index)[0] for index in self._earlier]] = True
         if most is None or np.count_nonzero(used) < most:
             used[:] = True
         return used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -90,9 +91,11 @@ class TableRules:
 
     def distinct(self) -> tuple[Indices, Indices]:
         """Return the numbers of the first rule of each weak ranker, and each rule's place there."""
-        keys = np.column_stack([self.feature, self.first_bin, self.subset])
-        _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        return first, place.ravel()
+        width = int(self.first_bin.max(initial=0)) + 1
+        is_subset = self.first_bin < 0
+        names = np.where(is_subset, -1 - self.subset, self.feature * width + self.first_bin)
+        _, first, place = np.unique(names, return_index=True, return_inverse=True)
+        return first, place
 
     def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
         """Return the numbers of the rules, one for each weak ranker, and their net coefficients.
@@ -112,31 +115,33 @@ class TableRules:
         """
         rules, coefficients = self.net_coefficients(weights)
         used = np.flatnonzero(coefficients)
+        feature, first = self.feature[rules[used]], self.first_bin[rules[used]]
+        used = used[np.lexsort((first, feature))]
         rules, coefficients = rules[used], coefficients[used]
+        features, start = np.unique(self.feature[rules], return_index=True)
+        ends = [*start.tolist(), len(rules)]
         return [
-            self._step_function(feature, rules[here], coefficients[here])
-            for feature in np.unique(self.feature[rules]).tolist()
-            for here in [np.flatnonzero(self.feature[rules] == feature)]
+            self._step_function(feature, rules[begin:end], coefficients[begin:end])
+            for feature, (begin, end) in zip(features.tolist(), pairwise(ends), strict=True)
         ]
 
     def _step_function(self, feature: int, rules: Indices, coefficients: Floats) -> StepFunction:
+        """Return the sum of some rules on a feature, sorted by their first bins."""
         bins, first = self.bins[feature], self.first_bin[rules]
-        order = np.argsort(first, kind="stable")
-        rules, first, coefficients = rules[order], first[order], coefficients[order]
-        singles = np.zeros(bins.n_bins - bins.n_values)
-        is_single = first >= bins.n_values
-        singles[first[is_single] - bins.n_values] = coefficients[is_single]
-        others, rest = rules[~is_single], coefficients[~is_single]
+        n_values = bins.n_values
+        n_others = int(np.searchsorted(first, n_values))  # thresholds or subsets, then single bins
+        singles = np.zeros(len(bins.special) + 1)
+        singles[first[n_others:] - n_values] = coefficients[n_others:]
+        rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
         if bins.categories is None:
-            above = first[~is_single]
-            values = np.concatenate([[0.0], np.cumsum(rest)])
-            found = FeatureBins(bins.thresholds[above - 1], bins.special)
+            values = np.concatenate([[0.0], np.cumsum(coefficients)])
+            found = FeatureBins(bins.thresholds[first - 1], bins.special)
         else:
-            h = self.subsets[self.subset[others], : bins.n_values]
-            groups, group = h[:, : min(1, bins.n_values)], np.zeros(bins.n_values, dtype=np.intp)
+            h = self.subsets[self.subset[rules], :n_values]
+            groups, group = h[:, : min(1, n_values)], np.zeros(n_values, dtype=np.intp)
             if h.size:
                 groups, group = np.unique(h, axis=1, return_inverse=True)
-            values = (rest[:, np.newaxis] * groups).sum(axis=0)
+            values = (coefficients[:, np.newaxis] * groups).sum(axis=0)
             group = np.append(group.ravel(), -1)  # of categories that count as missing
             found = FeatureBins(special=bins.special, categories=group[bins.categories])
         return StepFunction(feature, found, np.concatenate([values, singles]) + 0.0)

@@ -18,7 +18,7 @@ _BAR = 0.21
 _FONT = 8.0
 _TITLE_ROOM = 0.62
 _LONGEST_LABEL, _LONGEST_TITLE = 34, 48
-_COUNT_PLACE, _RATE_PLACE = 42, 90
+_COUNT_PLACE, _RATE_PLACE = 42, 98
 """Right ends of the columns of text, in points to the right of the axes."""
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.estimators._categories import CategoryCodes, as_table
+from sklearn_rank.models import StepFunction
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     import_matplotlib,
@@ -20,7 +23,9 @@ from sklearn_rank.plotting._step_functions import (
     check_rows,
     choose_features,
     drawn_ranges,
-    step_function,
+    functions_of,
+    group_labels,
+    shortened,
 )
 
 
@@ -31,8 +36,9 @@ class ShapeFunctionDisplay:
         s_j(v) = \sum_{t:\, j_t = j} \alpha_t 1[v > \theta_t]
 
     where :math:`j_t`, :math:`\theta_t` and :math:`\alpha_t` are feature, threshold and
-    coefficient of round t and b is `offset_` in binary mode, else 0. A missing value adds the
-    coefficients of the stumps that send it to the right. This is the complete model.
+    coefficient of round t and b is `offset_` in binary mode, else 0. Missing values and special
+    codes are marked at the right; categories are drawn in the order of their values. This is
+    the complete model.
 
     Parameters
     ----------
@@ -42,25 +48,32 @@ class ShapeFunctionDisplay:
         Their names.
     importances : ndarray of shape (n_shown,)
         Their shares of the decrease of the objective.
-    thresholds : list of ndarray of shape (n_thresholds,)
-        Jumps of each function, increasing.
-    values : list of ndarray of shape (n_thresholds + 1,)
-        Values of each function up to the first threshold, between two, and above the last.
-    missing : ndarray of shape (n_shown,)
-        Contribution of a missing value of each.
+    functions : list of StepFunction
+        The step function of each.
     has_missing : ndarray of shape (n_shown,)
         Whether missing values were seen in training or in X.
     ranges : ndarray of shape (n_shown, 2)
         Minimum and maximum value to draw.
     intercept : float, default=0.0
         b.
+    codes : CategoryCodes or None, default=None
+        The codes of categories, of a model that has categorical features.
 
     Attributes
     ----------
+    thresholds : list of ndarray of shape (n_thresholds,)
+        Jumps of each function, increasing; none of categories.
+    values : list of ndarray of shape (n_values,)
+        Values of each function up to the first threshold, between two, and above the last; or
+        of each group of categories.
+    missing : ndarray of shape (n_shown,)
+        Contribution of a missing value of each.
     steps_ : list of matplotlib StepPatch
         The functions.
     missing_marks_ : list of matplotlib Line2D or None
         Markers of the missing values.
+    special_marks_ : list of list of matplotlib Line2D
+        Markers of the special codes.
     axes_ : ndarray of matplotlib Axes
         One for each feature.
     ax_, figure_ : matplotlib Axes and Figure
@@ -88,22 +101,23 @@ class ShapeFunctionDisplay:
         features: Indices,
         names: Sequence[str],
         importances: Floats,
-        thresholds: list[Floats],
-        values: list[Floats],
-        missing: Floats,
+        functions: list[StepFunction],
         has_missing: Values,
         ranges: Floats,
         intercept: float = 0.0,
+        codes: CategoryCodes | None = None,
     ) -> None:
         self.features = features
         self.names = names
         self.importances = importances
-        self.thresholds = thresholds
-        self.values = values
-        self.missing = missing
+        self.functions = functions
+        self.thresholds = [one.bins.thresholds for one in functions]
+        self.values = [one.values[: one.bins.n_values] for one in functions]
+        self.missing = np.array([one.values[-1] for one in functions])
         self.has_missing = has_missing
         self.ranges = ranges
         self.intercept = intercept
+        self.codes = codes
 
     @classmethod
     def from_estimator(
@@ -146,7 +160,7 @@ class ShapeFunctionDisplay:
         import_matplotlib(cls.__name__)
         check_is_fitted(estimator)
         rules: Any = getattr(estimator, "weak_rankers_", None)
-        if not hasattr(rules, "missing_right"):
+        if not hasattr(rules, "step_functions"):
             raise ValueError(
                 f"{cls.__name__} needs a boosting ranker fitted with weak_ranker='stump', which "
                 f"is a sum of step functions. {type(estimator).__name__} is none."
@@ -155,22 +169,22 @@ class ShapeFunctionDisplay:
         if all_names is None:
             all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
         chosen = choose_features(cls.__name__, estimator, all_names, features, max_features)
-        weights = estimator.estimator_weights_
-        shapes = [step_function(rules, weights, j) for j in chosen]
-        columns = None if X is None else check_rows(X, estimator.n_features_in_)[:, chosen].T
-        has_missing = np.array([rules.missing_right[rules.feature == j].any() for j in chosen])
-        if columns is not None:
+        functions = functions_of(estimator, chosen)
+        codes = getattr(estimator, "_category_codes_", None)
+        has_missing = np.array([one.values[-1] != 0 for one in functions])
+        columns = None
+        if X is not None:
+            columns = check_rows(X, estimator.n_features_in_, codes)[:, chosen].T
             has_missing |= np.isnan(columns).any(axis=1)
         display = cls(
             features=chosen,
             names=[str(all_names[j]) for j in chosen],
             importances=estimator.feature_importances_[chosen],
-            thresholds=[shape[0] for shape in shapes],
-            values=[shape[1] for shape in shapes],
-            missing=np.array([shape[2] for shape in shapes]),
+            functions=functions,
             has_missing=has_missing,
-            ranges=drawn_ranges([shape[0] for shape in shapes], columns),
+            ranges=drawn_ranges(functions, columns),
             intercept=float(getattr(estimator, "offset_", 0.0)),
+            codes=codes,
         )
         return display.plot(ax, **options)
 
@@ -189,14 +203,8 @@ class ShapeFunctionDisplay:
         ndarray of shape (n_samples, n_shown)
             With all features of the model the row sums plus `intercept` are its scores.
         """
-        columns = np.asarray(X, dtype=np.float64)[:, self.features].T
-        added = [
-            np.where(np.isnan(x), missing, values[np.searchsorted(thresholds, x)])
-            for x, thresholds, values, missing in zip(
-                columns, self.thresholds, self.values, self.missing, strict=True
-            )
-        ]
-        return np.column_stack(added)
+        rows = np.asarray(X if self.codes is None else self.codes.encode(as_table(X)), np.float64)
+        return np.column_stack([one(rows[:, one.feature]) for one in self.functions])
 
     def plot(self, ax: Any = None, *, n_columns: int = 3, **step_options: Any) -> Self:
         """Draw a panel for each feature, all with one scale of the score.
@@ -213,12 +221,13 @@ class ShapeFunctionDisplay:
         Returns
         -------
         self : ShapeFunctionDisplay
-            With `axes_`, `ax_`, `figure_`, `steps_` and `missing_marks_` set.
+            With `axes_`, `ax_`, `figure_`, `steps_`, `missing_marks_` and `special_marks_` set.
         """
         owner, n_shown = type(self).__name__, len(self.features)
         self.axes_ = panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
         self.steps_: list[Any] = []
         self.missing_marks_: list[Any] = []
+        self.special_marks_: list[list[Any]] = []
         for number, panel in enumerate(self.axes_):
             self._draw_feature(panel, number, step_options)
         for panel in self.axes_[::n_columns]:
@@ -227,28 +236,78 @@ class ShapeFunctionDisplay:
         return self
 
     def _draw_feature(self, panel: Any, number: int, step_options: dict[str, Any]) -> None:
-        low, high = self.ranges[number]
-        thresholds, values = self.thresholds[number], self.values[number]
-        inside = (thresholds > low) & (thresholds < high)
-        first = int(np.searchsorted(thresholds, low, "right"))
-        edges = np.concatenate([[low], thresholds[inside], [high]])
-        shown = values[first : first + len(edges) - 1]
-        style = {"baseline": None, "color": COLOURS[0], "linewidth": 2.0}
+        style = {"baseline": None, "color": COLOURS[0], "linewidth": 2.0, **step_options}
         panel.axhline(0.0, color="0.6", linewidth=1.0, zorder=1)
-        self.steps_.append(panel.stairs(shown, edges, **{**style, **step_options}))
-        mark = None
-        room = high - low
-        if self.has_missing[number]:
-            place = high + 0.12 * room
-            panel.axvspan(high + 0.05 * room, high + 0.19 * room, color="0.93", zorder=0)
-            style = {"marker": "D", "color": COLOURS[1], "linestyle": "none", "label": "missing"}
-            (mark,) = panel.plot([place], [self.missing[number]], **style)
-            corner = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderpad": 0.0}
-            legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
-        self.missing_marks_.append(mark)
-        panel.set_xlim(low - 0.03 * room, high + (0.19 if mark else 0.03) * room)
+        if self.functions[number].bins.categories is None:
+            shown, edges = self._visible_steps(number)
+            low, high = self.ranges[number]
+        else:
+            shown, edges = self._draw_categories(panel, number)
+            low, high = edges[0], edges[-1]
+        self.steps_.append(panel.stairs(shown, edges, **style))
+        end = self._draw_marks(panel, number, high, high - low)
+        panel.set_xlim(low - 0.03 * (high - low), end)
         panel.set_xlabel(self.names[number])
         panel.set_title(
             f"importance {100 * self.importances[number]:.0f} %", fontsize="small", loc="left"
         )
         use_light_frame(panel)
+
+    def _visible_steps(self, number: int) -> tuple[Floats, Floats]:
+        """Return the values in the range to draw, and their ends."""
+        low, high = self.ranges[number]
+        thresholds = self.thresholds[number]
+        inside = (thresholds > low) & (thresholds < high)
+        first = int(np.searchsorted(thresholds, low, "right"))
+        edges = np.concatenate([[low], thresholds[inside], [high]])
+        return self.values[number][first : first + len(edges) - 1], edges
+
+    def _draw_categories(self, panel: Any, number: int) -> tuple[Floats, Floats]:
+        """Label the groups of categories, by value; return their values and ends."""
+        values = self.values[number]
+        order = np.argsort(values, kind="stable")
+        assert self.codes is not None
+        labels = group_labels(self.functions[number], self.codes)
+        shown = [shortened(labels[one]) for one in order]
+        panel.set_xticks(np.arange(len(order)), shown, rotation=30, ha="right", fontsize="small")
+        return values[order], np.arange(len(order) + 1) - 0.5
+
+    def _draw_marks(self, panel: Any, number: int, high: float, room: float) -> float:
+        """Mark missing values and special codes beside the steps; return the right end."""
+        function, marks = self.functions[number], list[Any]()
+        places = high + room * (0.12 + 0.14 * np.arange(len(function.bins.special) + 1))
+        style = {"linestyle": "none", "color": COLOURS[1]}
+        mark = None
+        if self.has_missing[number]:
+            options = {**style, "marker": "D", "label": "missing"}
+            (mark,) = panel.plot(places[:1], function.values[-1:], **options)
+        places = places[1:] if mark else places[:-1]
+        first = function.bins.n_values
+        for place, code, shape in zip(places, function.bins.special, cycle("osv^*"), strict=False):
+            value = function.values[first + len(marks)]
+            options = {**style, "marker": shape, "label": f"{code:g}"}
+            marks += panel.plot([place], [value], **options)
+        self.missing_marks_.append(mark)
+        self.special_marks_.append(marks)
+        n_marks = len(marks) + (mark is not None)
+        if not n_marks:
+            return high + 0.03 * room
+        end = high + (0.05 + 0.14 * n_marks) * room
+        panel.axvspan(high + 0.05 * room, end, color="0.93", zorder=0)
+        if marks:
+            self._label_marks(panel, [mark, *marks] if mark else marks, high)
+        else:
+            corner = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderpad": 0.0}
+            legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
+        return end
+
+    @staticmethod
+    def _label_marks(panel: Any, marks: list[Any], high: float) -> None:
+        """Name marks on the axis, whose other ticks end where the steps do."""
+        low = panel.get_xlim()[0]
+        ticks = [tick for tick in panel.get_xticks() if low <= tick <= high]
+        places = [mark.get_xdata()[0] for mark in marks]
+        labels = [f"{tick:g}" for tick in ticks] + [mark.get_label() for mark in marks]
+        panel.set_xticks([*ticks, *places], labels)
+        for label in panel.get_xticklabels()[len(ticks) :]:
+            label.set(rotation=90, fontsize="small")

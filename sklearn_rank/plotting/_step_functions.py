@@ -8,10 +8,14 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.estimators._categories import CategoryCodes, as_table
+from sklearn_rank.models import FeatureBins, StepFunction
 
 
-def check_rows(X: Any, n_features: int) -> Floats:
-    """Return rows as floats; missing values are allowed."""
+def check_rows(X: Any, n_features: int, codes: CategoryCodes | None = None) -> Floats:
+    """Return rows as floats, categories as codes; missing values are allowed."""
+    if codes is not None:
+        X = codes.encode(as_table(X))
     rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     if rows.shape[1] != n_features:
         raise ValueError(
@@ -41,20 +45,38 @@ def choose_features(
     return np.asarray(chosen)
 
 
-def step_function(rules: Any, weights: Floats, feature: int) -> tuple[Floats, Floats, float]:
-    """Return thresholds, values between them, and the contribution of a missing value."""
-    here = rules.feature == feature
-    thresholds, place = np.unique(rules.threshold[here], return_inverse=True)
-    jumps = np.bincount(place.ravel(), weights[here], minlength=len(thresholds))
-    missing = float(weights[here] @ rules.missing_right[here])
-    return thresholds, np.concatenate([[0.0], np.cumsum(jumps)]), missing
+def functions_of(ranker: Any, features: Indices) -> list[StepFunction]:
+    """Return the step function of each feature; zero for those without one."""
+    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    found = {one.feature: one for one in steps}
+    nothing = FeatureBins()
+    return [found.get(j, StepFunction(j, nothing, np.zeros(2))) for j in features.tolist()]
 
 
-def drawn_ranges(thresholds: list[Floats], columns: Floats | None) -> Floats:
+def group_labels(function: StepFunction, codes: CategoryCodes) -> list[str]:
+    """Return the categories of each bin of a categorical feature, joined."""
+    bins = function.bins.categories
+    assert bins is not None
+    names = codes.encoders[codes.positions.index(function.feature)].categories_[0]
+    return [
+        ", ".join(str(name) for name, one in zip(names, bins, strict=False) if one == number)
+        for number in range(function.bins.n_values)
+    ]
+
+
+def shortened(label: str, most: int = 16) -> str:
+    """Return a label of at most some letters."""
+    return label if len(label) <= most else label[: most - 1] + "\u2026"
+
+
+def drawn_ranges(functions: list[StepFunction], columns: Floats | None) -> Floats:
     """Return the range to draw: that of the rows, or of the thresholds with a margin."""
     ranges = []
-    for number, jumps in enumerate(thresholds):
-        seen = jumps if columns is None else columns[number][np.isfinite(columns[number])]
+    for number, function in enumerate(functions):
+        seen = function.bins.thresholds
+        if columns is not None:
+            x = columns[number]
+            seen = x[np.isfinite(x) & ~np.isin(x, function.bins.special)]
         low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0)
         room = 0.1 * (high - low) if columns is None else 0.0
         if high - low + room == 0:

@@ -5,6 +5,7 @@ from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
+from sklearn_rank.scorecard._report_page import report
 from sklearn_rank.scorecard._scorecard import Scorecard
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
@@ -15,6 +16,7 @@ __all__ = [
     "Variable",
     "card_from_json",
     "card_to_json",
+    "report",
     "to_csv",
     "to_excel",
     "to_frame",

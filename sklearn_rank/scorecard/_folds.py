@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +14,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import FitRows, Floats, Indices, Mask
 from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.metrics._scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.models import ConstrainedStumps, StumpConstraints, Stumps
+from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid
 
 Fold = tuple[Indices, Indices]
 
@@ -109,16 +112,24 @@ class FoldFits:
 
     def run(self, rankers: Sequence[Any]) -> list[list[FoldFit]]:
         """Return the fits of each ranker, which has validated the data, without each fold."""
-        tasks = [(ranker, *fold) for ranker in rankers for fold in self.folds]
-        found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*task) for task in tasks)
-        width = len(self.folds)
-        return [found[n * width : (n + 1) * width] for n in range(len(rankers))]
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._without_a_fold)(rankers, *fold) for fold in self.folds
+        )
+        return [list(fits) for fits in zip(*found, strict=True)]
 
-    def _one(self, ranker: Any, train: Indices, test: Indices) -> FoldFit:
+    def _without_a_fold(
+        self, rankers: Sequence[Any], train: Indices, test: Indices
+    ) -> list[FoldFit]:
+        """Return the fits of each ranker to some rows, of which all use the same bins."""
+        rows = self.data.take(train).with_moderate_weights()
+        shared = _SharedBins()
+        return [self._one(_with_model(ranker, shared), rows, train, test) for ranker in rankers]
+
+    def _one(self, ranker: Any, rows: TrainingData, train: Indices, test: Indices) -> FoldFit:
         data = self.data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = ranker._fit(data.take(train).with_moderate_weights())
+            fitted = ranker._fit(rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))
         mean, deviation = moments(scores[train], data.weight[train])
@@ -133,6 +144,38 @@ class FoldFits:
         scores = np.concatenate([one.standardised for one in fits])
         rows, first = np.unique(rows, return_index=True)
         return HeldOut(np.asarray(self.data.y[rows]), self.data.weight[rows], scores[first])
+
+
+class _SharedBins(Stumps):
+    """The stumps of several fits to the same rows, whose bins are found once."""
+
+    def __init__(self) -> None:
+        self.grid: TableGrid | None = None
+
+    def constrained(self, constraints: StumpConstraints) -> ConstrainedStumps:
+        """Return constrained stumps on these bins."""
+        return _OnSharedBins(constraints, self)
+
+
+class _OnSharedBins(ConstrainedStumps):
+    """Constrained stumps of one of these fits."""
+
+    def __init__(self, constraints: StumpConstraints, shared: _SharedBins) -> None:
+        super().__init__(constraints)
+        self.shared = shared
+
+    def on_rows(self, rows: FitRows) -> TableColumns:
+        """Return the weak rankers on the training rows."""
+        if self.shared.grid is None:
+            self.shared.grid = TableGrid.of(rows, self.constraints)
+        return TableColumns(self.shared.grid, rows, self.constraints, [])
+
+
+def _with_model(ranker: Any, model: Any) -> Any:
+    """Return a ranker that has validated its parameters, with other weak rankers."""
+    ranker = copy(ranker)
+    ranker.weak_ranker = model
+    return ranker
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from sklearn_rank.scorecard._text import (
     thinned,
 )
 
-_MAX_RISKS = 60
+_MAX_RISKS = 90
 _RISKS_IN_A_COLUMN = 15
 
 _STYLE = """
@@ -29,7 +29,7 @@ _STYLE = """
   overflow-wrap: anywhere; }
 .sklearn-rank-card h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
 .sklearn-rank-card h2 { font-size: 1.1rem; margin: 1.6rem 0 .4rem;
-  border-bottom: 1px solid #bbb; }
+  border-bottom: 1px solid #bbb; break-after: avoid; }
 .sklearn-rank-card .direction { font-size: 1.05rem; margin: .2rem 0; }
 .sklearn-rank-card ol { margin: .3rem 0; padding-left: 1.4rem; }
 .sklearn-rank-card table { border-collapse: collapse; width: 100%; margin: 0 0 1rem;
@@ -52,8 +52,8 @@ _STYLE = """
 .sklearn-rank-card .less { background: #d55e00; }
 .sklearn-rank-card .risks { display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .sklearn-rank-card .risks table { width: auto; }
-.sklearn-rank-card dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem;
-  margin: .3rem 0; }
+.sklearn-rank-card dl { break-inside: avoid; display: grid; margin: .3rem 0;
+  grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
 .sklearn-rank-card dt { color: #555; }
 .sklearn-rank-card dd { margin: 0; }
 .sklearn-rank-card .signature { display: flex; flex-wrap: wrap; gap: 2.4rem 1.5rem;

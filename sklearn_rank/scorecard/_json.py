@@ -93,7 +93,7 @@ def card_from_json(text: str | bytes) -> Card:
     >>> card_from_json('{"format": "sklearn_rank.scorecard", "version": 2}')
     Traceback (most recent call last):
         ...
-    ValueError: ... version 1 ... Got version 2.
+    ValueError: ... of version 1, ... Got version 2.
     """
     try:
         return _card_of(json.loads(text, object_pairs_hook=_unique, parse_constant=_refused))
@@ -232,6 +232,8 @@ def _scalar(value: Any, place: str) -> Any:
         return value
     if not isinstance(value, int | float):
         raise _fail(place, f"must be a string, a number, true or false. Got {_shown(value)}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _fail(place, f"must have at most 64 bits. Got {_shown(value)}")
     return _number(value, place)
 
 

@@ -29,8 +29,9 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     """Return the card as a Scorecard element of PMML 4.4.
 
     The predicted value is the total. Fields are called as the features, or x0, x1, ...
-    Reason codes are names of variables by points lost against the largest points of each;
-    unlike `Scorecard.reasons` they name variables that lose none, too.
+    Reason codes are names of variables by points lost against the largest points of each; ties
+    are in the order of the reader, which also decides what stands in the fields of reasons
+    where fewer variables lose points.
 
     Parameters
     ----------

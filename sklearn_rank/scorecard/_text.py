@@ -98,7 +98,9 @@ def rate_text(rate: float) -> str:
 def detail_text(value: Any) -> str:
     """Return a detail of the card."""
     value = plain(value)
-    return printable(f"{value:.4g}" if isinstance(value, float) else str(value))
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e10 else f"{value:.4g}"
+    return printable(str(value))
 
 
 def thinned(rows: Sequence[Any], most: int) -> list[Any]:

@@ -1,5 +1,6 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
+from sklearn_rank.solvers._cell_objectives import PosedCells
 from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
 from sklearn_rank.solvers._coordinate_descent import (
     Coefficients,
@@ -33,6 +34,7 @@ __all__ = [
     "CorrectiveDescent",
     "OnlineDescent",
     "OptimalGain",
+    "PosedCells",
     "PushStep",
     "QuadraticGain",
     "Regulariser",

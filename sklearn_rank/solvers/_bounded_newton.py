@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +74,7 @@ class SideFunction:
 def bounded_newton(
     function: SideFunction,
     start: Floats,
-    bounds: list[tuple[float, float]],
+    bounds: Sequence[tuple[float, float]],
     *,
     max_iter: int,
     tol: float,

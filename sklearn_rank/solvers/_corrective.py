@@ -2,146 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import (
-    Candidate,
-    Floats,
-    Gain,
-    Indices,
-    Mask,
-    Objective,
-    ObjectiveState,
-    RowGradient,
-    Solution,
-)
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank.preferences import Preferences
-from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
-from sklearn_rank.solvers._composition import CoefficientObjective
-from sklearn_rank.solvers._coordinate_descent import StepRule
-from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._cell_objectives import CellObjective, PosedCells, SideCells
+from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
-__all__ = ["ChosenColumns", "CorrectiveDescent", "Refit"]
-
-_DENSE = 2**23
-"""Entries of a matrix of columns up to which it is kept as floats; larger ones go by blocks."""
-
-_ITERATIONS, _REFIT_TOL = 200, 1e-10
-"""Iterations of a refit at most; relative decrease in one of them that ends it."""
-
-
-@dataclass(frozen=True, eq=False)
-class ChosenColumns:
-    """0/1 columns on *cells*: sets of rows of one segment that no chosen column tells apart.
-
-    Rows of a cell have equal scores and are in the same pairs, so that an objective of the
-    cells, which weigh as much as their rows, is that of the rows: a weight is a multiplicity.
-
-    Attributes
-    ----------
-    rows : Preferences
-        The comparable pairs of all rows.
-    cell : ndarray of shape (n_rows,)
-        The cell of each row. Their numbers rise with the segment.
-    values : ndarray of shape (n_cells, n_chosen)
-        The columns.
-    """
-
-    rows: Preferences
-    cell: Indices
-    values: Mask
-
-    @classmethod
-    def none(cls, rows: Preferences) -> ChosenColumns:
-        """Return no columns: each segment is a cell."""
-        n_segments = rows.segments.n_groups
-        return cls(rows, rows.spread(np.arange(n_segments)), np.zeros((n_segments, 0), dtype=bool))
-
-    @cached_property
-    def cells(self) -> Preferences:
-        """The comparable pairs of the cells."""
-        return self.rows.merged(self.cell)
-
-    def with_column(self, h: Mask) -> ChosenColumns:
-        """Return the columns and one more, given on all rows."""
-        key = 2 * self.cell + h
-        used = np.flatnonzero(np.bincount(key))
-        number = np.empty(2 * len(self.values), dtype=np.intp)
-        number[used] = np.arange(len(used))
-        values = np.column_stack([self.values[used // 2], used % 2 == 1])
-        return ChosenColumns(self.rows, number[key], values)
-
-    def keep(self, columns: Indices) -> ChosenColumns:
-        """Return some of the columns, on the same cells."""
-        return ChosenColumns(self.rows, self.cell, self.values[:, columns])
-
-    def merged(self) -> ChosenColumns:
-        """Return the same columns on as few cells as tell them apart."""
-        key = self.cells.spread(np.arange(self.cells.segments.n_groups))
-        for column in self.values.T:
-            key = np.unique(2 * key + column, return_inverse=True)[1].ravel()
-        first = np.unique(key, return_index=True)[1]
-        return ChosenColumns(self.rows, key[self.cell], self.values[first])
-
-    def is_chosen(self, h: Mask) -> bool:
-        """Whether a column, given on all rows, is a chosen one, or one minus it."""
-        one = np.bincount(self.cell, h, len(self.values))
-        inside = one == np.bincount(self.cell, minlength=len(self.values))
-        if not np.all(inside | (one == 0)):
-            return False
-        same = self.values == inside[:, None]
-        return bool((same.all(axis=0) | ~same.any(axis=0)).any())
-
-    def scores(self, coefficients: Floats) -> Floats:
-        """Return the scores of the cells."""
-        return np.concatenate([part @ coefficients for part in self._blocks()])
-
-    def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients."""
-        slopes, first = np.zeros(self.values.shape[1]), 0
-        for part in self._blocks():
-            slopes += gradient[first : first + len(part)] @ part
-            first += len(part)
-        return slopes
-
-    def sides(self) -> tuple[list[Floats], list[Floats]]:
-        """Return columns and logarithms of weights of the cells above and those below."""
-        n_above = int(self.cells.segments.start[1])
-        dense, log_weight = self._dense, self.cells.log_weight
-        return [dense[:n_above], dense[n_above:]], [log_weight[:n_above], log_weight[n_above:]]
-
-    def to_rows(self, gradient: RowGradient) -> RowGradient:
-        """Return a gradient by the scores of the cells as that by the scores of the rows."""
-        pointer = gradient.pointer
-        if gradient.n_groups == 2:
-            pointer = np.array([0, self.rows.segments.start[1], self.rows.n_rows])
-        else:
-            pointer = np.array([0, self.rows.n_rows])
-        curvature = gradient.curvature
-        spread = None if curvature is None else self._share_out(curvature)
-        return RowGradient(self._share_out(gradient.data), pointer, spread)
-
-    def _share_out(self, values: Floats) -> Floats:
-        """Return sums over the cells as shares of the rows."""
-        shares = (values / self.cells.weight).take(self.cell)
-        return shares if self.rows.has_unit_weights else shares * self.rows.weight
-
-    @cached_property
-    def _dense(self) -> Floats:
-        return self.values.astype(np.float64)
-
-    def _blocks(self) -> Iterator[Floats]:
-        if self.values.size <= _DENSE:
-            yield self._dense
-            return
-        length = max(1, _DENSE // self.values.shape[1])
-        for start in range(0, len(self.values), length):
-            yield self.values[start : start + length].astype(np.float64)
+__all__ = ["CorrectiveDescent", "Refit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,18 +74,14 @@ class CorrectiveDescent:
         With ``search(gradient, gain, excluded)``, which leaves coordinates out.
     preferences : Preferences
         The comparable pairs.
-    pose : callable
-        Returns the objective of some preferences: those of the rows or of their cells.
-    make_state : callable
-        Returns the state of an objective, of preferences, at scores.
+    posed : PosedCells
+        The objective, on cells.
+    exponents : tuple of float or None
+        `SidePush.side_exponents` where the objective is such a push of one bipartite list.
     gain : Gain
         What the search maximises.
-    step_rule : callable
-        Returns the step from which a refit starts along the weak ranker just chosen.
     longest : float
         Bound of the absolute coefficients.
-    alpha : float
-        Ridge.
     tol : float
         Relative decrease of the objective below which a swap is not made.
 
@@ -229,21 +96,17 @@ class CorrectiveDescent:
         weak_rankers: Any,
         preferences: Preferences,
         *,
-        pose: Callable[[Preferences], Objective],
-        make_state: Callable[[Objective, Preferences, Floats], ObjectiveState],
+        posed: PosedCells,
+        exponents: tuple[float, float] | None,
         gain: Gain,
-        step_rule: StepRule,
         longest: float,
-        alpha: float,
         tol: float,
     ) -> None:
         self._weak_rankers = weak_rankers
-        self._pose = pose
-        self._make_state = make_state
+        self._posed = posed
+        self._sides = None if exponents is None else SideCells(exponents, posed.alpha)
         self._gain = gain
-        self._step_rule = step_rule
         self._longest = longest
-        self._alpha = alpha
         self._tol = tol
         columns = ChosenColumns.none(preferences)
         self.model = Refit([], np.zeros(0), [], np.zeros(0), columns, 0.0)
@@ -260,8 +123,7 @@ class CorrectiveDescent:
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
         before = self.model
-        state = self._state(before)
-        candidate = self._search(before.columns, state, before)
+        candidate = self._search(self._gradient(before), before)
         after = None if candidate is None else self._with(before, candidate)
         if after is None or not after.value < before.value:
             return None
@@ -290,7 +152,7 @@ class CorrectiveDescent:
         credit = before.credit[place] - (rest.value - before.value)
         rest = self._refit(rest)
         self._become(rest)
-        candidate = self._search(rest.columns, self._state(rest), before)
+        candidate = self._search(self._gradient(rest), before)
         after = None if candidate is None else self._with(rest, candidate)
         if after is not None:
             fall = before.value - after.value
@@ -300,11 +162,9 @@ class CorrectiveDescent:
                 return
         self._become(before)
 
-    def _search(
-        self, columns: ChosenColumns, state: ObjectiveState, chosen: Refit
-    ) -> Candidate | None:
+    def _search(self, gradient: RowGradient, chosen: Refit) -> Candidate | None:
         """Return the best weak ranker that is none of those chosen, nor equal to one."""
-        gradient, excluded = columns.to_rows(state.gradient), list(chosen.coordinates)
+        excluded = list(chosen.coordinates)
         while True:
             found: Candidate | None = self._weak_rankers.search(gradient, self._gain, excluded)
             if found is None or not chosen.columns.is_chosen(self._weak_rankers.values(found)):
@@ -315,7 +175,8 @@ class CorrectiveDescent:
         """Return the refitted model with one more weak ranker."""
         h = self._weak_rankers.values(candidate)
         model = before.extended(candidate.index, h, self._bounds(candidate.index))
-        step = self._step_rule(self._state(model), candidate, model.columns.values[:, -1])
+        columns, c = model.columns, model.coefficients
+        step = self._objective(columns).start(columns, c, candidate)
         low, high = model.bounds[-1]
         model.coefficients[-1] = min(max(step, low), high)
         return self._refit(model)
@@ -324,7 +185,8 @@ class CorrectiveDescent:
         """Return the model at the minimum over its coefficients, without those that are 0."""
         if not model.coordinates:
             return model
-        found = self._minimise(model)
+        columns = model.columns
+        found = self._objective(columns).minimise(columns, model.coefficients, model.bounds)
         assert found.credit is not None
         credit = model.credit + found.credit
         # What the step to the start of the refit brought, along the last one alone.
@@ -332,17 +194,6 @@ class CorrectiveDescent:
         model = replace(model, coefficients=found.x, credit=credit, value=found.values[-1])
         used = np.flatnonzero(found.x)
         return model if len(used) == len(found.x) else model.keep(used)
-
-    def _minimise(self, model: Refit) -> Solution:
-        """Return the minimum over the coefficients, from those of the model."""
-        columns, objective = model.columns, self._pose(model.columns.cells)
-        options: dict[str, Any] = {"max_iter": _ITERATIONS, "tol": _REFIT_TOL}
-        exponents = getattr(objective, "side_exponents", None)
-        if exponents is None or columns.values.size > _DENSE:
-            function = CoefficientObjective(objective, columns, self._alpha)
-            return minimise(function, model.coefficients, bounds=model.bounds, **options)
-        side = SideFunction(*columns.sides(), exponents, self._alpha)
-        return bounded_newton(side, model.coefficients, model.bounds, **options)
 
     def _become(self, model: Refit) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
@@ -362,13 +213,16 @@ class CorrectiveDescent:
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))
 
-    def _state(self, model: Refit) -> ObjectiveState:
-        """Return the objective of the cells at the scores of a model."""
-        cells, columns = model.columns.cells, model.columns
-        return self._make_state(self._pose(cells), cells, columns.scores(model.coefficients))
+    def _objective(self, columns: ChosenColumns) -> CellObjective:
+        """Return the objective of some columns, in its fastest form."""
+        return self._posed if self._sides is None or not columns.is_dense else self._sides
+
+    def _gradient(self, model: Refit) -> RowGradient:
+        """Return the gradient by the scores of the rows."""
+        columns = model.columns
+        gradient = self._objective(columns).gradient(columns, model.coefficients)
+        return columns.to_rows(gradient)
 
     def _value(self, model: Refit) -> float:
         """Return the objective with the ridge."""
-        objective = self._pose(model.columns.cells)
-        function = CoefficientObjective(objective, model.columns, self._alpha)
-        return function.value(model.coefficients)
+        return self._objective(model.columns).value(model.columns, model.coefficients)

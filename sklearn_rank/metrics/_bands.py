@@ -1,0 +1,131 @@
+"""Bands of values: cuts at quantiles or given ones, weights per band, tables of figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import stats
+
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import Number, check_floats
+
+N_BANDS = Number(2, integer=True)
+_ROUNDING = 1e-12
+"""Shares that differ by less are taken as equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class FiguresTable:
+    """Columns of figures, and single figures.
+
+    `columns` names the attributes that are arrays over the rows of the table.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Values]:
+        """Return the columns by name.
+
+        Returns
+        -------
+        dict of str to ndarray
+            A column each.
+        """
+        return {name: getattr(self, name) for name in self.columns}
+
+    def to_frame(self) -> Any:
+        """Return the columns as a data frame.
+
+        Returns
+        -------
+        pandas DataFrame
+            A row for each row of the table.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{type(self).__name__}.to_frame needs pandas: pip install pandas. to_dict returns "
+                "the columns without it."
+            ) from error
+        return pandas.DataFrame(self.to_dict())
+
+
+def cuts_of(owner: str, name: str, bands: Any, values: Floats, weight: Floats) -> Floats:
+    """Return increasing cuts: the given ones, or quantiles for a number of bands.
+
+    The cuts are values; bands are ``(-inf, c_1], (c_1, c_2], ..., (c_n, inf)``. Tied values are
+    in one band, so that there may be fewer bands than asked for. NaN has no place.
+    """
+    if N_BANDS.allows(bands):
+        there = ~np.isnan(values)
+        return _quantile_cuts(values[there], weight[there], int(bands))
+    if np.ndim(bands) == 0:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be {N_BANDS}, the number of bands of equal "
+            f"size, or the increasing values that divide them. Got {bands!r} instead."
+        )
+    cuts = check_floats(bands, name)
+    if np.isnan(cuts).any() or not (np.diff(cuts) > 0).all():
+        raise ValueError(f"{name} of {owner} must be increasing. Got {cuts.tolist()}.")
+    return cuts
+
+
+def _quantile_cuts(values: Floats, weight: Floats, n_bands: int) -> Floats:
+    """Return the values up to which the share of the weight is nearest to 1/n, 2/n, ...
+
+    Of two that are as near the lower one. The greatest value is no cut.
+    """
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) < 2:
+        return np.empty(0)
+    share = np.cumsum(np.bincount(place.ravel(), weight)) / weight.sum()
+    wanted = np.arange(1, n_bands) / n_bands
+    above = np.minimum(np.searchsorted(share, wanted), len(share) - 2)
+    below = np.maximum(above - 1, 0)
+    is_nearer = wanted - share[below] <= share[above] - wanted + _ROUNDING
+    return np.asarray(distinct[np.unique(np.where(is_nearer, below, above))])
+
+
+def band_of(values: Floats, cuts: Floats) -> Indices:
+    """Return the number of each value's band; that of NaN is ``len(cuts) + 1``."""
+    band = np.searchsorted(cuts, values, side="left")
+    return np.asarray(np.where(np.isnan(values), len(cuts) + 1, band))
+
+
+def band_sums(band: Indices, weight: Floats, n_bands: int) -> Floats:
+    """Return the sum of the weights in each band."""
+    return np.asarray(np.bincount(band, weight, n_bands), dtype=np.float64)
+
+
+def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
+    """Return Wilson's score interval of a share of n rows; NaN for no rows."""
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z2 = z * z / n
+        middle = (share + z2 / 2) / (1 + z2)
+        half = z * np.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
+    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+
+
+def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
+    """Divide; 0 / 0 is NaN."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.divide(numerator, denominator))
+
+
+def lowest_and_highest(values: Floats, band: Indices, n_bands: int) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value of each band; NaN in bands without a row."""
+    low, high = np.full(n_bands, np.inf), np.full(n_bands, -np.inf)
+    np.minimum.at(low, band, values)
+    np.maximum.at(high, band, values)
+    empty = np.bincount(band, minlength=n_bands) == 0
+    low[empty], high[empty] = np.nan, np.nan
+    return low, high

@@ -1,0 +1,219 @@
+"""Figures by group of people: selection, error rates and order within each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import stats
+
+from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Number,
+    check_column,
+    check_parameters,
+    check_qid,
+)
+from sklearn_rank.metrics._auc_interval import auc_interval
+from sklearn_rank.metrics._bands import FiguresTable, band_sums, ratio
+from sklearn_rank.metrics._pair_metrics import auc_score
+from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics._two_classes import CONFIDENCE
+
+_ALLOWED: dict[str, Constraint] = {
+    "cut": Number(-np.inf, closed="neither"),
+    "selected": Choice(("above", "below")),
+    "confidence": CONFIDENCE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupReport(FiguresTable):
+    """Figures of a score by group.
+
+    Attributes
+    ----------
+    group : ndarray of shape (n_groups,)
+        The groups, sorted.
+    count, events : ndarray of shape (n_groups,)
+        Weight of the rows, and of those with an event.
+    rate : ndarray of shape (n_groups,)
+        Share of the rows with an event.
+    selection_rate : ndarray of shape (n_groups,)
+        Share of the rows that are selected.
+    impact_ratio : ndarray of shape (n_groups,)
+        Selection rate by that of the reference group.
+    impact_low, impact_high : ndarray of shape (n_groups,)
+        Confidence interval of that ratio; NaN for the reference and where nobody is selected.
+    tpr, fpr : ndarray of shape (n_groups,)
+        Share of the events, and of the other rows, with a score above the cut.
+    auc, auc_low, auc_high : ndarray of shape (n_groups,)
+        AUC within the group, with its interval; NaN where there are too few rows of a class, and
+        the interval also with weights other than 0 and 1.
+    reference : object
+        The reference group.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import group_report
+    >>> group_report([1, 0, 1, 0], [2, -1, 1, 3], list("aabb")).fpr
+    array([0., 1.])
+    """
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("group", "count", "events", "rate", "selection_rate"),
+        *("impact_ratio", "impact_low", "impact_high"),
+        *("tpr", "fpr", "auc", "auc_low", "auc_high"),
+    )
+
+    group: Values
+    count: Floats
+    events: Floats
+    rate: Floats
+    selection_rate: Floats
+    impact_ratio: Floats
+    impact_low: Floats
+    impact_high: Floats
+    tpr: Floats
+    fpr: Floats
+    auc: Floats
+    auc_low: Floats
+    auc_high: Floats
+    reference: Any
+
+
+def group_report(
+    y_true: Any,
+    y_score: Any,
+    group: Any,
+    *,
+    cut: float = 0.0,
+    selected: str = "above",
+    reference: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> GroupReport:
+    r"""Compare groups: how many are selected, and how well the score orders each group.
+
+    .. math:: \text{impact ratio}_g = \frac{P(\text{selected} \mid g)}{P(\text{selected} \mid r)},
+        \qquad \mathrm{TPR}_g = P(f > c \mid y = 1, g),
+        \qquad \mathrm{FPR}_g = P(f > c \mid y = 0, g)
+
+    where f is the score, c the cut, y = 1 an event and r the reference group. The interval of the
+    ratio of two selection rates s of n rows is
+
+    .. math:: \frac{s_g}{s_r} \exp\Biggl(\pm z
+        \sqrt{\frac{1 - s_g}{n_g s_g} + \frac{1 - s_r}{n_r s_r}}\Biggr)
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are events.
+    y_score : array-like of shape (n_samples,)
+        Scores. Infinite scores are allowed, NaN is not.
+    group : array-like of shape (n_samples,)
+        Group of each row; any sortable kind, without missing values.
+    cut : float, default=0
+        Rows with a greater score are above the cut.
+    selected : {"above", "below"}, default="above"
+        On which side of the cut the favourable decision is: "below" (up to the cut) where a high
+        score means a risk that is refused.
+    reference : object, default=None
+        The group that the others are compared with. None: the one with the highest selection rate.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Multiplicities, non-negative. Groups without a row of positive weight are left out.
+    confidence : float in (0, 1), default=0.95
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    GroupReport
+        An array for each column, ``reference``, and ``to_frame()``.
+
+    Raises
+    ------
+    ValueError
+        When the reference is not among the groups, or a parameter is not allowed.
+
+    Notes
+    -----
+    The "four-fifths rule" of the Uniform Guidelines on Employee Selection Procedures (29 CFR
+    1607.4 D, United States, 1978) generally regards a selection rate of less than 4/5 of that of
+    the group with the highest rate as evidence of adverse impact. It is no test: with few rows
+    such a ratio arises by chance, as the interval shows, and a ratio above 4/5 proves nothing.
+
+    References
+    ----------
+    UGESP1978 (the ratio and the rule). Katz1978 (its interval). DeLong1988 (that of the AUC).
+
+    Examples
+    --------
+    Scores above 0 are refused; of group "a" three of four are accepted, of "b" two of four:
+
+    >>> from sklearn_rank.metrics import group_report
+    >>> y = [0, 0, 0, 1, 0, 1, 0, 1]
+    >>> score = [-3, -2, -1, 2, -2, -1, 1, 3]
+    >>> found = group_report(y, score, list("aaaabbbb"), selected="below")
+    >>> found.group, found.selection_rate
+    (array(['a', 'b'], dtype='<U1'), array([0.75, 0.5 ]))
+    >>> found.impact_ratio.round(2), found.reference
+    (array([1.  , 0.67]), 'a')
+    """
+    values = {"cut": cut, "selected": selected, "confidence": confidence}
+    check_parameters("group_report", values, _ALLOWED)
+    rows = ScoredRows.with_relevance(y_true, y_score, None, sample_weight)
+    codes = check_qid(group, len(rows.is_kept), "group")[rows.is_kept]
+    kept, codes = np.unique(codes, return_inverse=True)
+    codes = codes.ravel()
+    labels = np.unique(check_column(group, "group"))[kept]
+    event, above, weight = rows.y > 0, rows.score > cut, rows.weight
+
+    def sums(mask: Mask) -> Floats:
+        return band_sums(codes, weight * mask, len(labels))
+
+    count, events = sums(np.ones_like(event)), sums(event)
+    selection_rate = sums(above if selected == "above" else ~above) / count
+    if reference is None:
+        reference = labels.tolist()[int(np.argmax(selection_rate))]
+    found = np.flatnonzero(labels == reference)
+    if not len(found):
+        raise ValueError(
+            f"The 'reference' parameter of group_report must be one of the groups, "
+            f"{labels.tolist()}. Got {reference!r} instead."
+        )
+    aucs = np.array([_auc(rows, codes == code, confidence) for code in range(len(labels))]).T
+    return GroupReport(
+        *(labels, count, events, events / count, selection_rate),
+        *_impact(selection_rate, count, int(found[0]), confidence),
+        ratio(sums(event & above), events),
+        ratio(sums(~event & above), count - events),
+        *(aucs[0], aucs[1], aucs[2]),
+        reference,
+    )
+
+
+def _impact(
+    rate: Floats, count: Floats, reference: int, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the ratios of selection rates and their intervals."""
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    ratios, variance = ratio(rate, float(rate[reference])), ratio(1 - rate, count * rate)
+    half = z * np.sqrt(variance + variance[reference])
+    half[(rate == 0) | (np.arange(len(rate)) == reference)] = np.nan
+    return ratios, ratios * np.exp(-half), ratios * np.exp(half)
+
+
+def _auc(rows: ScoredRows, own: Mask, confidence: float) -> tuple[float, float, float]:
+    """Return the AUC of some rows and its interval; NaN where it can't be told."""
+    event, score, weight = rows.y[own] > 0, rows.score[own], rows.weight[own]
+    n_events, n_others = int(event.sum()), int((~event).sum())
+    if not n_events or not n_others:
+        return np.nan, np.nan, np.nan
+    auc = auc_score(event, score, sample_weight=weight)
+    if min(n_events, n_others) < 2 or (weight != 1).any():
+        return auc, np.nan, np.nan
+    interval = auc_interval(event, score, confidence=confidence)
+    return auc, interval.low, interval.high

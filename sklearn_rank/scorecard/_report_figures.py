@@ -1,0 +1,255 @@
+"""The figures of a report on a scorecard: order, calibration, stability, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._validation import (
+    Number,
+    check_column,
+    check_lengths,
+    check_parameters,
+    check_weight,
+    is_upper_label,
+)
+from sklearn_rank.metrics import (
+    CalibrationTable,
+    GainsTable,
+    GroupReport,
+    StabilityTable,
+    auc_interval,
+    auc_score,
+    calibration_table,
+    gains_table,
+    group_report,
+    ks_interval,
+    ks_score,
+    partial_auc_score,
+    stability_table,
+    tpr_at_fpr_score,
+)
+
+TOP = 0.05
+"""False positive rate up to which the top of the list goes."""
+
+_CUT = Number(-np.inf, closed="neither", other=(None,))
+MANY = 20
+"""Groups of one attribute, at most."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its interval; NaN where there is none."""
+
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class VariableShift:
+    """How far a variable has moved: its bins, and by how much the mean points changed."""
+
+    name: str
+    labels: list[str]
+    table: StabilityTable
+    shift: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReportFigures:
+    """What a report says.
+
+    Attributes
+    ----------
+    totals, event, weight : ndarray of shape (n_rows,)
+        The rows of positive weight: total, whether of ``classes_[1]``, multiplicity.
+    is_weighted : bool
+        Whether there are weights other than 1, for which there are no intervals.
+    cut : float
+        Rows with a greater total are above the cut.
+    auc, ks : Estimate
+        Of the totals.
+    ks_total : float
+        The total at which the distance is reached.
+    top_area, top_share : float
+        ``partial_auc_score`` and ``tpr_at_fpr_score`` at `TOP`.
+    gains : GainsTable
+        Ten bands.
+    calibration : CalibrationTable or None
+        None for a card without probabilities.
+    stability : StabilityTable or None
+        Of the total; None without a reference.
+    variables : list of VariableShift
+        Empty where neither a reference nor counts of training rows are known.
+    groups : dict of str to GroupReport
+        By attribute.
+    """
+
+    totals: Floats
+    event: Mask
+    weight: Floats
+    is_weighted: bool
+    cut: float
+    auc: Estimate
+    ks: Estimate
+    ks_total: float
+    top_area: float
+    top_share: float
+    gains: GainsTable
+    calibration: CalibrationTable | None
+    stability: StabilityTable | None
+    variables: list[VariableShift]
+    groups: dict[str, GroupReport]
+
+
+def figures_of(
+    scorecard: Any,
+    X: Any,
+    y: Any,
+    *,
+    reference: Any,
+    groups: Any,
+    cut: float | None,
+    selected: str,
+    sample_weight: Any,
+) -> ReportFigures:
+    """Check the rows and compute the figures."""
+    check_parameters("report", {"cut": cut}, {"cut": _CUT})
+    cut = float(scorecard.cut_ if cut is None else cut)
+    event = is_upper_label("report", y, scorecard.classes_, sample_weight)
+    totals = np.asarray(scorecard.decision_function(X) + scorecard.cut_, dtype=np.float64)
+    check_lengths(X=totals, y=event)
+    weight = check_weight(sample_weight, len(totals))
+    by_attribute = _attributes(groups, len(totals))
+    kept = weight > 0
+    _check_classes(event[kept], scorecard.classes_)
+    auc, ks, ks_total = _order(totals[kept], event[kept], weight[kept])
+    risk = scorecard.predict_risk(X) if scorecard.card_.risk else None
+    weighted: dict[str, Any] = {"sample_weight": weight}
+    return ReportFigures(
+        totals=totals[kept],
+        event=event[kept],
+        weight=weight[kept],
+        is_weighted=bool((weight[kept] != 1).any()),
+        cut=cut,
+        auc=auc,
+        ks=ks,
+        ks_total=ks_total,
+        top_area=float(partial_auc_score(event, totals, max_fpr=TOP, **weighted)),
+        top_share=float(tpr_at_fpr_score(event, totals, max_fpr=TOP, **weighted)),
+        gains=gains_table(event, totals, **weighted),
+        calibration=None if risk is None else calibration_table(event, risk, **weighted),
+        stability=_total_stability(scorecard, reference, totals, weight),
+        variables=_variable_shifts(scorecard, reference, X, weight),
+        groups={
+            name: group_report(event, totals, group, cut=cut, selected=selected, **weighted)
+            for name, group in by_attribute.items()
+        },
+    )
+
+
+def _check_classes(event: Mask, classes: Values) -> None:
+    """Raise ValueError for rows of one class."""
+    if event.all() or not event.any():
+        raise ValueError(
+            f"report compares two classes, {classes.tolist()}. All rows of y are of one class."
+        )
+
+
+def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
+    """Return the groups by the name of the attribute."""
+    if groups is None:
+        return {}
+    if hasattr(groups, "columns"):  # a data frame
+        groups = {name: groups[name] for name in groups.columns}
+    named = groups if isinstance(groups, Mapping) else {"group": groups}
+    columns = {str(name): check_column(one, "groups") for name, one in named.items()}
+    for name, column in columns.items():
+        if len(column) != n_rows:
+            raise ValueError(
+                f"groups must hold one group for each of the {n_rows} rows. {name} has "
+                f"{len(column)}."
+            )
+        n_groups = len(set(column.tolist()))
+        if n_groups > MANY:
+            raise ValueError(
+                f"groups of a report may have {MANY} values each: with few rows in a group its "
+                f"figures say nothing. {name} has {n_groups}."
+            )
+    return columns
+
+
+def _order(totals: Floats, event: Mask, weight: Floats) -> tuple[Estimate, Estimate, float]:
+    """Return AUC and Kolmogorov-Smirnov distance, and where that is reached."""
+    at = ks_interval(event, totals)
+    if (weight == 1).all():
+        auc = Estimate(auc_score(event, totals))
+        if min(event.sum(), (~event).sum()) > 1:
+            found = auc_interval(event, totals)
+            auc = Estimate(found.auc, found.low, found.high)
+        return auc, Estimate(at.ks, at.low, at.high), at.cut
+    auc = Estimate(auc_score(event, totals, sample_weight=weight))
+    cuts, tpr, fpr = cumulative_shares(totals, event, weight)
+    ks = Estimate(float(ks_score(event, totals, sample_weight=weight)))
+    return auc, ks, float(cuts[np.argmax(tpr - fpr)])
+
+
+def cumulative_shares(totals: Floats, event: Mask, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the totals from high to low, and the shares of events and others at least as high."""
+    cuts, place = np.unique(-totals, return_inverse=True)
+    shares = []
+    for mask in (event, ~event):
+        sums = np.cumsum(np.bincount(place.ravel()[mask], weight[mask], len(cuts)))
+        shares.append(sums / sums[-1])
+    return -cuts, shares[0], shares[1]
+
+
+def _total_stability(
+    scorecard: Any, reference: Any, totals: Floats, weight: Floats
+) -> StabilityTable | None:
+    """Return how the totals have moved from those of the reference."""
+    if reference is None:
+        return None
+    before = np.asarray(scorecard.decision_function(reference) + scorecard.cut_, dtype=np.float64)
+    only = np.unique(before)
+    bins: Any = 10 if len(only) > 1 else [only[0] - 1, only[0]]
+    return stability_table(before, totals, bins=bins, sample_weight=weight)
+
+
+def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> list[VariableShift]:
+    """Return how the variables have moved, from the reference or from the training rows."""
+    card = scorecard.card_
+    now = _bins(scorecard, X)
+    before = None if reference is None else _bins(scorecard, reference)
+    shifts = []
+    for number, variable in enumerate(card.variables):
+        labels = variable.labels()
+        if before is not None:
+            old, old_weight = before[:, number], None
+        elif any(variable.counts):
+            old, old_weight = np.arange(len(labels)), np.array(variable.counts)
+        else:
+            continue
+        table = stability_table(
+            *(old, now[:, number]),
+            bins=np.arange(len(labels) - 1),
+            reference_weight=old_weight,
+            sample_weight=weight,
+        )
+        shift = float((table.current - table.reference) @ np.array(variable.points))
+        shifts.append(VariableShift(variable.name, labels, table, shift))
+    return shifts
+
+
+def _bins(scorecard: Any, X: Any) -> Indices:
+    """Return the bin of each row and variable."""
+    card = scorecard.card_
+    columns, _ = card._columns(scorecard._rows(X))
+    pairs = zip(card.variables, columns, strict=True)
+    return np.column_stack([variable.bins(column) for variable, column in pairs])

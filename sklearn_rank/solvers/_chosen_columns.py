@@ -1,0 +1,129 @@
+"""The columns that a small model has chosen, on the rows that they tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Mask, RowGradient
+from sklearn_rank.preferences import Preferences
+
+_DENSE = 2**23
+"""Entries of a matrix of columns up to which it is kept as floats; larger ones go by blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """0/1 columns on *cells*: sets of rows of one segment that no chosen column tells apart.
+
+    Rows of a cell have equal scores and are in the same pairs, so that an objective of the
+    cells, which weigh as much as their rows, is that of the rows: a weight is a multiplicity.
+
+    Attributes
+    ----------
+    rows : Preferences
+        The comparable pairs of all rows.
+    cell : ndarray of shape (n_rows,)
+        The cell of each row. Their numbers rise with the segment.
+    values : ndarray of shape (n_cells, n_chosen)
+        The columns.
+    """
+
+    rows: Preferences
+    cell: Indices
+    values: Mask
+
+    @classmethod
+    def none(cls, rows: Preferences) -> ChosenColumns:
+        """Return no columns: each segment is a cell."""
+        n_segments = rows.segments.n_groups
+        return cls(rows, rows.spread(np.arange(n_segments)), np.zeros((n_segments, 0), dtype=bool))
+
+    @cached_property
+    def cells(self) -> Preferences:
+        """The comparable pairs of the cells."""
+        return self.rows.merged(self.cell)
+
+    def with_column(self, h: Mask) -> ChosenColumns:
+        """Return the columns and one more, given on all rows."""
+        key = 2 * self.cell + h
+        used = np.flatnonzero(np.bincount(key))
+        number = np.empty(2 * len(self.values), dtype=np.intp)
+        number[used] = np.arange(len(used))
+        values = np.column_stack([self.values[used // 2], used % 2 == 1])
+        return ChosenColumns(self.rows, number[key], values)
+
+    def keep(self, columns: Indices) -> ChosenColumns:
+        """Return some of the columns, on the same cells."""
+        return ChosenColumns(self.rows, self.cell, self.values[:, columns])
+
+    def merged(self) -> ChosenColumns:
+        """Return the same columns on as few cells as tell them apart."""
+        key = self.cells.spread(np.arange(self.cells.segments.n_groups))
+        for column in self.values.T:
+            key = np.unique(2 * key + column, return_inverse=True)[1].ravel()
+        first = np.unique(key, return_index=True)[1]
+        return ChosenColumns(self.rows, key[self.cell], self.values[first])
+
+    def is_chosen(self, h: Mask) -> bool:
+        """Whether a column, given on all rows, is a chosen one, or one minus it."""
+        one = np.bincount(self.cell, h, len(self.values))
+        inside = one == np.bincount(self.cell, minlength=len(self.values))
+        if not np.all(inside | (one == 0)):
+            return False
+        same = self.values == inside[:, None]
+        return bool((same.all(axis=0) | ~same.any(axis=0)).any())
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the cells."""
+        return np.concatenate([part @ coefficients for part in self._blocks()])
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient by the coefficients."""
+        slopes, first = np.zeros(self.values.shape[1]), 0
+        for part in self._blocks():
+            slopes += gradient[first : first + len(part)] @ part
+            first += len(part)
+        return slopes
+
+    def sides(self) -> tuple[list[Floats], list[Floats]]:
+        """Return columns and logarithms of weights of the cells above and those below."""
+        n_above = int(self.cells.segments.start[1])
+        dense, log_weight = self._dense, self.cells.log_weight
+        return [dense[:n_above], dense[n_above:]], [log_weight[:n_above], log_weight[n_above:]]
+
+    def to_rows(self, gradient: RowGradient) -> RowGradient:
+        """Return a gradient by the scores of the cells as that by the scores of the rows."""
+        pointer = gradient.pointer
+        if gradient.n_groups == 2:
+            pointer = np.array([0, self.rows.segments.start[1], self.rows.n_rows])
+        else:
+            pointer = np.array([0, self.rows.n_rows])
+        curvature = gradient.curvature
+        spread = None if curvature is None else self._share_out(curvature)
+        return RowGradient(self._share_out(gradient.data), pointer, spread)
+
+    def _share_out(self, values: Floats) -> Floats:
+        """Return sums over the cells as shares of the rows."""
+        shares = (values / self.cells.weight).take(self.cell)
+        return shares if self.rows.has_unit_weights else shares * self.rows.weight
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the columns are kept as one matrix of floats."""
+        return self.values.size <= _DENSE
+
+    @cached_property
+    def _dense(self) -> Floats:
+        return self.values.astype(np.float64)
+
+    def _blocks(self) -> Iterator[Floats]:
+        if self.is_dense:
+            yield self._dense
+            return
+        length = max(1, _DENSE // self.values.shape[1])
+        for start in range(0, len(self.values), length):
+            yield self.values[start : start + length].astype(np.float64)

@@ -1,0 +1,287 @@
+"""The report on a scorecard: its figures, its page and what it refuses."""
+
+import base64
+import re
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas
+import pytest
+
+from sklearn_rank import RankBoost, metrics
+from sklearn_rank.datasets import make_credit
+from sklearn_rank.scorecard import Scorecard, _report_pictures, report
+from sklearn_rank.scorecard._card import Card, Variable
+from sklearn_rank.scorecard._report_figures import figures_of
+from sklearn_rank.scorecard._report_pictures import Picture
+
+CREDIT = make_credit(1500, random_state=0)
+X = CREDIT.data[["income", "utilisation", "enquiries_6m", "months_at_address"]]
+Y = np.where(CREDIT.target == 1, "will default", "paid")
+OLD = np.arange(len(Y)) < 800
+NEW = ~OLD
+WEIGHT = np.random.default_rng(0).integers(0, 3, NEW.sum()).astype(float)
+
+
+@cache
+def fitted():
+    """Return a card of two classes by name; "will default" is ``classes_[1]``."""
+    return Scorecard(RankBoost(n_estimators=8), p=None, cv=2).fit(X[OLD], Y[OLD])
+
+
+def figures(scorecard=None, **options):
+    given = {
+        "reference": None,
+        "groups": None,
+        "selected": "above",
+        "sample_weight": None,
+        "cut": None,
+    }
+    scorecard = fitted() if scorecard is None else scorecard
+    return figures_of(scorecard, X[NEW], Y[NEW], **{**given, **options})
+
+
+class Checker(HTMLParser):
+    """Collects tags and text, and fails where an end does not fit."""
+
+    VOID = frozenset({"meta", "img", "wbr"})
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.images, self.text = [], [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "img":
+            self.images.append(dict(attrs))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@cache
+def full_page():
+    return report(fitted(), X[NEW], Y[NEW], reference=X[OLD], groups=CREDIT.group[NEW])
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave out the drawing, which takes most of the time."""
+    monkeypatch.setattr(_report_pictures, "_picture", lambda _, text: Picture("data:,", text))
+
+
+def words(page):
+    return re.sub(r"\s+", " ", "".join(Checker(page).text))
+
+
+# --------------------------------------------------------------------------------------
+# Figures
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_the_figures_are_those_of_the_metrics(weight):
+    card = fitted()
+    found = figures(sample_weight=weight)
+    event, totals = Y[NEW] == "will default", card.decision_function(X[NEW])
+    assert card.classes_.tolist() == ["paid", "will default"]
+    w = {"sample_weight": weight}
+    assert found.auc.value == pytest.approx(metrics.auc_score(event, totals, **w))
+    assert found.ks.value == pytest.approx(metrics.ks_score(event, totals, **w))
+    assert found.top_area == metrics.partial_auc_score(event, totals, max_fpr=0.05, **w)
+    assert found.top_share == metrics.tpr_at_fpr_score(event, totals, max_fpr=0.05, **w)
+    times = np.ones(len(event)) if weight is None else weight
+    taken = times * (totals >= found.ks_total)
+    kept, lost = (taken[event == c].sum() / times[event == c].sum() for c in (True, False))
+    assert kept - lost == pytest.approx(found.ks.value)
+    gains = metrics.gains_table(event, totals, **w)
+    np.testing.assert_array_equal(found.gains.ks, gains.ks)
+    calibration = metrics.calibration_table(event, card.predict_risk(X[NEW]), **w)
+    np.testing.assert_array_equal(found.calibration.observed, calibration.observed)
+    assert found.is_weighted == (weight is not None)
+    if weight is None:
+        interval = metrics.auc_interval(event, totals)
+        assert (found.auc.low, found.auc.high) == (interval.low, interval.high)
+    else:
+        assert np.isnan([found.auc.low, found.ks.low]).all()
+
+
+def test_stability_against_a_reference():
+    card = fitted()
+    found = figures(reference=X[OLD])
+    totals = [card.decision_function(X[rows]) for rows in (OLD, NEW)]
+    assert found.stability.psi == metrics.population_stability_index(*totals)
+    points = [card.points(X[rows]) for rows in (OLD, NEW)]
+    by_points = metrics.characteristic_stability(*points)
+    assert [one.name for one in found.variables] == card.variables_
+    assert [one.shift for one in found.variables] == pytest.approx(by_points.shift)
+    assert sum(one.shift for one in found.variables) == pytest.approx(
+        totals[1].mean() - totals[0].mean()
+    )
+
+
+def test_stability_against_the_counts_of_the_card():
+    """The card counted its training rows: the variables are compared with them."""
+    by_counts, by_rows = figures(), figures(reference=X[OLD])
+    assert by_counts.stability is None
+    for one, other in zip(by_counts.variables, by_rows.variables, strict=True):
+        np.testing.assert_allclose(one.table.reference, other.table.reference, atol=1e-12)
+        assert one.table.psi == pytest.approx(other.table.psi)
+        assert one.shift == pytest.approx(other.shift)
+
+
+def test_weights_are_multiplicities():
+    times = WEIGHT.astype(int)
+    weighted = figures(sample_weight=WEIGHT, groups=CREDIT.group[NEW])
+    card = fitted()
+    repeated = figures_of(
+        *(card, X[NEW].loc[np.repeat(X.index[NEW], times)], np.repeat(Y[NEW], times)),
+        reference=None,
+        groups=np.repeat(CREDIT.group[NEW], times),
+        **{"selected": "above", "sample_weight": None, "cut": None},
+    )
+    for name in ("gains", "calibration"):
+        for column, values in getattr(weighted, name).to_dict().items():
+            np.testing.assert_allclose(values, getattr(getattr(repeated, name), column))
+    for one, other in zip(weighted.variables, repeated.variables, strict=True):
+        assert one.table.psi == pytest.approx(other.table.psi)
+    group, of_repeated = weighted.groups["group"], repeated.groups["group"]
+    np.testing.assert_allclose(group.auc, of_repeated.auc)
+    np.testing.assert_allclose(group.selection_rate, of_repeated.selection_rate)
+
+
+def test_groups_of_several_attributes():
+    groups = {"sex": CREDIT.group[NEW], "work": CREDIT.data["employment"][NEW]}
+    found = figures(groups=groups, selected="below").groups
+    assert list(found) == ["sex", "work"]
+    of_frame = figures(groups=pandas.DataFrame(groups), selected="below").groups
+    np.testing.assert_array_equal(of_frame["work"].auc, found["work"].auc)
+    rows = fitted().decision_function(X[NEW]) <= 0
+    sex = CREDIT.group[NEW]
+    assert found["sex"].selection_rate == pytest.approx(
+        np.array([rows[sex == one].mean() for one in "AB"])
+    )
+
+
+def test_another_cut():
+    totals = fitted().decision_function(X[NEW])
+    found = figures(groups=CREDIT.group[NEW], cut=-3).groups["group"]
+    is_b = CREDIT.group[NEW] == "B"
+    assert found.selection_rate[1] == pytest.approx((totals[is_b] > -3).mean())
+    assert (figures().cut, figures(cut=-3).cut) == (fitted().cut_, -3)
+
+
+# --------------------------------------------------------------------------------------
+# The page
+# --------------------------------------------------------------------------------------
+
+
+def test_the_page_says_all_of_it():
+    page = full_page()
+    said = words(page)
+    for heading in ("Order", "Gains by band", "Calibration", "Stability", "Groups"):
+        assert f">{heading}</h2>" in page
+    found = figures()
+    assert "High totals mean will default" in said
+    for value in (found.auc.value, 2 * found.auc.value - 1, found.ks.value, found.top_area):
+        assert f"{value:.3f}" in said
+    assert f"{found.auc.low:.3f} to {found.auc.high:.3f}" in said
+    assert all(name in said for name in fitted().variables_)
+    assert "29 CFR 1607.4 D" in said
+
+
+def test_its_pictures_are_inside_and_described():
+    images = Checker(full_page()).images
+    assert len(images) == 8
+    for image in images:
+        kind, _, encoded = image["src"].partition(",")
+        assert kind == "data:image/svg+xml;base64"
+        assert ElementTree.fromstring(base64.b64decode(encoded)).tag.endswith("svg")
+        assert len(image["alt"]) > 15
+    assert not re.search(r"(?:src|href)=\"(?!data:)", full_page())
+
+
+@pytest.mark.slow
+def test_the_same_rows_give_the_same_page():
+    one, other = (report(fitted(), X[NEW], Y[NEW], title="Once") for _ in range(2))
+    assert one == other
+
+
+def card_of(variable, **options):
+    """Return a scorecard that was made by hand."""
+    given = {"intercept": 0, "cut": 0, "classes": (0, 1), "n_features": 1} | options
+    scorecard = Scorecard()
+    scorecard._set_card(Card((variable,), **given), np.array(given["classes"]), False)
+    return scorecard
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_names_are_no_markup():
+    name = '<b>&"income_'
+    classes = ("<i>no", "yes & no")
+    variable = Variable(name, 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
+    scorecard = card_of(variable, classes=classes, feature_names=(name,))
+    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array(classes)[[0, 1, 1, 0]]
+    options = {"groups": {"<u>": ["<p>", "a", "a", "<p>"]}, "title": "<script>"}
+    page = report(scorecard, pandas.DataFrame({name: x[:, 0]}), y, **options)
+    Checker(page)
+    for wrong in ("<b>&", "<i>no", "<u>", "<p>a", "<script>", "yes & no"):
+        assert wrong not in page
+    assert "yes &amp; no" in page
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_card_without_probabilities_counts_and_order():
+    """Each part that can't be told is left out, in a sentence."""
+    scorecard = card_of(Variable("x", 0, (1, 1, 1), (1.0,)))
+    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array([0, 1, 1, 0])
+    said = words(report(scorecard, x, y))
+    assert "The card has no table of probabilities." in said
+    assert "There is no reference to compare with." in said
+    one = words(report(scorecard, x, y, reference=x + 5))
+    assert "PSI of the total" in one
+    single = words(report(scorecard, x[:3], y[:3] * [1, 1, 0]))
+    assert "no interval" in single
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_of_weighted_rows_there_are_no_intervals():
+    said = words(report(fitted(), X[NEW], Y[NEW], sample_weight=WEIGHT))
+    assert "Rows have weights, for which there are no intervals" in said
+    plain = words(report(fitted(), X[NEW], Y[NEW], sample_weight=(WEIGHT > 0).astype(float)))
+    assert "Intervals are those of 95 % confidence" in plain
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y": np.full(NEW.sum(), "paid")}, "report compares two classes"),
+        ({"y": np.full(NEW.sum(), "unpaid")}, r"y has labels .* \['unpaid'\]"),
+        ({"y": Y[NEW][1:]}, "inconsistent numbers of samples"),
+        ({"groups": ["a"]}, r"groups must hold one group for each of the 700 rows. group has 1"),
+        ({"groups": np.arange(NEW.sum())}, "may have 20 values each.*group has 700"),
+        ({"selected": "high", "groups": CREDIT.group[NEW]}, "'selected' parameter"),
+        ({"cut": "high"}, "'cut' parameter of report"),
+        ({"sample_weight": -1}, "sample_weight must not be negative"),
+        ({"reference": X[OLD][["income"]]}, "income|columns|feature"),
+    ],
+)
+def test_what_a_report_refuses(options, message):
+    given = {"X": X[NEW], "y": Y[NEW], **options}
+    with pytest.raises(ValueError, match=message):
+        report(fitted(), **given)
+
+
+def test_a_report_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="report needs matplotlib to draw"):
+        report(fitted(), X[NEW], Y[NEW])

@@ -1,0 +1,389 @@
+"""Stability, gains, calibration, groups, KS and Gini against definitions that visit every row."""
+
+import sys
+from functools import partial
+
+import numpy as np
+import oracles
+import oracles_monitoring as naive
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2, ks_2samp
+from scipy.stats.contingency import relative_risk
+from strategies import bipartite, one_list
+
+from sklearn_rank import metrics
+
+
+def approx(expected):
+    return pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def events(problem):
+    return (problem.y == problem.y.max()).astype(int)
+
+
+@st.composite
+def tables(draw, missing=True):
+    """Return values and weights (None, or with zeros) of a few rows, full of ties."""
+    values = [0.0, 1.0, 2.0, 2.5, np.inf] + ([np.nan] if missing else [])
+    n = draw(st.integers(1, 9))
+    x = np.array(draw(st.lists(st.sampled_from(values), min_size=n, max_size=n)))
+    w = draw(st.none() | st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=n, max_size=n))
+    return x, None if w is None or not any(w) else np.array(w)
+
+
+# --------------------------------------------------------------------------------------
+# Stability
+# --------------------------------------------------------------------------------------
+
+
+@given(tables(), tables(), st.integers(2, 6), st.booleans())
+def test_stability(old, new, n_bins, given_bins):
+    (a, wa), (b, wb) = old, new
+    ua, ub = naive.weights(a, wa), naive.weights(b, wb)
+    options = {"reference_weight": wa, "sample_weight": wb}
+    there = {v for v, u in zip(a, ua, strict=True) if u > 0 and not np.isnan(v)}
+    limits = [0.0, 1.7, 2.0] if given_bins else naive.cuts(a, ua, n_bins) if there else []
+    bins = limits if given_bins else n_bins
+    if not limits:
+        with pytest.raises(ValueError, match=r"reference of .* has a single value"):
+            metrics.population_stability_index(a, b, bins=bins, **options)
+        return
+    found = metrics.stability_table(a, b, bins=bins, **options)
+    expected = naive.index(naive.bins(a, limits), naive.bins(b, limits), ua, ub)
+    assert found.psi == approx(expected)
+    assert found.index.sum() == approx(expected)
+    assert (found.index >= -1e-15).all()
+    assert metrics.population_stability_index(a, b, bins=bins, **options) == found.psi
+    for share in (found.reference, found.current):
+        assert share.sum() == approx(1)
+    np.testing.assert_array_equal(found.high[: len(limits)], limits)
+    if not given_bins:
+        assert (found.reference[: len(limits) + 1] > 0).all()
+
+
+def test_the_textbook_formula():
+    old, new = np.repeat([0, 1, 2], [50, 30, 20]), np.repeat([0, 1, 2], [40, 30, 30])
+    expected = (0.4 - 0.5) * np.log(0.4 / 0.5) + (0.3 - 0.2) * np.log(0.3 / 0.2)
+    assert metrics.population_stability_index(old, new, bins=[0, 1]) == approx(expected)
+    # Nobody has 2 today: half a row of 70.
+    expected = (4 / 7 - 0.5) * np.log(4 / 7 / 0.5) + (3 / 7 - 0.3) * np.log(3 / 7 / 0.3)
+    expected += (0.5 / 70 - 0.2) * np.log(0.5 / 70 / 0.2)
+    gone = np.repeat([0, 1], [40, 30])
+    assert metrics.population_stability_index(old, gone, bins=[0, 1]) == approx(expected)
+    # A bin that is empty in both adds nothing.
+    assert metrics.population_stability_index(old, new, bins=[0, 1]) == approx(
+        metrics.population_stability_index(old, new, bins=[-1, 0, 0.5, 1, 7])
+    )
+
+
+def test_weights_of_stability_are_multiplicities():
+    rng = np.random.default_rng(0)
+    old, new = rng.integers(0, 9, 40), rng.integers(2, 9, 30)
+    a, b = rng.integers(0, 4, 40), rng.integers(0, 4, 30)
+    weighted = {"reference_weight": a, "sample_weight": b}
+    for function in (
+        partial(metrics.population_stability_index, bins=5),
+        lambda x, z, **w: metrics.characteristic_stability(x[:, None], z[:, None], **w).csi[0],
+    ):
+        assert function(old, new, **weighted) == approx(
+            function(np.repeat(old, a), np.repeat(new, b))
+        )
+
+
+def test_without_any_change_the_index_has_its_expected_value():
+    rng = np.random.default_rng(0)
+    unit = 1 / 1500 + 1 / 500
+    found = [metrics.stability_table(rng.random(1500), rng.random(500)) for _ in range(300)]
+    assert found[0].expected == approx(9 * unit)
+    assert found[0].p_value == approx(chi2(9).sf(found[0].psi / unit))
+    assert np.mean([one.psi for one in found]) == pytest.approx(9 * unit, rel=0.1)
+    assert np.mean([one.p_value < 0.05 for one in found]) == pytest.approx(0.05, abs=0.04)
+    column = rng.integers(0, 3, (50, 1))
+    by_column = metrics.characteristic_stability(column[:30], column[30:])
+    table = metrics.stability_table(column[:30, 0], column[30:, 0], bins=[0, 1])
+    assert by_column.p_value == approx(np.array([table.p_value]))
+    assert by_column.expected == approx(np.array([table.expected]))
+
+
+def test_missing_values_have_a_bin_of_their_own():
+    found = metrics.stability_table([1, 2, 3, np.nan], [1, 2, 3, 3], bins=[2])
+    assert found.reference == approx(np.array([0.5, 0.25, 0.25]))
+    assert np.isnan(found.low[-1])
+    assert np.isnan(found.high[-1])
+    assert len(metrics.stability_table([1, 2], [1, 2], bins=[1]).low) == 2
+
+
+@pytest.mark.parametrize("bins", [1, 0, 2.5, None, "10", [2, 1], [1, 1], [1, np.nan]])
+def test_bins_that_are_none(bins):
+    with pytest.raises(ValueError, match="bins"):
+        metrics.population_stability_index([1, 2, 3], [1, 2, 3], bins=bins)
+
+
+@given(tables(missing=False), tables(missing=False))
+def test_characteristics(old, new):
+    (a, wa), (b, wb) = old, new
+    a, b = (np.where(np.isinf(x), 7, x) for x in (a, b))
+    ua, ub = naive.weights(a, wa), naive.weights(b, wb)
+    options = {"reference_weight": wa, "sample_weight": wb}
+    both = [np.column_stack([x, -x, np.ones(len(x))]) for x in (a, b)]
+    found = metrics.characteristic_stability(*both, **options)
+    expected = naive.index(list(a), list(b), ua, ub)
+    assert found.csi == approx(np.array([expected, expected, 0.0]))
+    shift = np.average(b, weights=wb) - np.average(a, weights=wa)
+    assert found.shift == approx(np.array([shift, -shift, 0.0]))
+    assert list(found.name) == ["x0", "x1", "x2"]
+
+
+def test_characteristics_by_bins():
+    """Two bins with the same points are two bins by number, one by points."""
+    then, now = np.array([[0], [1], [2], [2]]), np.array([[1], [1], [0], [2]])
+    points = np.array([3, 3, -1])
+    by_bin = metrics.characteristic_stability(then, now, points=[points], names=["age"])
+    by_points = metrics.characteristic_stability(points[then], points[now], names=["age"])
+    assert by_bin.shift == by_points.shift == approx(np.array([1.0]))
+    assert by_bin.csi[0] > by_points.csi[0]
+    total = points[now].sum(axis=1).mean() - points[then].sum(axis=1).mean()
+    assert by_bin.shift.sum() == approx(total)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"current": [[1]]}, "current has 1 variables, but reference has 2 columns"),
+        ({"names": ["a"]}, "names has 1 variables"),
+        ({"points": [[1]]}, "points has 1 variables"),
+        ({"points": [[1, 2], [1, 2]]}, r"x1 has 2 bins, from 0, and values from 1 to 2"),
+    ],
+)
+def test_characteristics_that_do_not_fit(options, message):
+    tables = {"reference": [[0, 1], [1, 2]], "current": [[0, 1]], **options}
+    with pytest.raises(ValueError, match=message):
+        metrics.characteristic_stability(**tables)
+
+
+# --------------------------------------------------------------------------------------
+# KS and Gini
+# --------------------------------------------------------------------------------------
+
+
+@given(one_list(max_rows=12))
+def test_ks(problem):
+    y = events(problem)
+    assert metrics.ks_score(y, problem.f, sample_weight=problem.w) == approx(
+        naive.ks(y, problem.f, problem.w)
+    )
+    sides = [metrics.ks_score(y, sign * problem.f) for sign in (1, -1)]
+    assert max(sides) == approx(ks_2samp(problem.f[y > 0], problem.f[y == 0], method="exact")[0])
+
+
+@given(bipartite())
+def test_gini(problem):
+    y, options = events(problem), {"qid": problem.qid, "sample_weight": problem.w}
+    found = metrics.gini_score(y, problem.f, **options)
+    assert found == approx(2 * oracles.auc(problem.f, y, problem.qid, problem.w) - 1)
+    assert metrics.gini_score(y, -problem.f, **options) == approx(-found)
+
+
+def test_ks_of_queries():
+    y, f = [1, 0, 1, 0, 1, 1], [2, 1, 1, 2, 1, 0]
+    found = metrics.ks_score(y, f, qid=list("aabbcc"), average=None)
+    assert found == approx(np.array([1, 0, np.nan]))
+    assert metrics.ks_score(y, f, qid=list("aabbcc"), empty=1) == approx(2 / 3)
+
+
+@given(one_list(max_rows=12, weights=("none",)), st.sampled_from([0.5, 0.9, 0.99]))
+def test_the_interval_of_ks(problem, confidence):
+    y = events(problem)
+    found = metrics.ks_interval(y, problem.f, confidence=confidence)
+    shares = {1: np.mean(problem.f[y > 0] >= found.cut), 0: np.mean(problem.f[y == 0] >= found.cut)}
+    assert found.ks == approx(shares[1] - shares[0])
+    # Where all cuts are harmful the distance at the last one, which takes all rows, is 0.
+    assert found.ks == approx(metrics.ks_score(y, problem.f))
+    ends = {
+        c: binomtest(round(shares[c] * (y == c).sum()), int((y == c).sum())).proportion_ci(
+            confidence, method="wilson"
+        )
+        for c in (0, 1)
+    }
+    down = np.hypot(shares[1] - ends[1].low, ends[0].high - shares[0])
+    up = np.hypot(ends[1].high - shares[1], shares[0] - ends[0].low)
+    assert (found.low, found.high) == approx((found.ks - down, found.ks + up))
+    assert -1 - 1e-12 <= found.low <= found.ks <= found.high <= 1 + 1e-12
+
+
+def test_the_interval_of_ks_needs_both_classes():
+    with pytest.raises(ValueError, match=r"ks_interval needs rows .* Got 2 and 0"):
+        metrics.ks_interval([1, 1], [1, 2])
+
+
+# --------------------------------------------------------------------------------------
+# Gains and calibration
+# --------------------------------------------------------------------------------------
+
+
+@given(one_list(max_rows=12), st.integers(2, 6), st.booleans())
+def test_gains(problem, n_bands, given_bands):
+    y, f, w = events(problem), problem.f, problem.w
+    limits = [-1.0, 0.0, 0.7] if given_bands else naive.cuts(f, naive.weights(y, w), n_bands)
+    found = metrics.gains_table(y, f, bands=limits if given_bands else n_bands, sample_weight=w)
+    expected = naive.gains(y, f, w, limits)
+    for name, column in found.to_dict().items():
+        assert column == approx(np.array([line[name] for line in expected])), name
+    assert found.ks.max() <= metrics.ks_score(y, f, sample_weight=w) + 1e-12
+    assert found.rate_of_all == approx(np.average(y, weights=w))
+
+
+@given(one_list(max_rows=12), st.sampled_from([0.5, 0.95]))
+def test_calibration(problem, confidence):
+    y, w = events(problem), problem.w
+    probability = (problem.f + 4) / 8
+    found = metrics.calibration_table(
+        y, probability, bands=[0.3, 0.5, 0.6], sample_weight=w, confidence=confidence
+    )
+    expected = naive.gains(y, probability, w, [0.3, 0.5, 0.6])[::-1]
+    for name in ("low", "high", "count", "events"):
+        assert getattr(found, name) == approx(np.array([line[name] for line in expected]))
+    assert found.observed == approx(np.array([line["rate"] for line in expected]))
+    weight = np.ones(len(y)) if w is None else w
+    assert np.nansum(found.predicted * found.count) == approx(weight @ probability)
+    for n, k, low, high in zip(
+        found.count, found.events, found.observed_low, found.observed_high, strict=True
+    ):
+        if n == 0:
+            assert np.isnan([low, high]).all()
+        elif n == round(n) and k == round(k):
+            interval = binomtest(int(k), int(n)).proportion_ci(confidence, method="wilson")
+            assert (low, high) == approx((interval.low, interval.high))
+
+
+def test_bands_keep_ties_together():
+    found = metrics.gains_table([1, 0, 1, 0, 0], [3, 3, 3, 3, 1], bands=4)
+    np.testing.assert_array_equal(found.count, [4, 1])
+    alone = metrics.gains_table([1, 0], [3, 3])
+    np.testing.assert_array_equal(alone.count, [2])
+    np.testing.assert_array_equal(alone.lift, [1])
+
+
+@pytest.mark.parametrize("y", [[0, 0], [1, 1]])
+def test_gains_of_one_class(y):
+    with pytest.raises(ValueError, match=r"gains_table needs rows with an event .* of 2 rows"):
+        metrics.gains_table(y, [1, 2])
+
+
+def test_calibration_of_what_is_no_probability():
+    with pytest.raises(ValueError, match=r"y_prob .* between 0 and 1. Got values from 0.5 to 1.5"):
+        metrics.calibration_table([0, 1], [0.5, 1.5])
+    one = metrics.calibration_table([0, 0], [0.5, 0.5])
+    assert (one.observed, one.predicted, len(one.low)) == (0, 0.5, 1)
+
+
+# --------------------------------------------------------------------------------------
+# Groups
+# --------------------------------------------------------------------------------------
+
+
+@given(one_list(max_rows=12), st.data())
+def test_groups(problem, data):
+    y, f, w = events(problem), problem.f, problem.w
+    size = {"min_size": len(y), "max_size": len(y)}
+    g = np.array(data.draw(st.lists(st.sampled_from("abc"), **size)))
+    expected = naive.groups(y, f, g, w, 0.5)
+    for selected in ("above", "below"):
+        found = metrics.group_report(y, f, g, cut=0.5, selected=selected, sample_weight=w)
+        assert list(found.group) == list(expected)
+        rates = np.array([one["rows"] for one in expected.values()])
+        rates = rates if selected == "above" else 1 - rates
+        assert found.selection_rate == approx(rates)
+        assert found.reference == found.group[np.argmax(found.selection_rate)]
+        assert found.tpr == approx(np.array([one["events"] for one in expected.values()]))
+        assert found.fpr == approx(np.array([one["others"] for one in expected.values()]))
+        if rates.max() > 0:
+            assert found.impact_ratio == approx(rates / rates.max())
+    weight = np.ones(len(y)) if w is None else w
+    for name, auc, low, high in zip(
+        found.group, found.auc, found.auc_low, found.auc_high, strict=True
+    ):
+        own = (g == name) & (weight > 0)
+        if len(set(y[own])) == 1:
+            assert np.isnan([auc, low, high]).all()
+            continue
+        assert auc == approx(oracles.auc(f[own], y[own], None, weight[own]))
+        if (weight[own] == 1).all() and min(y[own].sum(), (1 - y[own]).sum()) > 1:
+            interval = metrics.auc_interval(y[own], f[own])
+            assert (low, high) == (interval.low, interval.high)
+        else:
+            assert np.isnan([low, high]).all()
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_interval_of_the_impact_ratio(confidence):
+    g = np.repeat(["a", "b", "c", "d"], [30, 20, 10, 5])
+    f = np.concatenate([np.arange(n) < k for n, k in ((30, 20), (20, 9), (10, 10), (5, 0))])
+    y = np.arange(len(g)) % 2
+    found = metrics.group_report(y, f, g, cut=0.5, reference="a", confidence=confidence)
+    for place, (n, k) in {1: (20, 9), 2: (10, 10)}.items():
+        expected = relative_risk(k, n, 20, 30)
+        assert found.impact_ratio[place] == approx(expected.relative_risk)
+        ends = expected.confidence_interval(confidence)
+        assert (found.impact_low[place], found.impact_high[place]) == approx((ends.low, ends.high))
+    for place, value in ((0, 1), (3, 0)):  # the reference, and a group without anybody selected
+        assert found.impact_ratio[place] == value
+        assert np.isnan([found.impact_low[place], found.impact_high[place]]).all()
+
+
+def test_the_group_to_compare_with():
+    y, f, g = [0, 1, 0, 1], [1, 2, -1, 2], [7, 7, 8, 8]
+    found = metrics.group_report(y, f, g, reference=8)
+    assert found.impact_ratio == approx(np.array([2.0, 1.0]))
+    assert found.reference == 8
+    with pytest.raises(ValueError, match=r"'reference' .* one of the groups, \[7, 8\]. Got 9"):
+        metrics.group_report(y, f, g, reference=9)
+    of_objects = metrics.group_report(y, f, np.array(["a", "a", "b", "b"], dtype=object))
+    assert of_objects.reference == "a"
+    nobody = metrics.group_report(y, f, g, cut=5)
+    assert np.isnan(nobody.impact_ratio).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cut": np.inf}, "'cut' parameter of group_report"),
+        ({"cut": "0"}, "'cut' parameter of group_report"),
+        (
+            {"selected": "high"},
+            r"'selected' parameter .* one of 'above', 'below'",
+        ),
+        ({"confidence": 1}, "'confidence' parameter of group_report"),
+    ],
+)
+def test_options_of_groups(options, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.group_report([0, 1], [1, 2], [1, 1], **options)
+
+
+# --------------------------------------------------------------------------------------
+# Frames
+# --------------------------------------------------------------------------------------
+
+TABLES = {
+    "gains": metrics.gains_table([0, 1, 1], [1, 2, 3], bands=2),
+    "calibration": metrics.calibration_table([0, 1, 1], [0.1, 0.2, 0.3], bands=2),
+    "stability": metrics.stability_table([1, 2, 3], [1, 2, 3], bins=2),
+    "characteristic": metrics.characteristic_stability([[1], [2]], [[1], [2]]),
+    "group": metrics.group_report([0, 1, 1], [1, 2, 3], list("aab")),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_a_frame(name, monkeypatch):
+    table = TABLES[name]
+    frame = table.to_frame()
+    assert tuple(frame.columns) == table.columns
+    for column, values in table.to_dict().items():
+        np.testing.assert_array_equal(frame[column], values)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=rf"{type(table).__name__}\.to_frame needs pandas"):
+        table.to_frame()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.base import TrainingData
@@ -106,6 +107,14 @@ def test_points_double_the_odds():
     tables, intercept = scaled_points([np.array([0, 1, 3])], (np.log(50), 0.25), scaling)
     assert tables[0].tolist() == [0, round(0.25 * 20 / np.log(2)), round(0.75 * 20 / np.log(2))]
     assert intercept == 600
+
+
+def test_odds_that_are_the_same_everywhere_leave_no_points():
+    scaling = {"pdo": 20, "score": 600, "odds": 50}
+    with pytest.warns(ConvergenceWarning, match="no better than chance"):
+        tables, intercept = scaled_points([np.array([0, 1, 3])], (0.0, 0.0), scaling)
+    assert tables[0].tolist() == [0, 0, 0]
+    assert intercept == round(600 - 20 * np.log2(50))
 
 
 # Risk ----------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Number
+from sklearn_rank._warnings import warn
 
 _KEYS = {"pdo", "score", "odds"}
 _TOLERANCE = 1e-9
@@ -56,11 +58,18 @@ def scaled_points(
     """
     constant, slope = line
     factor = scaling["pdo"] / np.log(2)
-    if slope * factor * max((float(np.ptp(table)) for table in tables), default=0.0) < 0.5:
+    widest = slope * factor * max((float(np.ptp(table)) for table in tables), default=0.0)
+    if slope == 0:
+        warn(
+            "scaling of Scorecard leaves no points: the ranker orders rows that it was fitted "
+            "without no better than chance, so that the odds are the same everywhere.",
+            ConvergenceWarning,
+        )
+    elif 0 < widest < 0.5:
         raise ValueError(
             f"scaling={scaling!r} of Scorecard leaves no points: by the calibration out of fold "
             f"the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
-            "larger pdo, or check that the ranker orders new rows better than chance."
+            "larger pdo."
         )
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
     return [nearest(factor * slope * table) for table in tables], int(nearest(np.array(start)))

@@ -20,6 +20,7 @@ SECTIONS = {
     "trees_speed": "Objectives in the trees of XGBoost and LightGBM: time",
     "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
     "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
+    "scorecards": "Scorecards beside those of other libraries",
     "paper_tables": "Tables of Rudin (2009)",
     "bench_boosting": "Boosting with every loss and push",
     "bench_pairs": "Sums over all pairs",

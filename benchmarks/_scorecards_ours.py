@@ -46,14 +46,9 @@ def options_of(rows: Any) -> dict[str, Any]:
 
 
 def n_steps(ranker: Any) -> int:
-    """Return how often a step function of the ranker changes its value."""
-    return int(np.count_nonzero(net_coefficients(ranker)))
-
-
-def net_coefficients(ranker: Any) -> Any:
-    """Return the changes between the bins of each step function."""
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
-    return np.concatenate([np.diff(step.values[: step.bins.n_values]) for step in steps])
+    """Return the number of stumps with a coefficient: what `max_thresholds` counts."""
+    coefficients = ranker.weak_rankers_.net_coefficients(ranker.estimator_weights_)[1]
+    return int(np.count_nonzero(coefficients))
 
 
 def fit_full(rows: Any, options: dict[str, Any], **more: Any) -> Record:

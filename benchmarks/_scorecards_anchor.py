@@ -4,9 +4,9 @@
 
 ROWS holds `X` and `X_test` (floats, NaN where missing, codes of categories), `y` (0 and 1),
 `categorical` (columns) and `special` (n, 2: column, code). SCORES receives a score of each test
-row under one or more names. One line of JSON tells the seconds of processor time of the fit, with
-the preparation of the columns in it, and the number of thresholds of each score. NumPy and the library
-are all that is needed here: the environments are old, or lack this package.
+row under one or more names. One line of JSON tells the seconds of processor time of the fit, the
+preparation of the columns included, and the number of thresholds of each score. Nothing but NumPy
+and the library is imported: the environments are old, or lack this package.
 """
 
 import contextlib
@@ -116,7 +116,7 @@ def fit_ebm(rows: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def fit_xgboost(rows: Any) -> tuple[Any, dict[str, Any]]:
-    """Boost stumps; the learning rate and the rounds by inner folds, for the AUC and for the top."""
+    """Boost stumps; learning rate and rounds by inner folds, for the AUC and for the top."""
     from sklearn.metrics import roc_auc_score
 
     data, test = (matrix_of(rows, name) for name in ("X", "X_test"))

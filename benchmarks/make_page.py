@@ -20,6 +20,7 @@ SECTIONS = {
     "trees_speed": "Objectives in the trees of XGBoost and LightGBM: time",
     "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
     "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
+    "scorecards": "Scorecards beside those of other libraries",
     "paper_tables": "Tables of Rudin (2009)",
     "limited_classes": "What p does to small and large models",
     "scorecards": "Scorecards beside other tools",

@@ -1,0 +1,137 @@
+"""The cards of other libraries, each fitted in an environment that is made for it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _harness import LIBRARIES, Record
+from _lists_fits import say
+
+CHILD = Path(__file__).with_name("_scorecards_anchor.py")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library, and what pip installs to have it; `python` where it needs an old one."""
+
+    label: str
+    requirements: tuple[str, ...]
+    python: str | None = None
+
+
+OTHERS = {
+    "fasterrisk": Library("FasterRisk", ("fasterrisk==0.1.10",), "python3.11"),
+    "optbinning": Library("optbinning", ("optbinning==1.0.0",)),
+    "ebm": Library("EBM, main effects", ("interpret-core==0.7.3",)),
+    "xgboost": Library("XGBoost, depth 1", ("xgboost-cpu==3.2.0", "scikit-learn", "pandas")),
+}
+
+
+def make_environment(name: str, folder: Path) -> Path:
+    """Return the Python of a library's environment, made if it is not there."""
+    library = OTHERS[name]
+    home = folder / name
+    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    done = home / "installed"
+    wanted = "\n".join(library.requirements)
+    if done.exists() and done.read_text(encoding="utf-8") == wanted:
+        return python
+    base = library.python or sys.executable
+    if shutil.which(base) is None:
+        raise FileNotFoundError(f"{library.label} needs {base}, which is not on the path.")
+    say(f"{library.label}: making {home}")
+    subprocess.run([base, "-m", "venv", "--clear", str(home)], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", *library.requirements]
+    subprocess.run(install, check=True)
+    done.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def fit_one(python: Path, name: str, rows: Path, scores: Path) -> Record:
+    """Fit in a process of its own, with one thread; return what it printed."""
+    limits = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}
+    done = subprocess.run(
+        [str(python), str(CHILD), name, str(rows), str(scores)],
+        env={**os.environ, **limits},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"error": lines[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+class Cache:
+    """Figures of other libraries by library, data set and split, in a JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: dict[str, Record] = {}
+        if path.exists():
+            self.found = json.loads(path.read_text(encoding="utf-8"))
+
+    def get(self, name: str, data: str, split: int) -> Record | None:
+        """Return the figures by what was chosen for, or None."""
+        return self.found.get(f"{name}/{data}/{split}")
+
+    def put(self, name: str, data: str, split: int, record: Record) -> None:
+        """Keep figures, and write the file."""
+        self.found[f"{name}/{data}/{split}"] = record
+        text = json.dumps(dict(sorted(self.found.items())), indent=1)
+        self.path.write_text(text + "\n", encoding="utf-8")
+
+
+def figures_of(printed: Record, scores: Path, y: Any) -> Record:
+    """Return quality, seconds and thresholds for each criterion that was chosen by."""
+    import numpy as np
+    from _scorecards_ours import quality
+
+    with np.load(scores) as file:
+        return {
+            criterion: {
+                **quality(y, file[criterion]),
+                "s": printed[criterion],
+                "n": printed["n"][criterion],
+            }
+            for criterion in file.files
+        }
+
+
+def fit_others(
+    names: Iterable[str],
+    tasks: Iterable[tuple[str, int]],
+    rows_of: Callable[[str, int], Path],
+    cache: Cache,
+    folder: Path,
+) -> None:
+    """Fit what the cache does not have, each result written as it comes."""
+    import numpy as np
+
+    tasks = list(tasks)
+    for name in names:
+        missing = [task for task in tasks if cache.get(name, *task) is None]
+        if not missing:
+            continue
+        try:
+            python = make_environment(name, folder)
+        except (FileNotFoundError, subprocess.CalledProcessError) as error:
+            say(f"{OTHERS[name].label} is left out: {error}")
+            continue
+        for data, split in missing:
+            rows = rows_of(data, split)
+            scores = rows.with_name(f"scores_{name}.npz")
+            printed = fit_one(python, name, rows, scores)
+            if "error" in printed:
+                say(f"{OTHERS[name].label}, {data}, split {split}: {printed['error']}")
+                continue
+            with np.load(rows) as file:
+                cache.put(name, data, split, figures_of(printed, scores, file["y_test"]))
+            say(f"{OTHERS[name].label}, {data}, split {split}: {printed['auc']:.1f} s")

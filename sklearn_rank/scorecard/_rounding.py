@@ -29,9 +29,9 @@ class Rounded:
     scale : float
         What the step functions were multiplied with.
     multiplier : float
-        The objective is least at this multiple of the totals, from half to twice 1 / `scale`.
+        What brings totals back to the scores of the ranker.
     loss : float
-        The objective there.
+        The objective at that multiple of the totals.
     """
 
     tables: list[Indices]
@@ -89,16 +89,13 @@ def _rounded_tables(
     points: tuple[int, int],
 ) -> list[Indices]:
     return [
-        centred(nearest(scale * (step.values - step.values[int(np.argmax(weight))])), 0, points)
+        _in_range(nearest(scale * (step.values - step.values[int(np.argmax(weight))])), points)
         for step, weight in zip(steps, training.weight_by_bin, strict=True)
     ]
 
 
-def centred(table: Indices, zero: int, points: tuple[int, int] | None) -> Indices:
-    """Return points less `zero`, or as near to that as they fit in the range, then clipped."""
-    table = table - zero
-    if points is None:
-        return table
+def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
+    """Return points shifted as little as makes them fit in the range, then clipped."""
     low, high = points
     shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
     return np.clip(table + shift, low, high)

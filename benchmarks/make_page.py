@@ -23,7 +23,6 @@ SECTIONS = {
     "scorecards": "Scorecards beside those of other libraries",
     "paper_tables": "Tables of Rudin (2009)",
     "limited_classes": "What p does to small and large models",
-    "scorecards": "Scorecards beside other tools",
     "bench_boosting": "Boosting with every loss and push",
     "bench_pairs": "Sums over all pairs",
     "bench_kernel": "Kernel ranking and linear rankers",

@@ -242,7 +242,9 @@ class Rules(Protocol):
     - ``contributions(X, weights, n_features)`` where each rule is a function of a single
       feature: an array of shape (n_samples, n_features) whose column j is the sum of the
       rules on feature j, and whose rows sum to `scores`. Rankers then have
-      `contributions`, which subtracts the mean over the training rows.
+      `contributions`, which subtracts the mean over the training rows;
+    - ``step_functions(weights)`` where these functions are constant on bins: a list of
+      `StepFunction`, one for each feature that has rules.
     """
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:

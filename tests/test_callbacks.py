@@ -137,6 +137,8 @@ def test_a_callback_gets_the_ranker_as_it_is_after_the_round():
     [
         (RankBoost(n_estimators=3), "round"),
         (PNormPushRanker(n_estimators=3, solver="lbfgs", alpha=0.1), "round"),
+        (PNormPushRanker(n_estimators=3, solver="corrective", n_swaps=1), "round"),
+        (RankBoost(n_estimators=3, n_bags=3, random_state=0), "bag"),
         (KernelPairwiseSGDRanker(kernel="linear", max_iter=3), "iteration"),
         (ListNetLinear(max_iter=3, relevance="binary"), "iteration"),
         (ListNetLinear(solver="ogd", eta0=0.1, max_iter=3, relevance="binary"), "pass"),
@@ -165,6 +167,18 @@ def test_true_ends_the_fit(options):
         assert ranker.n_iter_ == 3
         short = RankBoost(n_estimators=3, random_state=0).fit(X, Y)
         np.testing.assert_array_equal(ranker.decision_function(X), short.decision_function(X))
+
+
+@needs_callbacks
+def test_true_ends_a_fit_of_bags_and_one_before_its_swaps():
+    log = Log(end_after=2, task="bag")
+    ranker = RankBoost(n_estimators=3, n_bags=5, random_state=0).set_callbacks(log).fit(X, Y)
+    assert len(log.fitted) == len(ranker.bag_weights_) == 2
+    log = Log(end_after=2)
+    options = {"solver": "corrective", "n_estimators": 2}
+    ranker = PNormPushRanker(n_swaps=5, **options).set_callbacks(log).fit(X, Y)
+    short = PNormPushRanker(**options).fit(X, Y)
+    np.testing.assert_array_equal(ranker.decision_function(X), short.decision_function(X))
 
 
 @needs_callbacks

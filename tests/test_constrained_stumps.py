@@ -48,6 +48,7 @@ def constraints(draw, n_features, categories=True):
     found["max_thresholds"] = draw(st.sampled_from([99, 99, 1, 2]))
     found["max_features_used"] = draw(st.sampled_from([None, None, 1, 2]))
     found["min_bin_size"] = draw(st.sampled_from([0.0, 0.0, 0.2, 0.35]))
+    found["max_bins"] = draw(st.sampled_from([64, 64, 2, 3]))
     return found
 
 
@@ -56,7 +57,11 @@ def constrained(draw, family=problems, **options):
     """A problem and constraints for it."""
     options = {"missing": draw(st.booleans()), **options}
     problem = draw(family(**options))
-    return problem, draw(constraints(problem.X.shape[1]))
+    found = draw(constraints(problem.X.shape[1]))
+    present = slice(None) if problem.w is None else problem.w > 0
+    if len(np.unique(problem.y[present])) == 2:  # what `fit` takes for classes
+        found["min_bin_events"] = draw(st.sampled_from([0, 0, 1, 1.5]))
+    return problem, found
 
 
 def name_of(ranker, number):

@@ -60,6 +60,8 @@ FORMS = {
     "own model": (RankBoost, {"weak_ranker": Squares()}),
     "own model-lbfgs": (PNormPushRanker, {"weak_ranker": Squares(), **LBFGS}),
     "push-lbfgs": (PNormPushRanker, LBFGS),
+    "push-corrective": (PNormPushRanker, {"solver": "corrective", "n_swaps": 1}),
+    "bags": (RankBoost, {"n_bags": 3, "random_state": 0}),
     "push-lbfgs-feature": (PNormPushRanker, {"weak_ranker": "feature", **LBFGS}),
     "push-inf": (PNormPushRanker, {"p": np.inf, **LBFGS}),
     "ListNetLinear": (ListNetLinear, {}),

@@ -12,6 +12,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
@@ -100,7 +101,7 @@ def test_a_row_can_be_scored_by_hand(small):
     np.testing.assert_array_equal(
         small.points(rows).sum(axis=1) + small.table_["points"].iloc[0], totals
     )
-    assert small.decision_function(rows).dtype.kind == "i"
+    assert small.points(rows).dtype.kind == "i"
     assert small.points(rows).shape == (len(rows), len(small.variables_))
     np.testing.assert_array_equal(small.predict(rows), small.classes_[(totals > 0).astype(int)])
 
@@ -189,7 +190,7 @@ def test_rounding_costs_little(ranker):
 
 
 def test_the_cut_has_the_fewest_errors(small):
-    totals, above = small.decision_function(X), np.asarray(Y == 1)
+    totals, above = small.card_.totals(X), np.asarray(Y == 1)
     errors = [(above != (totals > cut)).sum() for cut in range(totals.min() - 1, totals.max() + 1)]
     assert (small.predict(X) != Y).sum() == min(errors)
 
@@ -397,6 +398,8 @@ def test_pipeline_search_clone_pickle(small):
     ]
     search = GridSearchCV(Scorecard(random_state=0), grid, cv=2, error_score="raise")
     assert search.fit(X, Y).best_score_ > 0.9
+    calibrated = CalibratedClassifierCV(Scorecard(**QUICK), cv=2).fit(X, Y)
+    assert auc_score(Y, calibrated.predict_proba(X)[:, 1]) > 0.9
     for copied in (pickle.loads(pickle.dumps(small)), Scorecard.from_json(small.to_json())):
         np.testing.assert_array_equal(copied.decision_function(X), small.decision_function(X))
         np.testing.assert_allclose(copied.predict_risk(X), small.predict_risk(X))

@@ -253,6 +253,16 @@ def test_a_card_without_probabilities_counts_and_order():
     assert "no interval" in single
 
 
+def test_a_card_without_variables():
+    """All rows have one total."""
+    scorecard = Scorecard()
+    scorecard._set_card(Card((), 3, 0, (0, 1), 1), np.array([0, 1]), False)
+    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array([0, 1, 1, 0])
+    said = words(report(scorecard, x, y, reference=x))
+    assert "PSI of the total: 0.000, no change" in said
+    assert "The card has 0 variables" in said
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_of_weighted_rows_there_are_no_intervals():
     said = words(report(fitted(), X[NEW], Y[NEW], sample_weight=WEIGHT))

@@ -35,6 +35,8 @@ FORMS = [
     (PNormPushRanker, {"loss": "hinge"}),
     (PNormPushRanker, {"p": 64}),
     (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
+    (PNormPushRanker, {"solver": "corrective", "n_swaps": 1}),
+    (RankBoost, {"n_bags": 3}),
     (PNormPushRanker, {"n_iter_no_change": 2, "validation_fraction": 0.3, "score_p": 4}),
     (RankBoost, {"n_iter_no_change": 2, "validation_fraction": 0.3}),
     (KernelPairwiseSGDRanker, {"solver": "gd", "max_iter": 20}),

@@ -109,20 +109,31 @@ class BagsMixin:
 
     def _fit_bags(self: Any, problem: BoostingProblem, history: History) -> dict[str, Any]:
         """Fit bag after bag and return the fitted attributes of their mean."""
-        bags = Bags()
+        bags, known = Bags(), self._first_stumps(problem)
         observer = self._make_observer(
             problem.data, "bag", self.n_bags, lambda: self._collect_bags(problem, bags)
         )
         for number in range(self.n_bags):
             rng = np.random.default_rng([history.seed, number])
             share = (number + 1) / self.n_bags
-            bag = self._bag_of(problem, draw_weights(problem, rng), bags.coordinates, share)
+            earlier = [*known, *bags.coordinates]
+            bag = self._bag_of(problem, draw_weights(problem, rng), earlier, share)
             bags.fits.append(self._fit_bag(bag))
             value = bags.fits[-1].curve[-1:] or [bag.objective.value(np.zeros(len(bag.data.y)))]
             if observer(number + 1, value[0]):
                 break
         self._warn_if_empty(bags.coordinates)
         return self._collect_bags(problem, bags)
+
+    def _first_stumps(self: Any, problem: BoostingProblem) -> list[int]:
+        """Return the stumps that bags of a model of bounded size may use from the start.
+
+        Those of a fit to all rows: the first bags would fill the model with their own choices.
+        """
+        if self.max_thresholds is None and self.max_features_used is None:
+            return []
+        whole = self._bag_of(problem, problem.preferences.weight, [], 1.0)
+        return Bags([self._fit_bag(whole)]).coordinates
 
     def _bag_of(
         self: Any, problem: BoostingProblem, weight: Floats, earlier: list[int], share: float

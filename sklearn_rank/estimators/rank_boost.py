@@ -94,11 +94,12 @@ class RankBoost(BagsMixin, BoostingRanker):
         feature, by name or index. Each has a weak ranker of its own.
     n_bags : int in [1, inf), default=1
         1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
-        `qid` of whole queries; in one list of each class as many as it has), all with the
-        thresholds of all rows, so that the mean is one sum of stumps, for sets below some thousand
-        rows. Only for stumps, and not with `warm_start` and `n_iter_no_change`. With
-        `max_thresholds` or `max_features_used` bag b of B may bring the number that all so far
-        use up to b / B of it, rounded up.
+        `qid` of whole queries; in one list of each class as many as it has, a row of weight 2
+        counting as the row twice), all with the thresholds of all rows, so that the mean is one
+        sum of stumps. It helps most on sets of some hundred rows. Only for stumps, and not
+        with `warm_start` and `n_iter_no_change`. With `max_thresholds` or `max_features_used`
+        all bags may use the stumps of a fit to all rows, and bag b of B may add others
+        while all so far are fewer than b / B of the bound.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.

@@ -106,7 +106,7 @@ class CardBuilder:
             return self._unrounded
         signs = self._settings.get("monotonic_cst", {})
         wanted = [signs.get(step.feature, 0) for step in self.steps]
-        return round_steps(self.training, self.steps, self.points, wanted)
+        return round_steps(self.training, self.steps, self.points, wanted, self._unrounded.loss)
 
     @cached_property
     def _unrounded(self) -> Rounded:

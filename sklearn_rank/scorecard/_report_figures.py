@@ -225,6 +225,8 @@ def _total_stability(
 def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> list[VariableShift]:
     """Return how the variables have moved, from the reference or from the training rows."""
     card = scorecard.card_
+    if not card.variables:
+        return []
     now = _bins(scorecard, X)
     before = None if reference is None else _bins(scorecard, reference)
     shifts = []

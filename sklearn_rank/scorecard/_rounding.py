@@ -12,9 +12,8 @@ from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard._training import BinnedTraining
 
-_N_SCALES = 48
-_FURTHEST = 1.5
-"""Largest scale, relative to the one at which the widest variable fills the range of points."""
+_N_SCALES, _N_CLIPPED = 36, 10
+"""Scales up to the one at which the widest variable fills the range, and beyond it."""
 
 _N_STARTS = 3
 _MOST_SWEEPS = 8
@@ -48,6 +47,7 @@ def round_steps(
     steps: Sequence[StepFunction],
     points: tuple[int, int],
     signs: Sequence[int],
+    target: float = -np.inf,
 ) -> Rounded:
     r"""Return integer points whose totals have the least objective that a search finds.
 
@@ -56,7 +56,8 @@ def round_steps(
     The best three of many scales are improved by single points: one above a threshold, or one
     in a bin. Totals T are compared at their best multiplier, :math:`\min_s J(s T)` with J the
     objective of the ranker. By convexity a move can only lower J where the slope along it is
-    negative, so that the others are not tried.
+    negative, so that the others are not tried. Nothing is changed to go below the loss of the
+    ranker, which would fit the training rows beyond what the ranker has learned.
 
     Parameters
     ----------
@@ -68,18 +69,19 @@ def round_steps(
         Least and greatest points of a bin.
     signs : list of int
         1 or -1 for step functions that must stay increasing or decreasing, else 0.
+    target : float
+        The loss of the ranker, which is good enough.
     """
     span = max((float(np.ptp(step.values)) for step in steps), default=0.0)
     if span == 0:
         return exact_steps(training, steps, 1.0)
     widest = (points[1] - points[0] + 0.49) / span
-    starts = [
-        _scaled(training, steps, scale, points)
-        for scale in np.linspace(_FURTHEST, 0.25, _N_SCALES) * widest
-    ]
-    chosen = _without_repeats(sorted(starts, key=lambda one: one.loss))[:_N_STARTS]
-    ends = [_Descent(training, steps, points, signs).run(one) for one in chosen]
-    return _first_least(ends)
+    scales = np.concatenate([np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)])
+    starts = [_scaled(training, steps, scale, points) for scale in scales * widest]
+    best = sorted(starts, key=lambda one: max(one.loss, target + _near(target)))
+    chosen = _without_repeats(best)[:_N_STARTS]
+    ends = [_Descent(training, steps, points, signs, target).run(one) for one in chosen]
+    return _first_least(ends, target)
 
 
 def _scaled(
@@ -131,10 +133,15 @@ def _without_repeats(starts: Sequence[Rounded]) -> list[Rounded]:
     return list(known.values())
 
 
-def _first_least(found: Sequence[Rounded]) -> Rounded:
-    """Return the first whose loss is the least but for rounding errors."""
-    least = min(one.loss for one in found)
-    return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))
+def _first_least(found: Sequence[Rounded], target: float) -> Rounded:
+    """Return the first whose loss is that of the ranker or the least, but for rounding errors."""
+    least = max(target, min(one.loss for one in found))
+    return next(one for one in found if one.loss <= least + _near(least))
+
+
+def _near(loss: float) -> float:
+    """Return a difference that counts as none."""
+    return _TOLERANCE * max(1.0, abs(loss)) if np.isfinite(loss) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +152,7 @@ class _Descent:
     steps: Sequence[StepFunction]
     points: tuple[int, int]
     signs: Sequence[int]
+    target: float
 
     def run(self, start: Rounded) -> Rounded:
         """Return tables that no single point improves, or those after the last sweep."""
@@ -152,7 +160,7 @@ class _Descent:
         for n_left in range(_MOST_SWEEPS, -1, -1):
             totals = self.training.totals(tables)
             multiplier, loss = self.training.best_multiplier(totals, 1 / start.scale)
-            if n_left == 0 or not self._sweep(tables, multiplier):
+            if n_left == 0 or loss <= self.target or not self._sweep(tables, multiplier):
                 break
         return Rounded(tables, start.scale, multiplier, loss)
 
@@ -164,12 +172,14 @@ class _Descent:
         moves = sorted(self._moves_down(gradient), key=lambda move: move[0])
         is_better = False
         for _, number, change in moves:
+            if value <= self.target:
+                break
             table = self._within(tables[number] + change)
             if table is None or not self._is_monotone(number, table):
                 continue
             changed = scores + multiplier * (table - tables[number])[training.bins[number]]
             now = float(training.problem.objective.value(changed))
-            if now < value - _TOLERANCE * max(1.0, abs(value)):
+            if now < value - _near(value):
                 tables[number], scores, value, is_better = table, changed, now, True
         return is_better
 

@@ -49,6 +49,8 @@ from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
 
+_FEW_TERMS = 50
+
 
 @dataclass(frozen=True)
 class PointsRange:
@@ -141,7 +143,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
         changed. None: ``PNormPushRanker(solver="corrective")``, which measured best for small
-        cards, or with ``max_terms=None`` `PNormPushRanker()`.
+        cards, or above 50 terms `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
         nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
@@ -188,7 +190,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     p_ : float or None
         The p of the ranker; None where it has none.
     p_scores_ : dict of float to ndarray
-        The scores of each p by fold; empty without a search.
+        The scores of each p by fold, repeat after repeat; empty without a search. A p that is
+        more than three standard errors below the best is left out of the next repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -213,8 +216,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     *Rounding.* With J the objective of the ranker, totals T are compared by
     :math:`\min_s J(s T)`, as integers are on no scale. Scales of the step functions are searched,
-    and the best three roundings are improved by single points. The card states the training loss
-    of the ranker and its own.
+    and the best three roundings are improved by single points until they lose nothing. The card
+    states the training loss of the ranker and its own.
 
     *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
     of the classes for an exponential loss with p = 1, else the fewest training errors.
@@ -369,9 +372,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """Return the ranker to fit, at the p that is set and with its number of terms."""
         if self.ranker is None:
             # A refit after each choice is worth its time while there are few stumps.
-            ranker = PNormPushRanker(
-                solver="coordinate" if self.max_terms is None else "corrective"
-            )
+            is_small = self.max_terms is not None and self.max_terms <= _FEW_TERMS
+            ranker = PNormPushRanker(solver="corrective" if is_small else "coordinate")
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)
@@ -469,8 +471,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             return X
         return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
 
-    def decision_function(self, X: Any) -> Indices:
-        """Return totals less `cut_`, integers: positive where `predict` says ``classes_[1]``.
+    def decision_function(self, X: Any) -> Floats:
+        """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.
 
         Parameters
         ----------
@@ -479,10 +481,11 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of int of shape (n_samples,)
-            Greater for rows that rank higher.
+        ndarray of float of shape (n_samples,)
+            Integers, greater for rows that rank higher. Floats hold them, as scikit-learn's
+            tools, such as ``CalibratedClassifierCV``, need them.
         """
-        return self._totals(X) - self.cut_
+        return (self._totals(X) - self.cut_).astype(np.float64)
 
     def predict(self, X: Any) -> Values:
         """Return the class of each row.

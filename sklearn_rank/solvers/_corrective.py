@@ -108,6 +108,7 @@ class CorrectiveDescent:
         self._gain = gain
         self._longest = longest
         self._tol = tol
+        self._n_kept = 0  # stumps, one after the other, that no swap of the model replaces
         columns = ChosenColumns.none(preferences)
         self.model = Refit([], np.zeros(0), [], np.zeros(0), columns, 0.0)
         self.model = replace(self.model, value=self._value(self.model))
@@ -128,6 +129,7 @@ class CorrectiveDescent:
         if after is None or not after.value < before.value:
             return None
         self._become(after)
+        self._n_kept = 0
         return before.value - after.value
 
     def sweep(self) -> float:
@@ -138,8 +140,12 @@ class CorrectiveDescent:
         """
         start = self.model.value
         for coordinate in list(self.model.coordinates):
+            if self._n_kept >= len(self.model.coordinates):
+                break
             if coordinate in self.model.coordinates:
+                value = self.model.value
                 self._swap(coordinate)
+                self._n_kept = 0 if self.model.value < value else self._n_kept + 1
         return start - self.model.value
 
     def _swap(self, coordinate: int) -> None:

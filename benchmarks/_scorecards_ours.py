@@ -22,7 +22,7 @@ MAX_FPR = 0.05
 THRESHOLDS, TERMS, POINTS = 150, 10, (-5, 5)
 POWERS = (1, 2, 4, 8)
 N_FOLDS, FOLDS_TO = 4, 5_000
-# The same settings for all sets. A step of the logistic loss is shorter than one of the exponential.
+# The same settings for all sets; steps of the logistic loss are shorter.
 FULL = {"learning_rate": 0.5, "n_estimators": 300, "max_thresholds": THRESHOLDS}
 BAGS = {"p": 1, "loss": "logistic", "learning_rate": 0.5, "n_estimators": 100, "n_bags": 5}
 TOP = {"loss": "logistic", "n_estimators": 150, "max_thresholds": THRESHOLDS}

@@ -23,6 +23,9 @@ from sklearn_rank.scorecard._variables import make_variables
 
 Tables = list[Indices]
 
+_FEW_STEPS = 40
+"""Steps, those to missing values and special codes included, that rounding may fit anew."""
+
 
 @dataclass(frozen=True, eq=False)
 class CardBuilder:
@@ -106,7 +109,9 @@ class CardBuilder:
             return self._unrounded
         signs = self._settings.get("monotonic_cst", {})
         wanted = [signs.get(step.feature, 0) for step in self.steps]
-        return round_steps(self.training, self.steps, self.points, wanted, self._unrounded.loss)
+        n_steps = sum(step.bins.n_bins - 1 for step in self.steps)
+        target = -np.inf if n_steps <= _FEW_STEPS else self._unrounded.loss
+        return round_steps(self.training, self.steps, self.points, wanted, target)
 
     @cached_property
     def _unrounded(self) -> Rounded:

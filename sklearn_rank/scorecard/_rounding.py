@@ -56,8 +56,8 @@ def round_steps(
     The best three of many scales are improved by single points: one above a threshold, or one
     in a bin. Totals T are compared at their best multiplier, :math:`\min_s J(s T)` with J the
     objective of the ranker. By convexity a move can only lower J where the slope along it is
-    negative, so that the others are not tried. Nothing is changed to go below the loss of the
-    ranker, which would fit the training rows beyond what the ranker has learned.
+    negative, so that the others are not tried. Moves end at `target`: many steps that are moved
+    below the loss of the ranker fit the training rows beyond what it has learned.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def round_steps(
     signs : list of int
         1 or -1 for step functions that must stay increasing or decreasing, else 0.
     target : float
-        The loss of the ranker, which is good enough.
+        The loss that is good enough: that of the ranker, or -inf to go on to a minimum.
     """
     span = max((float(np.ptp(step.values)) for step in steps), default=0.0)
     if span == 0:

@@ -216,8 +216,9 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     *Rounding.* With J the objective of the ranker, totals T are compared by
     :math:`\min_s J(s T)`, as integers are on no scale. Scales of the step functions are searched,
-    and the best three roundings are improved by single points until they lose nothing. The card
-    states the training loss of the ranker and its own.
+    and the best three roundings are improved by single points: to a minimum in small cards, and
+    in large ones until they lose nothing, beyond which they would overfit. The card states the
+    training loss of the ranker and its own.
 
     *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
     of the classes for an exponential loss with p = 1, else the fewest training errors.

@@ -25,6 +25,7 @@ N_FOLDS, FOLDS_TO = 4, 5_000
 # The same settings for all sets; steps of the logistic loss are shorter.
 FULL = {"learning_rate": 0.5, "n_estimators": 300, "max_thresholds": THRESHOLDS}
 BAGS = {"p": 1, "loss": "logistic", "learning_rate": 0.5, "n_estimators": 100, "n_bags": 5}
+SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes without options
 TOP = {"loss": "logistic", "n_estimators": 150, "max_thresholds": THRESHOLDS}
 
 
@@ -93,7 +94,7 @@ def smallest_of_the_best(results: Record) -> int:
 
 def fit_small(rows: Any, options: dict[str, Any], seed: int, p: Any) -> Record:
     """Fit a small card; also measure it before its points were rounded."""
-    ranker = Scorecard()._unfitted_ranker().set_params(**options) if options else None
+    ranker = PNormPushRanker(**SMALL, alpha=5 / len(rows["y"]), **options) if options else None
     card = Scorecard(ranker, points=POINTS, max_terms=TERMS, p=p, random_state=seed)
     found = measured(card, rows, lambda fitted: n_steps(fitted.ranker_))
     real = quality(rows["y_test"], card.ranker_.decision_function(rows["X_test"]))

@@ -152,7 +152,7 @@ class CardBuilder:
         low, high = self.points or (None, None)
         scaling = self.scaling if isinstance(self.scaling, dict) else {}
         return {
-            "version": __version__,
+            "made_by": f"sklearn_rank {__version__}",
             "ranker": type(self.ranker).__name__,
             "p": None if not hasattr(self.ranker, "p") else float(self.ranker.p),
             "training_loss_of_the_ranker": self._unrounded.loss,

@@ -458,3 +458,13 @@ def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
     else:
         _, members = columns.feature_and_members(found.index)
         assert gains(members[np.newaxis])[0] == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_categories_of_which_only_missing_tells(ranker):
+    X = np.array([0.0, 1.0, np.nan, 0.0, 1.0, np.nan])[:, np.newaxis]
+    y = np.array([1, 1, 0, 1, 1, 0])
+    model = ranker(n_estimators=2, categorical_features=[0], max_thresholds=1).fit(X, y)
+    scores = model.decision_function(X)
+    assert (model.weak_rankers_.subsets.size, len(np.unique(scores))) == (0, 2)
+    assert scores[0] == scores[1] > scores[2]

@@ -286,6 +286,19 @@ def test_weight_2_is_the_row_twice(seed):
     np.testing.assert_allclose(weighted.predict_risk(rows), twice.predict_risk(rows), atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1 / 400, 1e-12])
+@pytest.mark.parametrize("scaling", [None, PDO])
+def test_weights_below_one_say_nothing_about_the_number_of_rows(scale, scaling):
+    scorecard = Scorecard(p=1, cv=2, max_terms=3, scaling=scaling, random_state=0)
+    cards = [
+        clone(scorecard).fit(X[:400], Y[:400], sample_weight=np.full(400, weight)).card_
+        for weight in (1.0, scale)
+    ]
+    assert cards[0].variables
+    assert [one.points for one in cards[0].variables] == [one.points for one in cards[1].variables]
+    np.testing.assert_allclose(cards[0].risk, cards[1].risk, rtol=1e-6)
+
+
 def test_queries_reach_ranker_folds_and_score():
     data = make_queries(random_state=0)
     y = data.target > 1
@@ -428,6 +441,9 @@ def test_without_pandas_a_card_is_fitted_and_scores(monkeypatch):
         ({"scaling": {"pdo": 20}}, "'scaling' parameter of Scorecard must be None, 'minmax' or"),
         ({"scaling": {**PDO, "odds": 0}}, "'scaling' parameter of Scorecard"),
         ({"scaling": {**PDO, "pdo": 1e-9}}, "leaves no points"),
+        ({"scaling": {**PDO, "pdo": 1e300}}, "Totals of a Scorecard must be between"),
+        ({"scaling": {**PDO, "score": -1e300}}, "Totals of a Scorecard must be between"),
+        ({"points": (-(10**30), 10**30)}, "Totals of a Scorecard must be between"),
         ({"p": 0.5}, "'p' parameter of Scorecard must be a float in"),
         ({"max_terms": 0}, "'max_terms' parameter of Scorecard"),
         ({"cv": 1}, "'cv' parameter of Scorecard"),

@@ -101,6 +101,13 @@ def test_points_double_the_odds():
     assert intercept == 600
 
 
+def test_scaled_points_that_all_bins_have_are_in_the_intercept():
+    line, scaling = (0.0, np.log(2)), {"pdo": 0.3, "score": 5, "odds": 1}
+    points, intercept = scaled_points([np.array([2, 3]), np.array([0, 9])], line, scaling)
+    assert [one.tolist() for one in points] == [[0, 0], [0, 3]]
+    assert intercept == 6
+
+
 def test_odds_that_are_the_same_everywhere_leave_no_points():
     scaling = {"pdo": 20, "score": 600, "odds": 50}
     with pytest.warns(ConvergenceWarning, match="no better than chance"):

@@ -14,7 +14,7 @@ from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
-from sklearn_rank.estimators._distinct_rows import distinct_rows
+from sklearn_rank.estimators._distinct_rows import distinct_rows, number_of_rows
 from sklearn_rank.models import as_model
 from sklearn_rank.solvers import Coefficients
 
@@ -208,10 +208,9 @@ def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
 def _draw_rows(weight: Floats, rng: np.random.Generator) -> Floats:
     """Return weights of rows in a sample of as many rows as they stand for, of one sum.
 
-    That is their total weight, or their effective number where weights below one make
-    that the larger.
+    See `number_of_rows`.
     """
-    total, squares = float(weight.sum()), float(weight @ weight)
-    n_draws = int(min(round(max(total, total**2 / squares)), _MOST_DRAWS))
+    total = float(weight.sum())
+    n_draws = int(min(round(number_of_rows(weight)), _MOST_DRAWS))
     drawn: Indices = rng.multinomial(n_draws, weight / total)
     return drawn * (total / n_draws)

@@ -54,6 +54,17 @@ def _by_smallest(qid: Indices, code: _Codes) -> Indices:
     return rank[qid]
 
 
+def number_of_rows(weight: Floats) -> float:
+    """Return how many rows the weights of distinct rows stand for.
+
+    That is their total weight, or their effective number where weights below one make that
+    the larger: weights of 1/n of n rows stand for n rows.
+    """
+    total = float(weight.sum())
+    parts = weight / weight.max()
+    return max(total, float(parts.sum() ** 2 / (parts @ parts)))
+
+
 def hash_rows(X: Any) -> _Codes:
     """Return a code of 64 bits for each row; rows with equal values have equal codes.
 

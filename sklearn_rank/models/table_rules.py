@@ -138,7 +138,7 @@ class TableRules:
             found = FeatureBins(bins.thresholds[first - 1], bins.special)
         else:
             h = self.subsets[self.subset[rules], :n_values]
-            groups, group = h[:, : min(1, n_values)], np.zeros(n_values, dtype=np.intp)
+            groups, group = np.zeros((0, min(1, n_values))), np.zeros(n_values, dtype=np.intp)
             if h.size:
                 groups, group = np.unique(h, axis=1, return_inverse=True)
             values = (coefficients[:, np.newaxis] * groups).sum(axis=0)

@@ -12,8 +12,10 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._release import __version__
 from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._card import Card
+from sklearn_rank.scorecard._cases import largest_total
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps
@@ -22,6 +24,8 @@ from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
 
 Tables = list[Indices]
+
+_LARGEST_TOTAL = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,12 @@ class CardBuilder:
         """Return the card."""
         rounded = self._rounded()
         tables, intercept = self._scaled(rounded)
+        if largest_total(intercept, tables) > _LARGEST_TOTAL:
+            raise ValueError(
+                "Totals of a Scorecard must be between -10^9 and 10^9, which every database can "
+                f"hold. Got points={self.points!r} and scaling={self.scaling!r}, by which they "
+                "can be beyond."
+            )
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
         multiplier, loss = self.training.best_multiplier(totals, near)
@@ -135,9 +145,12 @@ class CardBuilder:
         positive, weight = rows.y[order], rows.weight[order]
         mean, deviation = moments(totals, weight)
         z = (totals - mean) / deviation
+        total = float(weight.sum())
         if self.held_out is not None:
-            found = self.held_out
+            found, total = self.held_out, float(self.data.weight.sum())
             positive, weight, z = found.positive, found.weight, found.standardised
+        # Weights below one say nothing about the number of rows.
+        weight = weight * (number_of_rows(self.data.weight) / total)
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
 
     def _risk(self, totals: Floats) -> tuple[tuple[float, float, float, float], ...]:

@@ -17,6 +17,7 @@ _KEYS = {"pdo", "score", "odds"}
 _TOLERANCE = 1e-9
 _LARGEST = 100
 _LARGEST_PDO, _LARGEST_SCORE = 1e6, 1e9
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ def scaled_points(
             "larger pdo."
         )
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
-    return [nearest(factor * slope * table) for table in tables], int(nearest(np.array(start)))
+    points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
+    # What all bins of a variable have is part of the intercept.
+    constant = [one[0] if np.ptp(one) == 0 else 0 for one in points]
+    points = [one - shift for one, shift in zip(points, constant, strict=True)]
+    return points, int(intercept + sum(constant))
 
 
 def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
@@ -105,6 +110,10 @@ def _shares(share: Floats) -> Indices:
     return whole.astype(np.intp)
 
 
-def nearest(values: Floats) -> Indices:
-    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
-    return np.floor(values + (0.5 + _TOLERANCE)).astype(np.intp)
+def nearest(values: Any) -> Indices:
+    """Return the nearest integers; halves go up, also where they are short by rounding errors.
+
+    Numbers beyond 2^53 give 2^53.
+    """
+    moderate = np.clip(values, -_EXACT, _EXACT)
+    return np.floor(moderate + (0.5 + _TOLERANCE)).astype(np.intp)

@@ -28,6 +28,7 @@ from sklearn_rank._validation import (
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._categories import as_table
+from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
@@ -60,7 +61,7 @@ MOST_POINTS = 1_000_000
 """Points are within this range."""
 
 RIDGE = 5.0
-"""Ridge of these rankers, times the weight of the training rows."""
+"""Ridge of these rankers, times the number of training rows."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
         changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=5/n)`` with
-        n the weight of the training rows, which measured best for small cards; above 50 terms
+        n the weight of the training rows, or their effective number where weights below one make
+        that the larger, which measured best for small cards; above 50 terms
         and with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
@@ -428,9 +430,9 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker._check_parameters()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
-        if self.ranker is None and self._is_small:
-            ranker.set_params(alpha=RIDGE / float(data.weight.sum()))
         merged = merged_rows(data)
+        if self.ranker is None and self._is_small:
+            ranker.set_params(alpha=RIDGE / number_of_rows(merged.weight))
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
         rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}
         fits = self._fold_fits(data, merged, y, qid, 1 if not searches else self.n_repeats)

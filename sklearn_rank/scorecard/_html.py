@@ -50,7 +50,7 @@ _STYLE = """
 .sklearn-rank-card .track .axis { width: 1px; background: #999; top: -.3em; bottom: -.25em; }
 .sklearn-rank-card .more { background: #0072b2; }
 .sklearn-rank-card .less { background: #d55e00; }
-.sklearn-rank-card .risks { display: flex; flex-wrap: wrap; gap: 0 2rem; }
+.sklearn-rank-card .risks { align-items: flex-start; display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .sklearn-rank-card .risks table { width: auto; }
 .sklearn-rank-card dl { break-inside: avoid; display: grid; margin: .3rem 0;
   grid-template-columns: max-content 1fr; gap: .1rem 1rem; }

@@ -81,7 +81,7 @@ class CardBuilder:
         """Return the card."""
         rounded = self._rounded()
         tables, intercept = self._scaled(rounded)
-        if largest_total(intercept, tables) > _LARGEST_TOTAL:
+        if largest_total(intercept, [table.tolist() for table in tables]) > _LARGEST_TOTAL:
             raise ValueError(
                 "Totals of a Scorecard must be between -10^9 and 10^9, which every database can "
                 f"hold. Got points={self.points!r} and scaling={self.scaling!r}, by which they "

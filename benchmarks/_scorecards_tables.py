@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from statistics import mean, median
 
 from _harness import Record
-from _lists_fits import signed
+from _lists_fits import interval, signed
 from _report import Cell, Table, Verdict, judged
 from _scorecards_data import DATA_TITLES
 from _scorecards_others import OTHERS
 
 OURS = {
     "full": "full card, RankBoost",
-    "bags": "full card, 4 bags",
+    "bags": "full card, 5 bags",
     "top": "full card, p chosen for pAUC5",
     "small": "small card, p = 1",
     "small_top": "small card, p chosen for pAUC5",
@@ -21,7 +21,8 @@ FEW_ROWS = 1_000
 """Below so many rows the full card is judged with bags."""
 FEW_ROW_SETS = ("ionosphere", "housing", "cancer")
 P_MATTERS = 0.02
-"""Gain in pAUC5 of the chosen p over p = 1 from which a small card must lead by more."""
+"""Gain in pAUC5 of the chosen p over p = 1 from which a small card must lead by more, if the
+interval of the gain is above 0."""
 
 Runs = dict[str, dict[int, Record]]
 """For each system of a data set, the figures of each split."""
@@ -154,6 +155,8 @@ def verdicts_of(data: str, runs: Runs) -> list[Verdict]:
 def p_matters(runs: Runs) -> bool:
     """Whether the chosen p gains more than a little over p = 1 in small cards."""
     try:
-        return mean(differences(runs, "small_top", "small", "pauc")) >= P_MATTERS
+        gains = differences(runs, "small_top", "small", "pauc")
     except KeyError:
         return False
+    between = interval(gains)
+    return mean(gains) >= P_MATTERS and between is not None and between[0] > 0

@@ -152,8 +152,9 @@ NOTE = (
     "the splits; splits of one set share rows, so these are for this set. Full cards have at most "
     "150 thresholds and the same settings on all sets; below 1,000 rows the one with bags is "
     "judged. Small cards have 10 terms and points in [-5, 5]: their p is 1, or chosen by the "
-    "card's own search. They must lead by .03 in pAUC5 where that choice gains .02 over p = 1. "
-    "FasterRisk: 10 terms in [-5, 5], at most 99 quantiles of each feature as thresholds, the "
+    "card's own search. They must lead by .03 in pAUC5 where that choice gains .02 over p = 1 and "
+    "the interval of the gain is above 0. FasterRisk: 10 terms in [-5, 5], at most 99 quantiles of "
+    "each feature as thresholds, the "
     "best of its pool. optbinning: its optimal bins and a logistic regression, unrounded. EBM: no "
     "interactions, else its defaults. XGBoost: learning rate and rounds by inner folds."
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -184,6 +184,27 @@ def check_parameters(
                 f"The {name!r} parameter of {owner} must be {constraint}. "
                 f"Got {values[name]!r} instead."
             )
+
+
+def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
+    """Raise ValueError for the first column of a data frame that can't be read as numbers."""
+    for number, name in enumerate(getattr(X, "columns", ())):
+        if number in skipped:
+            continue
+        column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
+        try:
+            _check_column_of_numbers(column)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
+                f"{column.dtype}: {error}"
+            ) from error
+
+
+def _check_column_of_numbers(column: Any) -> None:
+    if np.asarray(column).dtype.kind in "mM":
+        raise ValueError("dates and durations must be made numbers first, such as days.")
+    check_array(column, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
 
 
 def _as_array(values: Any, name: str, **options: Any) -> Values:

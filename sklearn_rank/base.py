@@ -24,6 +24,7 @@ from sklearn_rank._validation import (
     Jobs,
     Number,
     Seed,
+    check_columns,
     check_lengths,
     check_parameters,
     check_qid,
@@ -193,8 +194,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """
         known = dict(vars(self))
         try:
-            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-            self._check_combination()
+            self._check_parameters()
             data, classes = self._validate_training(X, y, qid, sample_weight)
             self._check_training(data)
         except BaseException:
@@ -442,16 +442,39 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """Return the metric of `score` for known scores."""
         return auc_score(relevance, scores, qid=qid, sample_weight=weight)
 
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a parameter that is not as described."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+        self._check_combination()
+
     def _validate_features(self, X: Any, **options: Any) -> Any:
         tags = self.__sklearn_tags__().input_tags
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            accept_sparse="csr" if tags.sparse else False,
-            ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            **options,
-        )
+        try:
+            return validate_data(
+                self,
+                X,
+                dtype=np.float64,
+                accept_sparse="csr" if tags.sparse else False,
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                **options,
+            )
+        except (TypeError, ValueError):
+            self._explain_columns(X, reset=options.get("reset", True))
+            raise
+
+    def _explain_columns(self, X: Any, *, reset: bool) -> None:
+        """Raise ValueError if a data frame lacks columns or has some that are no numbers."""
+        if not reset and hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(type(self).__name__, X, self._other_columns, self._categorical_positions)
+
+    _other_columns = ""
+    """Which other columns are allowed, for messages."""
+
+    @property
+    def _categorical_positions(self) -> tuple[int, ...]:
+        """The categorical features."""
+        return ()
 
     def _validate_training(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
@@ -476,6 +499,10 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _find_classes(self, y: Values) -> Values:
         """Return the two classes."""
         name = type(self).__name__
+        if y.dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+            raise ValueError(
+                f"y of {name} must hold labels of one kind: all strings, or all numbers. Got both."
+            )
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind.startswith("continuous"):
             raise ValueError(

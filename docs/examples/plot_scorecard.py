@@ -1,93 +1,76 @@
 """
-A stump ranker is a scorecard
-=============================
+A scorecard of ten terms
+========================
 
-Boosted stumps add up one step function for each feature, and that is the
-whole model.
+A model that fits on a page: a few variables, a few ranges of each, an
+integer number of points for each range. Add the points and you have the
+score.
 
-:class:`~sklearn_rank.plotting.ShapeFunctionDisplay` draws these step
-functions: how much a ranker of tumours adds to the score at each value
-of a feature, and where the feature is missing. To score a patient, read
-one number off each panel and add them up.
+:class:`~sklearn_rank.scorecard.Scorecard` chooses the terms by boosting
+on all pairs, refits them after each choice, and rounds them so that the
+objective loses as little as possible.
 """
 
 # %%
-# The model
-# ---------
+# The card
+# --------
 #
-# Malignant tumours belong at the top of the list. In some rows the
-# texture is made to be missing, more often in malignant ones, so that
-# its absence says something too. :class:`~sklearn_rank.RankBoost` takes
-# the features as they are, gaps included.
+# Malignant tumours belong at the top of the list.
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
 
-from sklearn_rank import RankBoost
-from sklearn_rank.plotting import ShapeFunctionDisplay
+from sklearn_rank.metrics import auc_score, partial_auc_score
+from sklearn_rank.plotting import ScorecardDisplay
+from sklearn_rank.scorecard import Scorecard
 
-data = load_breast_cancer(as_frame=True)
-X, y = data.data.copy(), data.target == 0
-rng = np.random.default_rng(0)
-X.loc[
-    rng.random(len(X)) < np.where(y, 0.3, 0.1),
-    ["mean texture", "worst texture"],
-] = np.nan
-ranker = RankBoost(n_estimators=100).fit(X, y)
+X, kind = load_breast_cancer(as_frame=True, return_X_y=True)
+y = np.where(kind == 0, "malignant", "benign")
+X, X_new, y, y_new = train_test_split(
+    X, y, test_size=0.4, stratify=y, random_state=0
+)
+card = Scorecard(max_terms=10, n_repeats=1, random_state=0).fit(X, y)
+print(card.to_text(width=78))
 
 # %%
-# The scorecard
-# -------------
-#
-# The six most important features of the model, all on one scale of the
-# score. The importance is the share of the decrease of the objective
-# that a feature is credited with.
+# The same as a picture, with the number of training rows and the share
+# of malignant tumours in each bin.
 
-display = ShapeFunctionDisplay.from_estimator(ranker, X)
-figure = display.figure_
-figure.suptitle("What each feature adds to the score of a tumour")
+ScorecardDisplay.from_estimator(card)
 plt.show()
 
 # %%
-# One patient
-# -----------
+# One patient by hand
+# -------------------
 #
-# The contributions of all features and the intercept sum to the score:
-# nothing is left out.
+# Read one line of each block and add up.
 
-every = ShapeFunctionDisplay.from_estimator(ranker, X, max_features=None)
-plt.close()
-added = every.contributions(X)
-scores = ranker.decision_function(X)
+patient = X_new.iloc[[0]]
+for name, points in zip(
+    card.variables_, card.points(patient)[0], strict=True
+):
+    print(f"{name:24} {patient[name].item():>8.4g} {points:+d}")
+total = card.decision_function(patient)[0]
+risk = card.predict_risk(patient)[0]
+print(f"{'intercept':33} {card.card_.intercept:+d}")
 print(
-    f"features that the model uses: {len(every.names)} of {X.shape[1]}"
+    f"total {total:+.0f}, probability of a malignant tumour {risk:.1%}"
 )
-difference = np.abs(added.sum(axis=1) + every.intercept - scores).max()
-print(f"largest difference from the score: {difference:.1e}")
 
-patient = int(np.argsort(scores)[len(scores) // 2])
-largest = np.argsort(-np.abs(added[patient]))[:8]
-values = added[patient, largest]
-rest = added[patient].sum() - values.sum()
-names = [
-    f"{every.names[j]} = {X.iloc[patient][every.names[j]]:.4g}"
-    for j in largest
-]
-names += ["all other features", "intercept"]
-values = np.append(values, [rest, every.intercept])
+# %%
+# What ten integers cost
+# ----------------------
+#
+# On tumours that the card has not seen: the area under the whole ROC
+# curve, and the share of the malignant ones found over the first five
+# percent of the benign ones, for the card and for the same terms with
+# real numbers in place of the points.
 
-_, axes = plt.subplots(figsize=(7.2, 4.0))
-bars = axes.barh(
-    names, values, color=np.where(values > 0, "#d55e00", "#0072b2")
-)
-axes.bar_label(bars, fmt="%+.2f", padding=3, fontsize="small")
-axes.axvline(0, color="0.4", linewidth=1.0)
-axes.invert_yaxis()
-axes.margins(x=0.15)
-axes.grid(visible=False, axis="y")
-axes.set(
-    title=f"The score {scores[patient]:+.2f} is the sum of the bars",
-    xlabel="added to the score",
-)
-plt.show()
+is_malignant = y_new == "malignant"
+for name, model in {"card": card, "unrounded": card.ranker_}.items():
+    scores = model.decision_function(X_new)
+    top = partial_auc_score(is_malignant, scores, max_fpr=0.05)
+    area = auc_score(is_malignant, scores)
+    print(f"{name:10} AUC {area:.4f}, top {top:.3f}")

@@ -48,13 +48,20 @@ print(loans.head(3).to_string(index=False))
 #
 # ``monotonic_cst`` fixes the direction of features for which another one
 # could not be explained, ``special_values`` gives codes a line of their
-# own. Both are parameters of the ranker that the card is made from.
+# own. Both are parameters of the ranker that the card is made from. The
+# others are those that a card takes without a ranker of yours: refits
+# after each choice, and a small ridge.
 
 ranker = PNormPushRanker(
+    loss="logistic",
+    solver="corrective",
+    alpha=5 / len(y),
     monotonic_cst=credit.monotonic_cst,
     special_values=credit.special_values,
 )
-card = Scorecard(ranker, max_terms=12, random_state=0).fit(loans, y)
+card = Scorecard(ranker, max_terms=12, n_repeats=1, random_state=0).fit(
+    loans, y
+)
 print(card.to_text(width=78))
 
 # %%

@@ -33,7 +33,7 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     if wanted is None:
         return ()
     if isinstance(wanted, str):
-        dtypes = getattr(X, "dtypes", ())  # of data frames
+        dtypes = X.dtypes if hasattr(X, "columns") else ()
         return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
     given = np.asarray(wanted)
     if not given.size:

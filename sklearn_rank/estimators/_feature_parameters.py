@@ -24,7 +24,7 @@ class FeatureDict:
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        return value is None or hasattr(value, "keys")
+        return value is None or hasattr(value, "items")
 
     def __str__(self) -> str:
         return f"None or a dict from names or indices of features to {self.values}"
@@ -99,6 +99,11 @@ class CategoricalMixin:
         codes = self._known_codes
         return () if codes is None else codes.positions
 
+    _other_columns = (
+        ", or be one of categories, of dtype 'category' with categorical_features='from_dtype' "
+        "or named in categorical_features"
+    )
+
     def _validate_features(self: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if reset:
             found = find_categorical(X, self._wanted_categories, type(self).__name__)
@@ -108,11 +113,15 @@ class CategoricalMixin:
             return super()._validate_features(X, reset=reset, **options)  # type: ignore[misc]
         X = as_table(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        X = codes.encode(X)
+        coded = codes.encode(X)
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-        if "y" in options:
-            return check_X_y(X, options.pop("y"), estimator=self, **checks, **options)
-        return check_array(X, estimator=self, **checks)
+        try:
+            if "y" in options:
+                return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
+            return check_array(coded, estimator=self, **checks)
+        except (TypeError, ValueError):
+            self._explain_columns(X, reset=reset)
+            raise
 
     def _validate_training(self: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         """Return the rows; a category of rows of weight zero alone is unseen."""

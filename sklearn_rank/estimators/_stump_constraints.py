@@ -81,13 +81,17 @@ class ConstrainedMixin(CategoricalMixin):
         names, codes = getattr(self, "feature_names_in_", None), self._known_codes
         categorical: Positions = self._categorical_positions
         signs = check_monotonic(name, self.monotonic_cst, names, n_features, categorical)
+
+        def called(number: int) -> str:
+            return str(number) if names is None else repr(str(names[number]))
+
         n_categories = {} if codes is None else [len(one) for one in codes.known]
         found = StumpConstraints(
             {j: sign for j, sign in enumerate(signs or ()) if sign},
             self.max_features_used,
             self.max_thresholds,
             {
-                j: _check_thresholds(name, j, values, categorical)
+                j: _check_thresholds(name, called(j), values, j in categorical)
                 for j, values in by_position(
                     name, "thresholds", self.thresholds or {}, names, n_features
                 ).items()
@@ -96,7 +100,7 @@ class ConstrainedMixin(CategoricalMixin):
             float(self.min_bin_events),
             dict(zip(categorical, n_categories, strict=True)),
             {
-                j: _check_special(name, j, values, categorical)
+                j: _check_special(name, called(j), values, j in categorical)
                 for j, values in by_position(
                     name, "special_values", self.special_values or {}, names, n_features
                 ).items()
@@ -137,9 +141,9 @@ def _differs(value: Any, unused: Any) -> bool:
     return value is not None if unused is None else bool(value != unused)
 
 
-def _check_thresholds(owner: str, feature: int, given: Any, categorical: Positions) -> Floats:
+def _check_thresholds(owner: str, feature: str, given: Any, is_categorical: bool) -> Floats:
     """Return the thresholds of a feature."""
-    values = _check_numbers(owner, "thresholds", feature, given, categorical)
+    values = _check_numbers(owner, "thresholds", feature, given, is_categorical)
     if not (np.diff(values) > 0).all():
         raise ValueError(
             f"thresholds of {owner} must increase. Those of feature {feature} are "
@@ -148,9 +152,9 @@ def _check_thresholds(owner: str, feature: int, given: Any, categorical: Positio
     return values
 
 
-def _check_special(owner: str, feature: int, given: Any, categorical: Positions) -> Floats:
+def _check_special(owner: str, feature: str, given: Any, is_categorical: bool) -> Floats:
     """Return the special codes of a feature, sorted."""
-    values = _check_numbers(owner, "special_values", feature, given, categorical)
+    values = _check_numbers(owner, "special_values", feature, given, is_categorical)
     if len(np.unique(values)) < len(values):
         raise ValueError(
             f"special_values of {owner} must have each code once. Those of feature {feature} "
@@ -160,10 +164,10 @@ def _check_special(owner: str, feature: int, given: Any, categorical: Positions)
 
 
 def _check_numbers(
-    owner: str, parameter: str, feature: int, given: Any, categorical: Positions
+    owner: str, parameter: str, feature: str, given: Any, is_categorical: bool
 ) -> Floats:
     """Return finite numbers given for a feature that is not categorical."""
-    if feature in categorical:
+    if is_categorical:
         raise ValueError(
             f"{parameter} of {owner} are for numbers: feature {feature} is one of categories, "
             "whose values are no numbers."

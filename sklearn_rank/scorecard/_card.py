@@ -73,6 +73,8 @@ class Variable:
         """Return how each bin reads on the card."""
         if self.groups is None:
             values, missing = _range_labels(self.thresholds), "missing"
+            if self.special and not self.thresholds:
+                values = ["any other value"]
         else:
             values = [", ".join(map(_category_label, group)) for group in self.groups]
             missing = "missing or other"
@@ -240,6 +242,10 @@ def _as_floats(x: Values, name: str) -> Floats:
     values = np.asarray(x)
     if values.dtype.kind == "O":
         values = np.array([np.nan if is_missing(one) else one for one in values], dtype=object)
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"The column {name!r} of X must hold numbers. Its dtype is {values.dtype}."
+        )
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -46,7 +46,8 @@ class ExportsMixin:
         Parameters
         ----------
         width : int, default=None
-            Characters of a line, from 50 to 120. None: those of the terminal.
+            Characters of a line; below 50 it is 50, above 120 it is 120. None: those of the
+            terminal.
 
         Returns
         -------

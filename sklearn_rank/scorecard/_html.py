@@ -50,7 +50,7 @@ _STYLE = """
 .sklearn-rank-card .track .axis { width: 1px; background: #999; top: -.3em; bottom: -.25em; }
 .sklearn-rank-card .more { background: #0072b2; }
 .sklearn-rank-card .less { background: #d55e00; }
-.sklearn-rank-card .risks { display: flex; flex-wrap: wrap; gap: 0 2rem; }
+.sklearn-rank-card .risks { align-items: flex-start; display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .sklearn-rank-card .risks table { width: auto; }
 .sklearn-rank-card dl { break-inside: avoid; display: grid; margin: .3rem 0;
   grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
@@ -149,11 +149,12 @@ def _head(card: Card, title: str) -> list[str]:
 
 def _how_to_score(card: Card) -> list[str]:
     """Return instructions, with a row as an example."""
+    has_codes = any(one.special for one in card.variables)
+    codes = "A line with = goes before the ranges. " if has_codes else ""
     steps = [
         f"Start with the intercept, <strong>{points_text(card.intercept)}</strong>.",
-        "In each table below find the line that fits the row, and add its points. A line with "
-        "= goes before all others. An empty value is <em>missing</em>, and so is a category that "
-        "no line names.",
+        "In each table below find the line that fits the row, and add its points. "
+        f"{codes}An empty value is <em>missing</em>, and so is a category that no line names.",
         f"Compare the total with {card.cut}: above it the row counts as {_class(card)}.",
     ]
     lines = [
@@ -166,7 +167,7 @@ def _how_to_score(card: Card) -> list[str]:
         sum_ = [points_text(card.intercept)]
         total = card.intercept
         for variable in card.variables:
-            sum_.append(f"{points_text(variable.points[0])} ({_text(column_name(card, variable))})")
+            sum_.append(f"{variable.points[0]:+d} ({_text(column_name(card, variable))})")
             total += variable.points[0]
         means = "above" if total > card.cut else "not above"
         lines.append(

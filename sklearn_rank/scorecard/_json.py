@@ -95,6 +95,10 @@ def card_from_json(text: str | bytes) -> Card:
         ...
     ValueError: ... of version 1, ... Got version 2.
     """
+    if not isinstance(text, str | bytes):
+        raise ValueError(
+            f"The scorecard must be JSON as a string or bytes. Got {type(text).__name__}."
+        )
     try:
         return _card_of(json.loads(text, object_pairs_hook=_unique, parse_constant=_refused))
     except json.JSONDecodeError as error:

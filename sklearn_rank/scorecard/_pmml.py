@@ -65,6 +65,8 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
           </Characteristic>
     <BLANKLINE>
     """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"The name of to_pmml must be a string with a character. Got {name!r}.")
     if not card.variables:
         raise ValueError("A Scorecard of PMML needs a variable, and this card has none.")
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")

@@ -127,6 +127,8 @@ def figures_of(
     check_lengths(X=totals, y=event)
     weight = check_weight(sample_weight, len(totals))
     by_attribute = _attributes(groups, len(totals))
+    if reference is not None and not len(reference):
+        raise ValueError("reference of report must have rows. Got a table without any.")
     kept = weight > 0
     _check_classes(event[kept], scorecard.classes_)
     auc, ks, ks_total = _order(totals[kept], event[kept], weight[kept])

@@ -164,7 +164,7 @@ def stability_section(figures: ReportFigures, has_reference: bool) -> Iterator[s
         rows = (
             (
                 *(breakable(one.name), number(one.table.psi), number(one.table.expected)),
-                *(_verdict(one.table), f"{one.shift:+.2f}", _largest_change(one)),
+                *(_verdict(one.table), f"{round(one.shift, 2) + 0.0:+.2f}", _largest_change(one)),
             )
             for one in figures.variables
         )

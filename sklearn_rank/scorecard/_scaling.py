@@ -16,7 +16,7 @@ from sklearn_rank._warnings import warn
 _KEYS = {"pdo", "score", "odds"}
 _TOLERANCE = 1e-9
 _LARGEST = 100
-_EXACT = 2.0**53
+_LARGEST_PDO, _LARGEST_SCORE = 1e6, 1e9
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,17 @@ class ScalingChoice:
             return True
         if not isinstance(value, dict) or set(value) != _KEYS:
             return False
-        positive = Number(0, closed="neither")
-        is_number = Number(-np.inf, closed="neither").allows(value["score"])
-        return is_number and positive.allows(value["pdo"]) and positive.allows(value["odds"])
+        allowed = {
+            "pdo": Number(0, _LARGEST_PDO, closed="right"),
+            "score": Number(-_LARGEST_SCORE, _LARGEST_SCORE),
+            "odds": Number(0, closed="neither"),
+        }
+        return all(one.allows(value[key]) for key, one in allowed.items())
 
     def __str__(self) -> str:
         return (
-            "None, 'minmax' or a dict with the keys 'pdo' and 'odds', floats in (0, inf), and "
-            "'score', a finite float"
+            "None, 'minmax' or a dict with the keys 'pdo', a float in (0, 1e6], 'score', a float "
+            "in [-1e9, 1e9], and 'odds', a float in (0, inf)"
         )
 
 
@@ -107,9 +110,5 @@ def _shares(share: Floats) -> Indices:
 
 
 def nearest(values: Any) -> Indices:
-    """Return the nearest integers; halves go up, also where they are short by rounding errors.
-
-    Numbers beyond 2^53 give 2^53.
-    """
-    moderate = np.clip(values, -_EXACT, _EXACT)
-    return np.floor(moderate + (0.5 + _TOLERANCE)).astype(np.intp)
+    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
+    return np.asarray(np.floor(values + (0.5 + _TOLERANCE))).astype(np.intp)

@@ -18,6 +18,7 @@ from sklearn_rank._validation import (
     Jobs,
     Number,
     Seed,
+    check_columns,
     check_lengths,
     check_parameters,
     check_qid,
@@ -56,6 +57,9 @@ SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 FEW_TERMS = 50
 """Terms up to which a card is small."""
 
+MOST_POINTS = 1_000_000
+"""Points are within this range."""
+
 RIDGE = 5.0
 """Ridge of these rankers, times the number of training rows."""
 
@@ -71,11 +75,14 @@ class PointsRange:
         given: Any = value
         if not isinstance(value, tuple | list) or len(given) != 2:
             return False
-        integer = Number(-np.inf, integer=True, closed="neither")
+        integer = Number(-MOST_POINTS, MOST_POINTS, integer=True)
         return all(map(integer.allows, given)) and given[0] <= 0 <= given[1] and given[0] < given[1]
 
     def __str__(self) -> str:
-        return "a pair of ints (low, high) with low <= 0 <= high and low < high, or None"
+        return (
+            "a pair of ints (low, high) with low <= 0 <= high and low < high, neither beyond "
+            f"{MOST_POINTS}, or None"
+        )
 
 
 @dataclass(frozen=True)
@@ -156,8 +163,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         and with ``max_terms=None`` `PNormPushRanker()`.
     points : (int, int) or None, default=(-5, 5)
         Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
-        nor are points after `scaling`. None, only with `scaling`: points are rounded once, on
-        the scale of the card.
+        nor are points after `scaling`. Neither end is beyond a million. None, only with
+        `scaling`: points are rounded once, on the scale of the card.
     max_terms : int in [1, inf) or None, default=10
         Most steps of the card: thresholds, sets of categories, missing values and special
         codes with points of their own. It replaces the `max_thresholds` of the ranker, which
@@ -420,6 +427,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     ) -> tuple[Any, TrainingData, dict[float, Floats], HeldOut | None]:
         """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
         ranker = self._unfitted_ranker()
+        ranker._check_parameters()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
         merged = merged_rows(data)
@@ -484,7 +492,15 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             X = as_table(X)
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
-        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        try:
+            return validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+        except (TypeError, ValueError):
+            if hasattr(X, "columns"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            check_columns(type(self).__name__, X, "")
+            raise
 
     def decision_function(self, X: Any) -> Floats:
         """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
@@ -201,15 +203,23 @@ def to_sql(
             f"The dialect of to_sql must be one of {', '.join(_DIALECTS)}. Got {dialect!r}."
         )
     sql = _DIALECTS[dialect]
-    parts = [] if table is None else [table] if isinstance(table, str) else list(table)
-    source = ".".join(_quoted(sql, part) for part in parts)
+    result = _quoted(sql, name)
+    source = "" if table is None else ".".join(_quoted(sql, part) for part in _parts(table))
     terms = [str(int(card.intercept))]
     for variable in card.variables:
         terms.append(_case(sql, variable, _quoted(sql, column_name(card, variable))))
     expression = "(\n  " + "\n  + ".join(terms) + "\n)"
     if table is None:
         return expression
-    return f"SELECT {expression} AS {_quoted(sql, name)} FROM {source}"
+    return f"SELECT {expression} AS {result} FROM {source}"
+
+
+def _parts(table: Any) -> list[Any]:
+    """Return the name of a table after those of its schema."""
+    parts = [table] if isinstance(table, str) or not np.iterable(table) else list(table)
+    if not parts:
+        raise ValueError("The table of to_sql must have a name. Got an empty sequence.")
+    return parts
 
 
 def _quoted(sql: _Sqlite, name: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.scorecard._card import Card
 from sklearn_rank.scorecard._cases import column_name, plain
 from sklearn_rank.scorecard._points_table import Row, rows_of
@@ -30,7 +31,8 @@ def to_text(card: Card, width: int | None = None) -> str:
     card : Card
         The scorecard.
     width : int, default=None
-        Characters of a line, at least 50 and at most 120. None: those of the terminal.
+        Characters of a line; below 50 it is 50, above 120 it is 120. None: those of the
+        terminal.
 
     Returns
     -------
@@ -46,8 +48,7 @@ def to_text(card: Card, width: int | None = None) -> str:
     SCORECARD: a high total means 'good'
     <BLANKLINE>
     The total of a row is the sum of the points that fit it, one
-    line of each block; a line with = goes before all others. A
-    total above 0 means 'good'.
+    line of each block. A total above 0 means 'good'.
     <BLANKLINE>
     Points  Bin
         +1  intercept: every row
@@ -57,6 +58,7 @@ def to_text(card: Card, width: int | None = None) -> str:
         +2  > 29.5
          0  missing
     """
+    check_parameters("to_text", {"width": width}, {"width": Number(1, integer=True, other=(None,))})
     if width is None:
         width = shutil.get_terminal_size().columns
     width = min(max(width, _NARROWEST), _WIDEST)
@@ -98,6 +100,8 @@ def rate_text(rate: float) -> str:
 def detail_text(value: Any) -> str:
     """Return a detail of the card."""
     value = plain(value)
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e10 else f"{value:.4g}"
     return printable(str(value))
@@ -119,10 +123,10 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str
 def _head(card: Card, width: int) -> list[str]:
     """Return the direction of the card and how to use it."""
     upper = class_text(card.classes[1])
-    use = (
-        "The total of a row is the sum of the points that fit it, one line of each block; a "
-        f"line with = goes before all others. A total above {card.cut} means {upper}."
-    )
+    use = "The total of a row is the sum of the points that fit it, one line of each block"
+    if any(one.special for one in card.variables):
+        use += "; a line with = goes before the ranges"
+    use += f". A total above {card.cut} means {upper}."
     if any(one.counts for one in card.variables):
         use += f" Counts are those of training rows, event rates the share of {upper} among them."
     title = _wrapped(f"SCORECARD: a high total means {upper}", width)

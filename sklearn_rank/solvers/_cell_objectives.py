@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,6 +67,7 @@ class PosedCells:
     make_state: Callable[[Objective, Preferences, Floats], ObjectiveState]
     step_rule: Callable[[Preferences], StepRule]
     alpha: float
+    _posed: dict[str, Any] = field(default_factory=dict)
 
     def value(self, columns: ChosenColumns, c: Floats) -> float:
         """Return the value."""
@@ -92,18 +93,25 @@ class PosedCells:
         return minimise(self._function(columns), c, bounds=bounds, **options)
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
-        return CoefficientObjective(self.pose(columns.cells), columns, self.alpha)
+        return CoefficientObjective(self._objective(columns), columns, self.alpha)
+
+    def _objective(self, columns: ChosenColumns) -> Objective:
+        """Return the objective of the cells, posed once for the columns last asked for."""
+        if self._posed.get("columns") is not columns:
+            self._posed.update(columns=columns, objective=self.pose(columns.cells))
+        objective: Objective = self._posed["objective"]
+        return objective
 
     def _by_coefficients(self, columns: ChosenColumns) -> TwiceDifferentiable | None:
         """Return the function with its second derivatives, where they are known and cheap."""
-        find: Any = getattr(self.pose(columns.cells), "by_coefficients", None)
+        find: Any = getattr(self._objective(columns), "by_coefficients", None)
         known: TwiceDifferentiable | None = None
         if find is not None and columns.is_dense:
             known = find(columns.dense, self.alpha)
         return known
 
     def _state(self, columns: ChosenColumns, c: Floats) -> ObjectiveState:
-        return self.make_state(self.pose(columns.cells), columns.cells, columns.scores(c))
+        return self.make_state(self._objective(columns), columns.cells, columns.scores(c))
 
 
 @dataclass(frozen=True)

@@ -217,3 +217,22 @@ def test_verbose_prints_bags(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("[RankBoost] bag 1/3: objective ")
+
+
+@pytest.mark.parametrize("ranker", [RankBoost, PNormPushRanker])
+def test_a_category_of_rows_of_weight_zero_has_no_part_in_the_draws(ranker):
+    random = np.random.default_rng(0)
+    X = random.integers(0, 5, (60, 2)).astype(float)
+    y = random.integers(0, 2, 60)
+    weight = (X[:, 0] != 1).astype(float)
+    model = ranker(n_estimators=5, n_bags=3, categorical_features=[0], random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=weight).decision_function(X)
+    without = model.fit(X[weight > 0], y[weight > 0]).decision_function(X)
+    np.testing.assert_array_equal(weighted, without)
+
+
+def test_a_column_of_categories_that_all_weigh_nothing_is_missing():
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [np.nan, 1.0], [np.nan, 3.0]])
+    model = RankBoost(n_estimators=2, categorical_features=[0])
+    model.fit(X, [0, 1, 0, 1], sample_weight=[0, 0, 1, 1])
+    np.testing.assert_array_equal(model.predict(X), [0, 1, 0, 1])

@@ -118,6 +118,21 @@ class CategoryCodes:
             present = np.unique(code[~np.isnan(code)]).astype(np.intp)
             self.known[place] = np.isin(np.arange(len(self.known[place])), present)
 
+    def keep_used(self, X: Floats) -> Floats:
+        """Give codes to the categories of encoded rows alone; return the rows with these."""
+        X = X.copy()
+        for place, number in enumerate(self.positions):
+            there = np.flatnonzero(~np.isnan(X[:, number]))
+            used, code = np.unique(X[there, number], return_inverse=True)
+            if not len(used):
+                self.known[place][:] = False
+                continue
+            X[there, number] = code.ravel()
+            kept = self.encoders[place].categories_[0][used.astype(np.intp)]
+            self.encoders[place] = _encoder().fit(kept[:, np.newaxis])
+            self.known[place] = np.ones(len(kept), dtype=np.bool_)
+        return X
+
     def forget_unknown(self, X: Floats) -> Floats:
         """Return encoded rows with NaN for codes that training has not kept."""
         X = X.copy()
@@ -126,16 +141,19 @@ class CategoryCodes:
         return X
 
 
-def _fitted_encoder(X: Any, number: int) -> OrdinalEncoder:
-    """Return what gives the categories of a column their codes."""
-    encoder = OrdinalEncoder(
+def _encoder() -> OrdinalEncoder:
+    return OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
         dtype=np.float64,
     )
+
+
+def _fitted_encoder(X: Any, number: int) -> OrdinalEncoder:
+    """Return what gives the categories of a column their codes."""
     try:
-        return encoder.fit(_column(X, number))
+        return _encoder().fit(_column(X, number))
     except TypeError as error:
         raise ValueError(
             f"Categorical feature {number} must have categories of one kind. {error}"

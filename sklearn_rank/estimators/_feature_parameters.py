@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,14 @@ class CategoricalMixin:
         except (TypeError, ValueError):
             self._explain_columns(X, reset=reset)
             raise
+
+    def _validate_training(self: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
+        """Return the rows; a category of rows of weight zero alone is unseen."""
+        data, classes = super()._validate_training(X, y, qid, sample_weight)  # type: ignore[misc]
+        codes = self._known_codes
+        if codes is not None and sample_weight is not None:
+            data = replace(data, X=codes.keep_used(data.X))
+        return data, classes
 
     def _set_fitted(self: Any, fitted: dict[str, Any]) -> None:
         super()._set_fitted({**fitted, "_category_codes_": self._known_codes})  # type: ignore[misc]

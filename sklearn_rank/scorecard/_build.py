@@ -15,7 +15,6 @@ from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._card import Card
-from sklearn_rank.scorecard._cases import largest_total
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps
@@ -24,8 +23,6 @@ from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
 
 Tables = list[Indices]
-
-_LARGEST_TOTAL = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +78,6 @@ class CardBuilder:
         """Return the card."""
         rounded = self._rounded()
         tables, intercept = self._scaled(rounded)
-        if largest_total(intercept, tables) > _LARGEST_TOTAL:
-            raise ValueError(
-                "Totals of a Scorecard must be between -10^9 and 10^9, which every database can "
-                f"hold. Got points={self.points!r} and scaling={self.scaling!r}, by which they "
-                "can be beyond."
-            )
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
         multiplier, loss = self.training.best_multiplier(totals, near)

@@ -17,7 +17,6 @@ _KEYS = {"pdo", "score", "odds"}
 _TOLERANCE = 1e-9
 _LARGEST = 100
 _LARGEST_PDO, _LARGEST_SCORE = 1e6, 1e9
-_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,9 @@ def scaled_points(
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
     points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
     # What all bins of a variable have is part of the intercept.
-    common = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
-    points = [one - shift for one, shift in zip(points, common, strict=True)]
-    return points, int(intercept) + sum(common)
+    shared = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
+    points = [one - shift for one, shift in zip(points, shared, strict=True)]
+    return points, int(intercept) + sum(shared)
 
 
 def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
@@ -111,9 +110,5 @@ def _shares(share: Floats) -> Indices:
 
 
 def nearest(values: Any) -> Indices:
-    """Return the nearest integers; halves go up, also where they are short by rounding errors.
-
-    Numbers beyond 2^53 give 2^53.
-    """
-    moderate = np.clip(values, -_EXACT, _EXACT)
-    return np.floor(moderate + (0.5 + _TOLERANCE)).astype(np.intp)
+    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
+    return np.asarray(np.floor(values + (0.5 + _TOLERANCE))).astype(np.intp)

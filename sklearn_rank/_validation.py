@@ -188,6 +188,7 @@ def check_parameters(
 
 def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
     """Raise ValueError for the first column of a data frame that can't be read as numbers."""
+    refuse_dates(owner, X, skipped)
     for number, name in enumerate(getattr(X, "columns", ())):
         if number in skipped:
             continue
@@ -201,9 +202,20 @@ def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()
             ) from error
 
 
+def refuse_dates(owner: str, X: Any, skipped: Collection[int] = ()) -> None:
+    """Raise ValueError for a column of dates or durations, which conversion takes for numbers."""
+    if not hasattr(X, "columns"):
+        return
+    for number, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        is_temporal = hasattr(dtype, "is_temporal") and dtype.is_temporal()  # polars
+        if number not in skipped and (is_temporal or getattr(dtype, "kind", "") in ("m", "M")):
+            raise ValueError(
+                f"Column {name!r} of X must hold numbers for {owner}, such as days. Its dtype is "
+                f"{dtype}."
+            )
+
+
 def _check_column_of_numbers(column: Any) -> None:
-    if np.asarray(column).dtype.kind in "mM":
-        raise ValueError("dates and durations must be made numbers first, such as days.")
     check_array(column, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
 
 

@@ -31,6 +31,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
     is_upper_label,
+    refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.metrics import auc_score
@@ -450,7 +451,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _validate_features(self, X: Any, **options: Any) -> Any:
         tags = self.__sklearn_tags__().input_tags
         try:
-            return validate_data(
+            checked = validate_data(
                 self,
                 X,
                 dtype=np.float64,
@@ -461,6 +462,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         except (TypeError, ValueError):
             self._explain_columns(X, reset=options.get("reset", True))
             raise
+        refuse_dates(type(self).__name__, X)
+        return checked
 
     def _explain_columns(self, X: Any, *, reset: bool) -> None:
         """Raise ValueError if a data frame lacks columns or has some that are no numbers."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from sklearn_rank import ListNetLinear, PNormPushRanker
@@ -72,6 +73,25 @@ def test_a_column_of_no_numbers_is_named_by_scoring(model, frame, value):
     refuses(lambda: model.predict(frame.assign(**{name: value})), repr(name), "must hold numbers")
     without = frame.drop(columns="loan_amount").assign(income=value)
     refuses(lambda: model.predict(without), "- loan_amount")
+
+
+@pytest.mark.parametrize("model", [ranker(), card()], ids=["ranker", "card"])
+@pytest.mark.parametrize("frame", [NUMBERS, X], ids=["numbers", "categories"])
+@pytest.mark.parametrize("of", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
+def test_dates_are_not_taken_for_numbers(model, frame, of):
+    dated = of(frame.assign(day=DATES))
+    refuses(lambda: model.fit(dated, Y), "'day'", "must hold numbers", "such as days")
+    model.fit(of(frame), Y)
+    refuses(lambda: model.predict(dated), "feature names", "- day")
+
+
+def test_dates_alone():
+    refuses(lambda: card().fit(pd.DataFrame({"day": DATES}), Y), "'day'", "such as days")
+
+
+@pytest.mark.parametrize("rows", [[1, 2], [(np.arange(300), np.arange(300, 400))]])
+def test_folds_that_are_no_pairs_of_rows(rows):
+    refuses(lambda: Scorecard(ranker(), cv=rows).fit(NUMBERS, Y), "cv of Scorecard", "300 rows")
 
 
 def test_a_series_in_place_of_a_table():

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import validate_data
 
 from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._validation import refuse_dates
 from sklearn_rank.estimators._categories import CategoryCodes, as_table, find_categorical
 
 Positions = tuple[int, ...]
@@ -113,6 +114,7 @@ class CategoricalMixin:
             return super()._validate_features(X, reset=reset, **options)  # type: ignore[misc]
         X = as_table(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
+        refuse_dates(type(self).__name__, X, codes.positions)
         coded = codes.encode(X)
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         try:

@@ -57,6 +57,6 @@ def common_kind(categories: Sequence[Any], name: str) -> str:
     )
 
 
-def largest_total(intercept: int, points: Sequence[Sequence[int]]) -> int:
+def largest_total(intercept: int, points: Sequence[Any]) -> int:
     """Return a bound on the absolute totals of a card and all their partial sums."""
     return abs(intercept) + sum(max(map(abs, of_one), default=0) for of_one in points)

@@ -59,7 +59,13 @@ def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold
     splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y, groups=qid)
     place = np.full(len(y), -1)
     place[data.rows] = np.arange(len(data.rows))
-    folds = [tuple(place[np.arange(len(y))[rows]] for rows in fold) for fold in splits]
+    try:
+        folds = [(place[train], place[test]) for train, test in splits]
+    except (IndexError, TypeError) as error:
+        raise ValueError(
+            f"cv of Scorecard must yield pairs of arrays with indices of the {len(y)} rows, for "
+            f"training and for test. {error}"
+        ) from error
     found = _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
     return [found] if len(found) > 1 else []
 

@@ -24,6 +24,7 @@ from sklearn_rank._validation import (
     check_qid,
     check_weight,
     is_upper_label,
+    refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.base import TrainingData
@@ -493,7 +494,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
         try:
-            return validate_data(
+            rows = validate_data(
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
         except (TypeError, ValueError):
@@ -501,6 +502,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
                 validate_data(self, X, reset=False, skip_check_array=True)
             check_columns(type(self).__name__, X, "")
             raise
+        refuse_dates(type(self).__name__, X)
+        return rows
 
     def decision_function(self, X: Any) -> Floats:
         """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.

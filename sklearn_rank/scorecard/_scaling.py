@@ -78,9 +78,9 @@ def scaled_points(
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
     points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
     # What all bins of a variable have is part of the intercept.
-    shared = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
-    points = [one - shift for one, shift in zip(points, shared, strict=True)]
-    return points, int(intercept) + sum(shared)
+    common = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
+    points = [one - shift for one, shift in zip(points, common, strict=True)]
+    return points, int(intercept) + sum(common)
 
 
 def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:

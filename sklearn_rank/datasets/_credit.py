@@ -81,7 +81,7 @@ def make_credit(
 
     .. math:: P(\mathrm{bad}) = 1 - \prod_{k=1}^{3} \bigl(1 - h_k(x)\bigr)
 
-    where :math:`h_k(x)` is the probability of the k-th kind (defined here). Each is monotone in the
+    where :math:`h_k(x)` is the probability of the k-th kind. Each is monotone in the
     features of `monotonic_cst`, and two interactions matter: a new address counts more in
     applications online, and used credit lines more with high instalments. They depend on neither
     `group` nor `month`; the features do: B has lower incomes, and the share of online applications
@@ -127,6 +127,10 @@ def make_credit(
     See Also
     --------
     make_queries : Generate a ranking data set with queries.
+
+    References
+    ----------
+    The story and its probabilities are defined here.
 
     Examples
     --------

@@ -222,7 +222,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     See Also
     --------
     sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
-    PNormPushRanker : What p is.
+    sklearn_rank.PNormPushRanker : What p is.
 
     Notes
     -----

@@ -62,6 +62,7 @@ GALLERY = [
     "pair_contributions",
     "margins",
     "scorecard",
+    "scorecard_sql",
     "million_rows",
     "trees_million_rows",
     "losses",

@@ -32,7 +32,7 @@ X, X_new, y, y_new = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
 card = Scorecard(max_terms=10, n_repeats=1, random_state=0).fit(X, y)
-print(card.to_text(width=78))
+print(card.to_text(width=68))
 
 # %%
 # The same as a picture, with the number of training rows and the share

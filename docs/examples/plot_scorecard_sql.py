@@ -40,7 +40,7 @@ loans = pd.read_csv(file)
 for column in loans.select_dtypes(exclude="number"):
     loans[column] = loans[column].astype("category")
 y = loans.pop("bad")
-print(loans.head(3).to_string(index=False))
+print(loans.iloc[:3, :6].to_string(index=False))
 
 # %%
 # The card
@@ -62,7 +62,7 @@ ranker = PNormPushRanker(
 card = Scorecard(ranker, max_terms=12, n_repeats=1, random_state=0).fit(
     loans, y
 )
-print(card.to_text(width=78))
+print(card.to_text(width=68))
 
 # %%
 # Points of each variable, with the number of loans and the rate of bad

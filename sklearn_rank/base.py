@@ -502,7 +502,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _find_classes(self, y: Values) -> Values:
         """Return the two classes."""
         name = type(self).__name__
-        if y.dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+        if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
             raise ValueError(
                 f"y of {name} must hold labels of one kind: all strings, or all numbers. Got both."
             )

@@ -82,7 +82,9 @@ def test_dates_are_not_taken_for_numbers(model, frame, of):
     dated = of(frame.assign(day=DATES))
     refuses(lambda: model.fit(dated, Y), "'day'", "must hold numbers", "such as days")
     model.fit(of(frame), Y)
-    refuses(lambda: model.predict(dated), "feature names", "- day")
+    # Old releases of scikit-learn count the columns of polars, but don't know their names.
+    with pytest.raises(ValueError, match=r"feature names[\s\S]*- day|features as input"):
+        model.predict(dated)
 
 
 def test_dates_alone():

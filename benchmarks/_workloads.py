@@ -205,6 +205,31 @@ def paired_calls(n_rows: int) -> Calls:
     }
 
 
+def table_calls(name: str, n_rows: int) -> Calls:
+    """Return a table or a figure of one list."""
+    y, scores = draw_list(n_rows)
+    rng = np.random.default_rng(1)
+    others = scores + 0.1 * rng.standard_normal(n_rows)
+    bins = np.digitize(np.column_stack([scores, others]), (-1, 0, 1))
+    calls = {
+        "calibration_table": (y, 1 / (1 + np.exp(-scores))),
+        "characteristic_stability": (bins, bins[::-1]),
+        "group_report": (y, scores, rng.integers(0, 3, n_rows)),
+        "population_stability_index": (scores, others),
+        "stability_table": (scores, others),
+    }
+    return {ONE_LIST: partial(getattr(metrics, name), *calls.get(name, (y, scores)))}
+
+
+TABLES = (
+    "calibration_table",
+    "characteristic_stability",
+    "gains_table",
+    "group_report",
+    "ks_interval",
+    "population_stability_index",
+    "stability_table",
+)
 RESAMPLED = "rows are queries here, which are drawn many times"
 OTHERS = {
     "bootstrap_interval": Workload(
@@ -223,6 +248,7 @@ OTHERS = {
         RESAMPLED,
     ),
     "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
+    **{name: Workload("metrics", name, partial(table_calls, name)) for name in TABLES},
 }
 """Functions that are no metric of relevance and scores."""
 

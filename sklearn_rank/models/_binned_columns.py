@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
@@ -20,7 +21,7 @@ _SAMPLE = 8192
 """Rows, at most twice as many, from which the ends of the cells of a feature are taken."""
 
 
-class BinnedColumns:
+class BinnedColumns(ABC):
     """Base class of 0/1 weak rankers that are chosen from histograms of the gradient.
 
     A subclass chooses in `choose`, and gives in `_values_by_bin` the step function of each
@@ -42,9 +43,9 @@ class BinnedColumns:
         self._weight = weight
 
     @property
+    @abstractmethod
     def n_coordinates(self) -> int:
         """Number of weak rankers, padding included."""
-        raise NotImplementedError
 
     def at_rows(
         self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
@@ -88,6 +89,7 @@ class BinnedColumns:
         """Return the curvature summed by bin, shape (n_features, n_bins)."""
         return np.asarray(self.histogram(RowGradient.signed(curvature))[0])
 
+    @abstractmethod
     def choose(
         self,
         histogram: Floats,
@@ -101,7 +103,6 @@ class BinnedColumns:
         `size` is what edges are compared with: one where they are differences of shares, and
         else the sum of the absolute gradient. None is found where an edge is mere rounding.
         """
-        raise NotImplementedError
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the training rows."""
@@ -118,9 +119,9 @@ class BinnedColumns:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
         return np.asarray(self.histogram(RowGradient.signed(self._weight))[0])
 
+    @abstractmethod
     def _values_by_bin(self, coefficients: Floats) -> Floats:
         """Return the step function of each feature, shape (n_features, n_bins)."""
-        raise NotImplementedError
 
 
 def as_candidate(

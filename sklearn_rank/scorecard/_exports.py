@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +19,12 @@ from sklearn_rank.scorecard._text import to_text
 _RISK_COLUMNS = ("total", "risk", "low", "high")
 
 
-class ExportsMixin:
+class ExportsMixin(ABC):
     """Methods that write the card. All give the total of a row, which `cut_` is compared with."""
 
+    @abstractmethod
     def _fitted_card(self) -> Card:
         """Return the card."""
-        raise NotImplementedError
 
     @property
     def table_(self) -> Any:

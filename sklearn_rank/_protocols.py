@@ -328,14 +328,6 @@ class LinearScores(Protocol):
         """Return the gradient by the coefficients, ``H.T @ gradient``."""
 
 
-class LinearWeakRankers(WeakRankers, LinearScores, Protocol):
-    """Weak rankers whose coefficients can all move at once."""
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of columns of H."""
-
-
 class FunctionSpace(Protocol):
     """A Hilbert space of scoring functions: a model whose inner product a solver uses.
 

@@ -67,7 +67,10 @@ QUICK_GRID = Grid((0.1,), (2, 4), (30, 100))
 def ours(n_threads: int, *, engine: str, loss: str, p: int = 1, **parameters: Any) -> Any:
     from sklearn_rank import BoostedTreesRanker
 
-    return BoostedTreesRanker(engine=engine, loss=loss, p=p, n_jobs=n_threads, **parameters)
+    # As deep trees as those of the others, whose leaves are not limited by other means.
+    least = 1 if engine == "lightgbm" else None
+    limits = {"max_leaf_nodes": None, "min_samples_leaf": least, **parameters}
+    return BoostedTreesRanker(engine=engine, loss=loss, p=p, n_jobs=n_threads, **limits)
 
 
 def log_loss(n_threads: int, *, engine: str, **parameters: Any) -> Any:

@@ -240,6 +240,41 @@ def test_two_rows_are_ranked(engine):
     assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]
 
 
+@every_engine
+def test_leaves_are_limited(engine):
+    full = make(engine, max_depth=None, max_leaf_nodes=None, min_child_weight=0).fit(X, Y)
+    few = make(engine, max_depth=None, max_leaf_nodes=3, n_estimators=1).fit(X, Y)
+    assert len(np.unique(few.decision_function(X))) == 3
+    assert full.objective_curve_[-1] < few.objective_curve_[-1]
+
+
+@pytest.mark.parametrize(("given", "least"), [(None, 6), (1, 1), (30, 30)])  # None: a twentieth
+def test_leaves_of_lightgbm_have_enough_rows(given, least):
+    model = make("lightgbm", min_samples_leaf=given, min_child_weight=0, n_estimators=1)
+    model.set_params(max_depth=None, reg_lambda=0).fit(X, Y)
+    counts = np.unique(model.decision_function(X), return_counts=True)[1]
+    assert len(counts) > 1
+    assert counts.min() >= least
+    assert (counts.min() < 6) == (given == 1)
+
+
+def test_a_limit_on_rows_counts_equal_rows_once():
+    often = np.concatenate([np.arange(len(X)), np.arange(0, len(X), 3)])
+    weight = 1.0 + (np.arange(len(X)) % 3 == 0)
+    twice = make("lightgbm", min_samples_leaf=9).fit(X[often], Y[often])
+    weighted = make("lightgbm", min_samples_leaf=9).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(twice.decision_function(X), weighted.decision_function(X))
+
+
+def test_xgboost_cannot_limit_the_rows_of_a_leaf():
+    with pytest.raises(ValueError, match="must be None with XGBoost.*Got 5"):
+        make("xgboost", min_samples_leaf=5).fit(X, Y)
+
+
+def test_lightgbm_is_the_first_engine():
+    assert BoostedTreesRanker(n_estimators=1).fit(X, Y).engine_ == "lightgbm"
+
+
 @pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("parameters", [{"max_depth": 30}, {"max_bins": 2}, {"n_estimators": 1}])
@@ -430,13 +465,13 @@ def test_ndcg_is_the_model_of_xgboost(with_qid):
 
 def test_ndcg_is_the_model_of_lightgbm():
     parameters = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3, "lambda_l2": 1.0}
-    parameters |= {"min_sum_hessian_in_leaf": 1e-3, "min_data_in_leaf": 0, "min_data_in_bin": 1}
+    parameters |= {"min_sum_hessian_in_leaf": 1e-3, "min_data_in_leaf": 7, "min_data_in_bin": 1}
     parameters |= {"verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
     order = np.argsort(QID, kind="stable")
     sizes = np.unique(QID, return_counts=True)[1]
     rows = lightgbm.Dataset(X[order], GRADES[order], group=sizes)
     wanted = lightgbm.train(parameters, rows, 8).predict(X, raw_score=True)
-    model = make("lightgbm", loss="ndcg", relevance="graded", n_estimators=8)
+    model = make("lightgbm", loss="ndcg", relevance="graded", n_estimators=8, min_samples_leaf=7)
     found = model.set_params(min_child_weight=1e-3).fit(X, GRADES, qid=QID).predict(X)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
     assert np.ptp(found) > 0

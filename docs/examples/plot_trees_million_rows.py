@@ -58,7 +58,10 @@ settings = {
 
 def fit_ours(X, y):
     ranker = BoostedTreesRanker(
-        engine="xgboost", loss="exponential", **settings
+        engine="xgboost",
+        loss="exponential",
+        max_leaf_nodes=None,
+        **settings,
     )
     return ranker.fit(X, y).decision_function
 

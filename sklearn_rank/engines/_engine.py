@@ -22,8 +22,8 @@ class TreeSettings:
 
     Attributes
     ----------
-    n_estimators, learning_rate, max_depth, max_bins, min_child_weight, reg_lambda, \
-subsample, colsample, engine_params
+    n_estimators, learning_rate, max_leaf_nodes, max_depth, max_bins, min_samples_leaf, \
+min_child_weight, reg_lambda, subsample, colsample, engine_params
         As in `BoostedTreesRanker`.
     monotonic : tuple of int or None
         1, 0 or -1 for each feature.
@@ -37,8 +37,10 @@ subsample, colsample, engine_params
 
     n_estimators: int = 100
     learning_rate: float = 0.1
-    max_depth: int = 6
+    max_leaf_nodes: int | None = 31
+    max_depth: int = 30
     max_bins: int = 255
+    min_samples_leaf: int | None = None
     min_child_weight: float = 1.0
     reg_lambda: float = 1.0
     subsample: float = 1.0
@@ -107,6 +109,8 @@ class Engine(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    counts_rows: ClassVar[bool]
+    """Whether the number of rows in a leaf can be limited."""
 
     own_names: ClassVar[dict[str, str]]
     """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its

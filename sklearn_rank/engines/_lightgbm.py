@@ -13,15 +13,20 @@ from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, T
 
 _MOST_LEAVES = 131_072
 
+_MIN_SAMPLES_LEAF = 20
+_MAX_SHARE_IN_LEAF = 1 / 20
+"""Rows that a leaf needs, unless this share of all rows is less."""
+
 _LEAST_CURVATURE = 1e-10
 """Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
 
 
 class LightGBM(Engine):
-    """LightGBM, with as many leaves as a tree of `max_depth` can have."""
+    """LightGBM."""
 
     name: ClassVar[str] = "lightgbm"
     title: ClassVar[str] = "LightGBM"
+    counts_rows: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
         "num_iterations": "n_estimators",
         "num_boost_round": "n_estimators",
@@ -30,6 +35,16 @@ class LightGBM(Engine):
         "eta": "learning_rate",
         "shrinkage_rate": "learning_rate",
         "max_depth": "max_depth",
+        "num_leaves": "max_leaf_nodes",
+        "num_leaf": "max_leaf_nodes",
+        "max_leaves": "max_leaf_nodes",
+        "max_leaf": "max_leaf_nodes",
+        "max_leaf_nodes": "max_leaf_nodes",
+        "min_data_in_leaf": "min_samples_leaf",
+        "min_data_per_leaf": "min_samples_leaf",
+        "min_data": "min_samples_leaf",
+        "min_child_samples": "min_samples_leaf",
+        "min_samples_leaf": "min_samples_leaf",
         "max_bin": "max_bins",
         "max_bins": "max_bins",
         "min_sum_hessian_in_leaf": "min_child_weight",
@@ -67,8 +82,12 @@ class LightGBM(Engine):
         """Grow trees round by round."""
         params = self._params(settings, "none" if rows.relevance is None else "lambdarank")
         # As many leaves as rows are enough, and memory is taken for all.
-        params["num_leaves"] = min(params["num_leaves"], max(rows.X.shape[0], 2))
-        label = np.zeros(rows.X.shape[0]) if rows.relevance is None else rows.relevance
+        n_rows = rows.X.shape[0]
+        params["num_leaves"] = min(params["num_leaves"], max(n_rows, 2))
+        if settings.min_samples_leaf is None:
+            least = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MAX_SHARE_IN_LEAF)))
+            params["min_data_in_leaf"] = least
+        label = np.zeros(n_rows) if rows.relevance is None else rows.relevance
         train = self.module.Dataset(
             _as_matrix(rows.X),
             label=label,
@@ -109,11 +128,12 @@ class LightGBM(Engine):
         return self.module.train(params, rows, settings.n_estimators)
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
+        leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes
         params = {
             "objective": objective,
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
-            "num_leaves": min(2**settings.max_depth, _MOST_LEAVES),
+            "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
             "max_bin": settings.max_bins,
             "min_sum_hessian_in_leaf": max(settings.min_child_weight, _LEAST_CURVATURE),
             "lambda_l2": settings.reg_lambda,
@@ -124,8 +144,8 @@ class LightGBM(Engine):
             "num_threads": settings.n_threads,
             "deterministic": True,
             "force_col_wise": True,
-            # Limits that count rows would make a weight less than the row so many times.
-            "min_data_in_leaf": 0,
+            # Equal rows are one row here, so that a weight is still the row so many times.
+            "min_data_in_leaf": settings.min_samples_leaf or _MIN_SAMPLES_LEAF,
             "min_data_in_bin": 1,
             "min_data_per_group": 1,
             "cat_smooth": 1.0,

@@ -10,7 +10,7 @@ from sklearn_rank.engines._engine import Engine
 from sklearn_rank.engines._lightgbm import LightGBM
 from sklearn_rank.engines._xgboost import XGBoost
 
-ENGINES: dict[str, type[Engine]] = {"xgboost": XGBoost, "lightgbm": LightGBM}
+ENGINES: dict[str, type[Engine]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
 """The engines by name, in the order in which they are looked for."""
 
 

@@ -28,12 +28,15 @@ class XGBoost(Engine):
 
     name: ClassVar[str] = "xgboost"
     title: ClassVar[str] = "XGBoost"
+    counts_rows: ClassVar[bool] = False
     own_names: ClassVar[dict[str, str]] = {
         "num_boost_round": "n_estimators",
         "n_estimators": "n_estimators",
         "num_round": "n_estimators",
         "learning_rate": "learning_rate",
         "eta": "learning_rate",
+        "max_leaves": "max_leaf_nodes",
+        "grow_policy": "max_leaf_nodes",
         "max_depth": "max_depth",
         "max_bin": "max_bins",
         "min_child_weight": "min_child_weight",
@@ -119,6 +122,9 @@ class XGBoost(Engine):
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
         }
+        if settings.max_leaf_nodes is not None:
+            params["grow_policy"] = "lossguide"
+            params["max_leaves"] = settings.max_leaf_nodes
         if settings.monotonic is not None:
             params["monotone_constraints"] = settings.monotonic
         return {**params, **settings.engine_params}

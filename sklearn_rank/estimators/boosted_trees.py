@@ -76,7 +76,7 @@ class BoostedTreesRanker(
     Parameters
     ----------
     engine : {"auto", "xgboost", "lightgbm"}, default="auto"
-        What grows the trees. "auto": whichever is installed, XGBoost first.
+        What grows the trees. "auto": whichever is installed, LightGBM first.
     loss : str, MarginLoss or ListwiseLoss, default="logistic"
         Of pairs: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
         "logistic" or a `MarginLoss` of your own. Of whole lists: "cross_entropy",
@@ -94,10 +94,17 @@ class BoostedTreesRanker(
         Number of trees.
     learning_rate : float in (0, 1], default=0.1
         Multiplies every tree. Smaller needs more trees.
-    max_depth : int in [1, 30], default=6
-        Depth of a tree; LightGBM gets ``num_leaves=2**max_depth``, at most 131,072.
+    max_leaf_nodes : int in [2, inf) or None, default=31
+        Maximum number of leaves of a tree. The leaf whose split gains most is split next. None: no
+        maximum; all leaves are split level by level (XGBoost).
+    max_depth : int in [1, 30] or None, default=None
+        Maximum depth of a tree. None: 30.
     max_bins : int in [2, 65535], default=255
         Maximum number of bins of a feature.
+    min_samples_leaf : int in [1, inf) or None, default=None
+        Smallest number of rows in a leaf, equal rows counted once, whatever their weights. None: 20
+        with LightGBM, or a twentieth of the rows if they are fewer than 400. XGBoost has no such
+        limit and takes None only.
     min_child_weight : float in [0, inf), default=1.0
         Smallest sum of curvatures in a leaf; a row has 1/4 on average, at the start.
     reg_lambda : float in [0, inf), default=1.0
@@ -208,7 +215,9 @@ class BoostedTreesRanker(
         "push": Choice(tuple(PUSHES)),
         "n_estimators": Number(1, integer=True),
         "learning_rate": Number(0, 1, "right"),
-        "max_depth": Number(1, 30, integer=True),
+        "max_leaf_nodes": Number(2, integer=True, other=(None,)),
+        "max_depth": Number(1, 30, integer=True, other=(None,)),
+        "min_samples_leaf": Number(1, integer=True, other=(None,)),
         "max_bins": Number(2, 65_535, integer=True),
         "min_child_weight": Number(0, closed="left"),
         "reg_lambda": Number(0, closed="left"),
@@ -229,8 +238,10 @@ class BoostedTreesRanker(
         push: str = "top",
         n_estimators: int = 100,
         learning_rate: float = 0.1,
-        max_depth: int = 6,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
         max_bins: int = 255,
+        min_samples_leaf: int | None = None,
         min_child_weight: float = 1.0,
         reg_lambda: float = 1.0,
         subsample: float = 1.0,
@@ -253,8 +264,10 @@ class BoostedTreesRanker(
         self.push = push
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.reg_lambda = reg_lambda
         self.subsample = subsample
@@ -323,6 +336,12 @@ class BoostedTreesRanker(
             check_loss(name, self.loss, self.p, self.push)
         engine = get_engine(self.engine, name)
         engine.check_params(name, self.engine_params or {}, self._has_own_objective)
+        if self.min_samples_leaf is not None and not engine.counts_rows:
+            raise ValueError(
+                f"min_samples_leaf of {name} must be None with {engine.title}, which can't limit the "
+                f"rows of a leaf: min_child_weight limits their curvature, about a quarter of their "
+                f"number. Got {self.min_samples_leaf}."
+            )
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
@@ -413,8 +432,10 @@ class BoostedTreesRanker(
         return TreeSettings(
             n_estimators=int(self.n_estimators),
             learning_rate=float(self.learning_rate),
-            max_depth=int(self.max_depth),
+            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_depth=30 if self.max_depth is None else int(self.max_depth),
             max_bins=int(self.max_bins),
+            min_samples_leaf=None if self.min_samples_leaf is None else int(self.min_samples_leaf),
             min_child_weight=float(self.min_child_weight),
             reg_lambda=float(self.reg_lambda),
             subsample=float(self.subsample),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from sklearn_rank.cli._crossval import (
     held_out,
     make_folds,
 )
-from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
+from sklearn_rank.cli._dataset import Dataset, TableOptions, model_data, training_data
 from sklearn_rank.cli._errors import InputError, count
 from sklearn_rank.cli._intervals import (
     LabelledRows,
@@ -29,7 +30,6 @@ from sklearn_rank.cli._intervals import (
     interval_footnote,
 )
 from sklearn_rank.cli._metrics import JSON_ONLY, compute_metrics, skipped_queries
-from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._output import check_output, write_atomically
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
@@ -39,7 +39,6 @@ from sklearn_rank.cli._rankers import (
     fit_pipeline,
     leave_out_slow,
     make_rankers,
-    note_unknown_categories,
     parse_params,
     ranker_pipeline,
     scores_of,
@@ -56,15 +55,8 @@ from sklearn_rank.cli._report import (
     print_evaluation,
     write_json,
 )
-from sklearn_rank.cli._schema import (
-    BOOLEAN,
-    NUMBER,
-    feature_frame,
-    note_absent_features,
-    query_codes,
-)
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
-from sklearn_rank.cli._tables import Table, read_table
+from sklearn_rank.cli._tables import Table
 from sklearn_rank.cli._trees import check_engines, leave_out_trees
 from sklearn_rank.grouping import Groups
 
@@ -81,7 +73,7 @@ def compare(options: argparse.Namespace) -> None:
         check_engines(rankers)
     json_path = _optional_output(options.json, (".json",), options)
     plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
-    data = training_data(options, notes)
+    data = training_data(_table_options(options), notes)
     if options.rankers is None:
         n_training = len(data.y) * (options.cv - 1) // options.cv
         rankers = leave_out_slow(leave_out_trees(rankers, notes), n_training, notes)
@@ -125,7 +117,7 @@ def train(options: argparse.Namespace) -> None:
     path = check_output(
         options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
     )
-    data = training_data(options, notes)
+    data = training_data(_table_options(options), notes)
     pipeline = ranker_pipeline(ranker, data.schema)
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (
@@ -144,13 +136,12 @@ def rank(options: argparse.Namespace) -> None:
     notes: list[str] = []
     output = None if options.output == "-" else options.output
     path = _optional_output(output, _TABLE_SUFFIXES, options)
-    model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
-    codes = query_codes(table, model.schema.qid)
-    X = feature_frame(table, model.schema)
-    note_unknown_categories(model.pipeline, model.schema, X, notes)
+    model = load_model(options.model, notes)
+    data = model_data(options.data, model.schema, TableOptions(), notes, labelled=False)
+    codes = data.qid
     with progress("ranking"):
-        scores = scores_of(model.pipeline, X)
-    ranked = _ranked(table, scores, codes)
+        scores = scores_of(model.pipeline, data.X)
+    ranked = _ranked(data.table, scores, codes, keeps_text=path is None or _is_text(path))
     if path is None:
         _show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
@@ -167,9 +158,8 @@ def evaluate(options: argparse.Namespace) -> None:
     notes: list[str] = []
     json_path = _optional_output(options.json, (".json",), options)
     plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
-    model, table = _model_and_table(options, notes)
-    data = labelled_data(table, model.schema, notes)
-    note_unknown_categories(model.pipeline, model.schema, data.X, notes)
+    model = load_model(options.model, notes)
+    data = model_data(options.data, model.schema, TableOptions(), notes, labelled=True)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
         rows = LabelledRows(data.y.astype(float), data.qid)
@@ -198,18 +188,12 @@ def _optional_output(
     return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
 
 
-def _model_and_table(
-    options: argparse.Namespace, notes: list[str], *, keep_text: bool = False
-) -> tuple[Model, Table]:
-    model = load_model(options.model, notes)
-    # Columns that were text in training stay text.
-    typed = {*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target}
-    table = read_table(options.data, typed.__contains__, keep_text=keep_text)
-    note_absent_features(table, model.schema, notes)
-    return model, numbers_from_text(table, model.schema.columns_of(NUMBER), notes, required=True)
+def _table_options(options: argparse.Namespace) -> TableOptions:
+    names = {field.name for field in fields(TableOptions)}
+    return TableOptions(**{k: v for k, v in vars(options).items() if k in names})
 
 
-def _ranked(table: Table, scores: Floats, codes: Indices | None) -> Any:
+def _ranked(table: Table, scores: Floats, codes: Indices | None, *, keeps_text: bool) -> Any:
     """Add score and rank; sort by query in order of appearance, then by score, then by row."""
     taken = [name for name in ("score", "rank") if name in table.frame.columns]
     if taken:
@@ -220,7 +204,7 @@ def _ranked(table: Table, scores: Floats, codes: Indices | None) -> Any:
     order = np.lexsort((-scores, query))
     ranks = Groups.of_runs(query[order]).positions + 1
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    rows = table.frame if table.text is None else table.text
+    rows = table.text if keeps_text and table.text is not None else table.frame
     return rows.iloc[order].assign(score=scores[order], rank=ranks)
 
 

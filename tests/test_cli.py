@@ -22,10 +22,10 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 import sklearn_rank
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.cli import _commands, _rankers, main
+from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._metrics import JSON_ONLY, METRICS, compute_metrics, skipped_queries
-from sklearn_rank.cli._schema import Schema
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 

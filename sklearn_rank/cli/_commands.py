@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sklearn_rank
 from sklearn_rank._observers import observed
-from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._crossval import (
     Candidate,
     FoldResult,
@@ -20,8 +16,8 @@ from sklearn_rank.cli._crossval import (
     held_out,
     make_folds,
 )
-from sklearn_rank.cli._dataset import Dataset, labelled_data, training_data
-from sklearn_rank.cli._errors import InputError, count
+from sklearn_rank.cli._dataset import Dataset, model_data, training_data
+from sklearn_rank.cli._errors import InputError, show_notes, split
 from sklearn_rank.cli._intervals import (
     LabelledRows,
     compare_with_best,
@@ -29,8 +25,7 @@ from sklearn_rank.cli._intervals import (
     interval_footnote,
 )
 from sklearn_rank.cli._metrics import JSON_ONLY, compute_metrics, skipped_queries
-from sklearn_rank.cli._numbers import numbers_from_text
-from sklearn_rank.cli._output import check_output, write_atomically
+from sklearn_rank.cli._output import check_output, optional_output
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import (
@@ -39,7 +34,6 @@ from sklearn_rank.cli._rankers import (
     fit_pipeline,
     leave_out_slow,
     make_rankers,
-    note_unknown_categories,
     parse_params,
     ranker_pipeline,
     scores_of,
@@ -56,33 +50,24 @@ from sklearn_rank.cli._report import (
     print_evaluation,
     write_json,
 )
-from sklearn_rank.cli._schema import (
-    BOOLEAN,
-    NUMBER,
-    feature_frame,
-    note_absent_features,
-    query_codes,
-)
 from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, load_model, save_model
-from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.cli._trees import check_engines, leave_out_trees
-from sklearn_rank.grouping import Groups
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
 
-def compare(options: argparse.Namespace) -> None:
+def compare(options: Any) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    names = choose_rankers(options.rankers)
-    params = parse_params(options.param)
+    names = choose_rankers(split(options.rankers) or None)
+    params = parse_params(split(options.param))
     rankers = make_rankers(names, options.relevance, options.seed, params)
-    if options.rankers is not None:
+    if options.rankers:
         check_engines(rankers)
-    json_path = _optional_output(options.json, (".json",), options)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
-    data = training_data(options, notes)
-    if options.rankers is None:
+    json_path = optional_output(options.json, (".json",), options)
+    plot_path = optional_output(options.plot, PLOT_SUFFIXES, options)
+    data = training_data(options.table, notes)
+    if not options.rankers:
         n_training = len(data.y) * (options.cv - 1) // options.cv
         rankers = leave_out_slow(leave_out_trees(rankers, notes), n_training, notes)
     candidates = _candidates(rankers, data, notes)
@@ -105,7 +90,7 @@ def compare(options: argparse.Namespace) -> None:
         _compare_footnote(options, data, candidates),
         interval_footnote(rows, interval_table, is_comparison=True),
     ]
-    _show_notes(notes)
+    show_notes(notes)
     print_comparison(comparison, interval_table, title, footnotes)
     if json_path is not None:
         content = {**_data_summary(data), "cv": options.cv, "seed": options.seed, "params": params}
@@ -115,17 +100,17 @@ def compare(options: argparse.Namespace) -> None:
         plot_comparison(plot_path, rows, scores, interval_table, title, force=options.force)
 
 
-def train(options: argparse.Namespace) -> None:
+def train(options: Any) -> None:
     """Fit one ranker to all rows and store it."""
     notes: list[str] = []
     (name,) = choose_rankers([options.ranker])
-    params = parse_params(options.param)
+    params = parse_params(split(options.param))
     ranker = make_rankers([name], options.relevance, options.seed, params)[name]
     check_engines({name: ranker})
     path = check_output(
         options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
     )
-    data = training_data(options, notes)
+    data = training_data(options.table, notes)
     pipeline = ranker_pipeline(ranker, data.schema)
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (
@@ -135,41 +120,17 @@ def train(options: argparse.Namespace) -> None:
         warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, data.weight, name)
     notes += [with_name(name, message) for message in warnings]
     save_model(Model(pipeline, name, data.schema), path, force=options.force)
-    _show_notes(notes)
+    show_notes(notes)
     print(f"{path}: {name} fitted on {data.summary()}")
 
 
-def rank(options: argparse.Namespace) -> None:
-    """Write the rows of a table, within each query in descending order of score."""
-    notes: list[str] = []
-    output = None if options.output == "-" else options.output
-    path = _optional_output(output, _TABLE_SUFFIXES, options)
-    model, table = _model_and_table(options, notes, keep_text=path is None or _is_text(path))
-    codes = query_codes(table, model.schema.qid)
-    X = feature_frame(table, model.schema)
-    note_unknown_categories(model.pipeline, model.schema, X, notes)
-    with progress("ranking"):
-        scores = scores_of(model.pipeline, X)
-    ranked = _ranked(table, scores, codes)
-    if path is None:
-        _show_notes(notes)
-        ranked.to_csv(sys.stdout, index=False)
-        return
-    with write_atomically(path, force=options.force) as temporary:
-        _write_table(ranked, temporary)
-    _show_notes(notes)
-    lists = "one list" if codes is None else count(codes.max() + 1, "query")
-    print(f"{path}: {count(len(ranked), 'row')} ranked in {lists}")
-
-
-def evaluate(options: argparse.Namespace) -> None:
+def evaluate(options: Any) -> None:
     """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
-    json_path = _optional_output(options.json, (".json",), options)
-    plot_path = _optional_output(options.plot, PLOT_SUFFIXES, options)
-    model, table = _model_and_table(options, notes)
-    data = labelled_data(table, model.schema, notes)
-    note_unknown_categories(model.pipeline, model.schema, data.X, notes)
+    json_path = optional_output(options.json, (".json",), options)
+    plot_path = optional_output(options.plot, PLOT_SUFFIXES, options)
+    model = load_model(options.model, notes)
+    data = model_data(options.data, model.schema, options.table, notes, labelled=True)
     with progress("evaluating"):
         scores = scores_of(model.pipeline, data.X)
         rows = LabelledRows(data.y.astype(float), data.qid)
@@ -177,7 +138,7 @@ def evaluate(options: argparse.Namespace) -> None:
         intervals = compute_intervals(rows, scores)
     if plot_path is not None and not (rows.y > 0).any():
         raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
-    _show_notes(notes)
+    show_notes(notes)
     title = f"{model.ranker} on {data.summary()}"
     about = interval_footnote(rows, intervals, is_comparison=False)
     print_evaluation(metrics, intervals, title, f"{_conventions(data)} {about}")
@@ -187,52 +148,6 @@ def evaluate(options: argparse.Namespace) -> None:
         write_json(json_path, content, force=options.force)
     if plot_path is not None:
         plot_evaluation(plot_path, rows, scores, model.ranker, title, force=options.force)
-
-
-def _optional_output(
-    name: str | None, suffixes: tuple[str, ...], options: argparse.Namespace
-) -> Path | None:
-    if name is None:
-        return None
-    inputs = (options.data, getattr(options, "model", None))
-    return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
-
-
-def _model_and_table(
-    options: argparse.Namespace, notes: list[str], *, keep_text: bool = False
-) -> tuple[Model, Table]:
-    model = load_model(options.model, notes)
-    # Columns that were text in training stay text.
-    typed = {*model.schema.columns_of(NUMBER, BOOLEAN), model.schema.target}
-    table = read_table(options.data, typed.__contains__, keep_text=keep_text)
-    note_absent_features(table, model.schema, notes)
-    return model, numbers_from_text(table, model.schema.columns_of(NUMBER), notes, required=True)
-
-
-def _ranked(table: Table, scores: Floats, codes: Indices | None) -> Any:
-    """Add score and rank; sort by query in order of appearance, then by score, then by row."""
-    taken = [name for name in ("score", "rank") if name in table.frame.columns]
-    if taken:
-        raise InputError(
-            f"{table.path}: already has a column {taken[0]!r}, which the result needs; rename it"
-        )
-    query = np.zeros(len(scores), dtype=np.intp) if codes is None else codes
-    order = np.lexsort((-scores, query))
-    ranks = Groups.of_runs(query[order]).positions + 1
-    # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    rows = table.frame if table.text is None else table.text
-    return rows.iloc[order].assign(score=scores[order], rank=ranks)
-
-
-def _is_text(path: Path) -> bool:
-    return path.suffix != ".parquet"
-
-
-def _write_table(frame: Any, path: Path) -> None:
-    if not _is_text(path):
-        frame.to_parquet(path, engine="pyarrow", index=False)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
 
 
 def _candidates(rankers: dict[str, Any], data: Dataset, notes: list[str]) -> list[Candidate]:
@@ -268,9 +183,7 @@ def _warnings_by_fold(results: list[FoldResult], n_folds: int) -> list[str]:
     ]
 
 
-def _compare_footnote(
-    options: argparse.Namespace, data: Dataset, candidates: list[Candidate]
-) -> str:
+def _compare_footnote(options: Any, data: Dataset, candidates: list[Candidate]) -> str:
     folds = "folds of whole queries" if data.qid is not None else "folds"
     sentences = [
         f"Mean and standard deviation over {options.cv} {folds} (seed {options.seed}).",
@@ -315,9 +228,3 @@ def _data_summary(data: Dataset) -> dict[str, Any]:
         "relevance": data.schema.relevance,
         "positive": data.schema.positive,
     }
-
-
-def _show_notes(notes: list[str]) -> None:
-    # Called on success only: an error is a single line.
-    for note in dict.fromkeys(notes):
-        print(f"note: {note}", file=sys.stderr)

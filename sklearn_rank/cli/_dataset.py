@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import numbers_from_text
-from sklearn_rank.cli._schema import (
+from sklearn_rank.cli._columns import (
+    BOOLEAN,
+    CATEGORY,
+    NUMBER,
     Schema,
     check_columns,
     choose_features,
     feature_frame,
+    note_absent_features,
+    note_unseen,
     query_codes,
     row_weights,
 )
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._numbers import numbers_from_text
 from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.cli._target import (
     as_written,
@@ -36,15 +41,55 @@ _MAX_KNOWN_CLASSES = 100
 
 
 @dataclass(frozen=True)
+class TableOptions:
+    """The options of the commands that read a table."""
+
+    data: str | None = None
+    target: str | None = None
+    qid: str | None = None
+    weight: str | None = None
+    positive: str | None = None
+    relevance: str = "binary"
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    category: Sequence[str] = ()
+    decimal: str | None = None
+    sep: str | None = None
+    encoding: str | None = None
+    skip_unlabelled: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Dataset:
-    """Features, target, query codes and weights (None: ones) of a table."""
+    """Features, target, query codes and weights (None: ones) of a table.
+
+    Attributes
+    ----------
+    X : DataFrame
+        Numbers are float64, dates datetime64, categories and booleans of dtype "category"; NaN
+        or NaT is missing.
+    y : ndarray or None
+        Relevance of the rows; None for rows to rank.
+    qid : ndarray or None
+        Query codes in the order of appearance; None for one list.
+    schema : Schema
+        How the columns are read.
+    name : str
+        The data in a word, for titles.
+    weight : ndarray or None
+        Weights of the rows; None for ones.
+    table : Table
+        The table as read.
+    """
 
     X: Any
-    y: Values
+    y: Any
     qid: Indices | None
     schema: Schema
     name: str
     weight: Floats | None = None
+    table: Any = None
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
@@ -59,7 +104,7 @@ class Dataset:
         return ", ".join(parts)
 
 
-def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
+def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
         return _sample_data(options, notes)
@@ -68,7 +113,30 @@ def training_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
     return _from_table(table, options, notes)
 
 
-def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
+def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
+    """Read labelled rows, besides `data`, that are read in the same way, with their weights."""
+    other = model_data(path, data.schema, options, notes, labelled=True)
+    return replace(other, weight=row_weights(other.table, data.schema.weight))
+
+
+def model_data(
+    path: str, schema: Schema, options: TableOptions, notes: list[str], *, labelled: bool
+) -> Dataset:
+    """Read a table in the way of a stored model."""
+    typed = {*schema.columns_of(NUMBER, BOOLEAN), schema.target}
+    table = read_table(path, typed.__contains__, keep_text=True)
+    note_absent_features(table, schema, notes)
+    table = numbers_from_text(table, schema.columns_of(NUMBER), notes, required=True)
+    if labelled:
+        data = _labelled_data(table, schema, notes)
+    else:
+        qid = query_codes(table, schema.qid)
+        data = Dataset(feature_frame(table, schema), None, qid, schema, table.path, table=table)
+    note_unseen(data.X, schema, notes)
+    return data
+
+
+def _labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
     """Return the rows of a table that has the target column of `schema`."""
     check_columns(table, [schema.target], "the target")
     column = table.frame[schema.target]
@@ -86,10 +154,10 @@ def labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
         note_new_classes(column, schema.positive, schema.classes, notes)
     qid = query_codes(table, schema.qid)
     check_comparable(y, qid, schema.target, schema.qid, table.path)
-    return Dataset(feature_frame(table, schema), y, qid, schema, table.path)
+    return Dataset(feature_frame(table, schema), y, qid, schema, table.path, table=table)
 
 
-def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> Dataset:
+def _from_table(table: Table, options: TableOptions, notes: list[str]) -> Dataset:
     target, query = _named_columns(table, options)
     single = [name for name in (target, query, options.weight) if name]
     reserved = {*single, *options.drop}
@@ -116,10 +184,15 @@ def _from_table(table: Table, options: argparse.Namespace, notes: list[str]) -> 
         classes=None if positive is None else _few_classes(table.frame[target]),
         weight=options.weight,
     )
-    return replace(labelled_data(table, schema, notes), weight=row_weights(table, options.weight))
+    data = _labelled_data(table, schema, notes)
+    known = {
+        name: list(data.X[name].cat.categories) for name in schema.columns_of(BOOLEAN, CATEGORY)
+    }
+    schema = replace(schema, categories=known)
+    return replace(data, schema=schema, weight=row_weights(table, options.weight))
 
 
-def _named_columns(table: Table, options: argparse.Namespace) -> tuple[str, str | None]:
+def _named_columns(table: Table, options: TableOptions) -> tuple[str, str | None]:
     """Check the column names of the options; return those of the target and the query."""
     target = options.target
     if target is None and table.is_letor:
@@ -146,9 +219,7 @@ def _named_columns(table: Table, options: argparse.Namespace) -> tuple[str, str 
     return target, query
 
 
-def _positive(
-    table: Table, target: str, options: argparse.Namespace, notes: list[str]
-) -> str | None:
+def _positive(table: Table, target: str, options: TableOptions, notes: list[str]) -> str | None:
     if options.relevance == "binary":
         return choose_positive(table.frame[target], options.positive, table.path, notes)
     if options.positive is not None:
@@ -161,7 +232,7 @@ def _few_classes(column: Any) -> list[str] | None:
     return classes if len(classes) <= _MAX_KNOWN_CLASSES else None
 
 
-def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
+def _sample_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Return a built-in data set."""
     for option in ("target", "qid", "weight", "drop", "category"):
         if getattr(options, option):
@@ -177,5 +248,5 @@ def _sample_data(options: argparse.Namespace, notes: list[str]) -> Dataset:
         frame = pandas.DataFrame(queries.data, columns=names)
         frame = frame.assign(relevance=queries.target, query=queries.qid)
         name, target, query = "generated queries", "relevance", "query"
-    given = argparse.Namespace(**{**vars(options), "target": target, "qid": query})
+    given = replace(options, target=target, qid=query)
     return _from_table(Table(frame, name), given, notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,3 +36,14 @@ def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 row, 2 rows."""
     plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
     return f"{number} {noun if number == 1 else plural}"
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print notes to stderr; on success only, since an error is a single line."""
+    for note in dict.fromkeys(notes):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def split(values: Iterable[str]) -> list[str]:
+    """Return the values of an option that is repeated or has several, separated by commas."""
+    return [part for value in values for part in value.split(",") if part]

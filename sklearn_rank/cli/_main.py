@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
-from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._parser import parse_arguments
+from sklearn_rank.cli._errors import InputError, import_extra
 
 _BAD_INPUT = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -30,10 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 on success, 2 for bad input (with one line on stderr), 130 when interrupted.
     """
     try:
-        _run(parse_arguments(argv))
+        import_extra("click")
+        from sklearn_rank.cli._parser import run
+
+        run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
-    except SystemExit as stop:  # argparse: --help and --version
-        return int(stop.code or 0)
     except KeyboardInterrupt:
         print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         return _INTERRUPTED
@@ -70,20 +69,3 @@ def _explain(error: Exception) -> str:
         character = error.object[error.start]
         return f"the terminal's {error.encoding} has no {character!a}; try PYTHONIOENCODING=utf-8"
     return " ".join(str(error).split())
-
-
-def _run(options: argparse.Namespace) -> None:
-    for name in (getattr(options, "model", None), options.data):
-        is_stdin = name == "-" and name == options.data
-        if name is not None and not is_stdin and not os.path.exists(name):
-            raise InputError(f"{name}: no such file")
-    # Imported here, so that --help and option errors do not wait for scikit-learn and pandas.
-    from sklearn_rank.cli import _commands
-
-    command = {
-        "compare": _commands.compare,
-        "train": _commands.train,
-        "rank": _commands.rank,
-        "evaluate": _commands.evaluate,
-    }[options.command]
-    command(options)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sklearn_rank.cli._errors import InputError
 
@@ -32,6 +33,14 @@ def check_output(
         if not force:
             raise InputError(f"{path}: exists; add --force to overwrite it")
     return path
+
+
+def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -> Path | None:
+    """Check an output of a command, beside its inputs; None if it is not asked for."""
+    if name is None:
+        return None
+    inputs = tuple(getattr(options, key, None) for key in ("data", "model", "validation"))
+    return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
 
 
 def _is_same(path: Path, source: str) -> bool:

@@ -1,258 +1,247 @@
-"""The options of each command."""
+"""The commands and their options.
+
+A command is a function of a module of its own, imported when it runs: ``--help`` and a mistyped
+option do not wait for scikit-learn and pandas.
+"""
 
 from __future__ import annotations
 
-import argparse
+import difflib
+import importlib
 import os
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import click
 
 import sklearn_rank
 from sklearn_rank.cli._errors import InputError, listing
 
-_DATA_HELP = (
-    "CSV (.csv, .tsv), Parquet (.parquet) or svmlight/LETOR (.txt, .svm, .letor) file; "
-    ".gz is fine, and - is standard input. A LETOR file has the columns target, qid, f1, f2, ..."
-)
 _RANKERS = ", ".join(sklearn_rank.__all__)
-_MANY_VALUES = ("--category", "--drop", "--param", "--rankers")
-"""Options that take any number of values."""
+_DATA_HELP = (
+    "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
+    "svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input. "
+)
+_METRICS = (
+    "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err, r_precision, push@p; "
+    "default: auc,tpr@0.05, or auc,ndcg@10 with queries or grades"
+)
 
 
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError and records the names of its options."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self.option_names: list[str] = []  # before --help is added
-        super().__init__(**{"allow_abbrev": False, **kwargs})
-
-    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        action = super().add_argument(*args, **kwargs)
-        self.option_names += action.option_strings[-1:]
-        return action
-
-    def error(self, message: str) -> NoReturn:
-        if message.endswith("required: DATA"):
-            message += f"; put DATA before {listing(_MANY_VALUES)}"
-        raise InputError(message)
+def run(words: list[str]) -> None:
+    """Parse the words of a command line and run the command."""
+    if words[:2] == ["card", "export"]:
+        words = ["card export", *words[2:]]
+    try:
+        with commands.make_context("sklearn-rank", words) as context:
+            commands.invoke(context)
+    except click.exceptions.Exit:  # --help and --version
+        return
+    except click.UsageError as error:
+        raise InputError(_explain(error)) from error
 
 
-def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = _Parser(
-        prog="sklearn-rank",
-        description="Rankers on your own table: cross-validate them, train one, rank with it.",
-    )
-    version = getattr(sklearn_rank, "__version__", "unknown")
-    parser.add_argument("--version", action="version", version=f"sklearn-rank {version}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    parsers = {
-        "compare": _add_compare(commands),
-        "train": _add_train(commands),
-        "rank": _add_rank(commands),
-        "evaluate": _add_evaluate(commands),
-    }
-    words = list(sys.argv[1:] if argv is None else argv)
-    options, unknown = parser.parse_known_args(_move_data_to_front(words))
-    if options.command is None:
-        if unknown:
-            raise InputError(
-                f"unknown option {unknown[0]}; the options are {listing(parser.option_names)}"
-            )
-        raise InputError(f"a command is needed: {listing(parsers)} (or --help)")
-    if unknown:
-        allowed = listing(parsers[options.command].option_names, at_most=99)
-        kind = "option" if unknown[0].startswith("-") else "argument"
-        raise InputError(f"unknown {kind} {unknown[0]} of {options.command}; it takes {allowed}")
-    return options
+def _explain(error: click.UsageError) -> str:
+    """Return what is wrong with the words of a command line, and what is allowed."""
+    command = error.ctx.info_name if error.ctx is not None else None
+    if command is not None and isinstance(error, click.NoSuchOption):
+        known = [name for one in error.ctx.command.params for name in one.opts if "--" in name]
+        close = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
+        guess = f"did you mean {close[0]}? " if close else ""
+        of = "" if command == "sklearn-rank" else f" of {command}"
+        return (
+            f"unknown option {error.option_name}{of}; {guess}the options are {listing(known, 99)}"
+        )
+    message = error.format_message().removesuffix(".")
+    if "extra argument" in message:
+        message += "; an option takes several values as a,b (--drop a,b) or when it is repeated"
+    if "Missing command" in message or "No such command" in message:
+        message = f"{message.partition('. ')[0]}; the commands are {listing(commands.commands)}"
+    return message[0].lower() + message[1:]
 
 
-def _move_data_to_front(words: list[str]) -> list[str]:
-    """Move a file that an option took as its last value to the front: --drop a b table.csv."""
-    for start, word in enumerate(words):
-        if word in _MANY_VALUES:
-            rest = words[start + 1 :]
-            end = next((i for i, w in enumerate(rest) if w.startswith("-")), len(rest))
-            last = start + end
-            if end > 1 and os.path.isfile(words[last]) and "=" not in words[last]:
-                return [words[0], words[last], *words[1:last], *words[last + 1 :]]
-    return words
+@click.group(
+    no_args_is_help=False, help="Rankers on your own table: compare them, train one, rank with it."
+)
+@click.version_option(sklearn_rank.__version__, message="sklearn-rank %(version)s")
+def commands() -> None:
+    """Do nothing before a command."""
 
 
-def _add_command(commands: Any, name: str, summary: str, example: str) -> _Parser:
-    parser: _Parser = commands.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"example: {example}",
-    )
-    return parser
+def _command(function: str, name: str, text: str, *options: Callable[..., Any]) -> None:
+    """Add a command that runs a function of the module of its name, without "-"."""
+
+    def call(**values: Any) -> None:
+        for key in ("model", "data", "validation", "card"):
+            path = values.get(key)
+            is_stdin = path == "-" and key == "data"
+            if path is not None and not is_stdin and not os.path.exists(path):
+                raise InputError(f"{path}: no such file")
+        module, _, attribute = function.partition(".")
+        home = importlib.import_module(f"sklearn_rank.cli.{module}")
+        dataset = importlib.import_module("sklearn_rank.cli._dataset")
+        fields = dataset.TableOptions.__dataclass_fields__
+        table = dataset.TableOptions(**{key: values[key] for key in fields if key in values})
+        getattr(home, attribute)(SimpleNamespace(**values, table=table))
+
+    for option in reversed(options):
+        call = option(call)
+    commands.command(name, help=text)(call)
 
 
-def _add_table_options(parser: _Parser) -> None:
-    add = parser.add_argument
-    add("--target", metavar="COL", help="column that says what belongs on top")
-    add("--qid", metavar="COL", help="column with the query of each row; default: one list")
-    add(
+def _option(*names: str, **settings: Any) -> Callable[..., Any]:
+    return click.option(*names, **{"metavar": "VALUE", **settings})
+
+
+def _several(name: str, text: str, metavar: str = "COL,...") -> Callable[..., Any]:
+    return click.option(name, multiple=True, metavar=metavar, help=text)
+
+
+def _flag(name: str, text: str) -> Callable[..., Any]:
+    return click.option(name, is_flag=True, help=text)
+
+
+_READING = (
+    _option("--decimal", type=click.Choice([".", ","]), help="Decimal mark of numbers."),
+    _option("--sep", help="What separates cells; default: found in the file."),
+    _option("--encoding", metavar="NAME", help="Encoding of text, such as latin-1."),
+    _flag("--skip-unlabelled", "Leave out rows without a target."),
+)
+_TABLE = (
+    _option("--target", metavar="COL", help="Column that says what belongs on top."),
+    _option("--qid", metavar="COL", help="Column with the query of each row; default: one list."),
+    _option(
         "--weight",
         metavar="COL",
-        help="column of row weights for fitting, 2 being the row twice; metrics count every row "
-        "once",
-    )
-    add("--positive", metavar="VALUE", help="class that belongs on top; default: the greater")
-    add(
+        help="Column of row weights for fitting, 2 being the row twice; metrics count every row "
+        "once.",
+    ),
+    _option("--positive", help="Class that belongs on top; default: the greater."),
+    _option(
         "--relevance",
-        choices=["binary", "graded"],
+        type=click.Choice(["binary", "graded"]),
         default="binary",
-        help="two classes, or numbers of which more is better; default: binary",
-    )
-    many: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
-    add("--drop", help="columns not to use", **many)
-    add("--category", help="columns of numbers that are codes, not amounts", **many)
-    add("--seed", metavar="N", type=_integer(0), default=0, help="random seed; default: 0")
+        metavar="KIND",
+        help="binary (default): two classes; graded: numbers of which more is better.",
+    ),
+    _several("--drop", "Columns not to use."),
+    _several("--keep", "Columns to use that would be left out, such as row numbers."),
+    _several("--category", "Columns of numbers that are codes, not amounts."),
+    *_READING,
+    _option("--seed", metavar="N", type=click.IntRange(0), default=0, help="Random seed; 0."),
+)
+_FORCE = _flag("--force", "Overwrite files that exist.")
+_DATA, _MODEL = click.argument("data"), click.argument("model")
+_SEARCH = _several(
+    "--search",
+    "Parameters to choose by cross-validation in the training rows: p=1,4,16. Of the settings "
+    "within one standard error of the best the first is taken. Repeat for further parameters.",
+    "NAME=VALUE,...",
+)
+_METRIC_LIST = _several("--metrics", f"Of {_METRICS}.", "NAME,...")
+_JSON = _option("--json", metavar="FILE", help="Also write every number (.json).")
+_PLOT = _option("--plot", metavar="FILE", help="Also draw a picture (.png, .pdf, .svg).")
 
-
-def _add_param(parser: _Parser, text: str) -> None:
-    how: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
-    parser.add_argument("--param", metavar="NAME=VALUE", help=text, **how)
-
-
-def _add_force(parser: _Parser) -> None:
-    parser.add_argument("--force", action="store_true", help="overwrite files that exist")
-
-
-def _add_compare(commands: Any) -> _Parser:
-    parser = _add_command(
-        commands,
-        "compare",
-        "cross-validate rankers beside classifiers",
-        "sklearn-rank compare loans.csv --target default --positive yes",
-    )
-    parser.description = (
-        f"{parser.description} The classifiers are logistic regression and, with "
-        "BoostedTreesRanker, that of its engine, XGBoost or LightGBM. Held-out metrics with "
-        "95 % intervals: over queries, from 10 queries on, of AUC, NDCG@10, AP and P@10; over "
-        "rows, in one list, of the AUC. A star marks what is worse than the best by more than "
-        "noise."
-    )
-    add = parser.add_argument
-    add(
-        "data",
-        metavar="DATA",
-        nargs="?",
-        help=f"{_DATA_HELP} Without DATA: a set that comes with scikit-learn, or is generated.",
-    )
-    _add_table_options(parser)
-    add(
+_command(
+    "_commands.compare",
+    "compare",
+    "Cross-validate rankers beside logistic regression and HistGradientBoosting.\n\n"
+    f"{_DATA_HELP}Without DATA: an example. Held-out metrics with 95 % intervals; a star marks "
+    "what is worse than the best by more than noise.\n\n"
+    "Example: sklearn-rank compare loans.csv --target default --positive yes",
+    click.argument("data", required=False),
+    *_TABLE,
+    _several(
         "--rankers",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        help=f"of {_RANKERS}; default: every one, but KernelPairwiseSGDRanker only up to 5000 "
-        "training rows, and BoostedTreesRanker only if XGBoost or LightGBM is installed",
-    )
-    _add_param(parser, "parameters, such as p=8, of every ranker that has them")
-    add("--cv", metavar="K", type=_integer(2), default=5, help="number of folds; default: 5")
-    add("--n-jobs", metavar="N", type=_n_jobs, help="folds to fit at once; -1: all cores")
-    add("--json", metavar="FILE", help="also write folds, intervals and differences (.json)")
-    add(
-        "--plot",
-        metavar="FILE",
-        help="also draw the ROC curves of two classes, the left end enlarged, or, with queries "
-        "or grades, the metrics with their intervals (.png, .pdf, .svg)",
-    )
-    _add_force(parser)
-    return parser
-
-
-def _add_train(commands: Any) -> _Parser:
-    parser = _add_command(
-        commands,
-        "train",
-        "fit a ranker on all rows and store it",
-        "sklearn-rank train loans.csv --target default -o loans.skops",
-    )
-    add = parser.add_argument
-    add("data", metavar="DATA", help=_DATA_HELP)
-    _add_table_options(parser)
-    add(
+        f"Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with queries or "
+        "grades, KernelPairwiseSGDRanker up to 5000 training rows, BoostedTreesRanker if XGBoost "
+        "or LightGBM is installed.",
+        "NAME,...",
+    ),
+    _several("--param", "Parameters, such as p=8, of every ranker that has them.", "NAME=VALUE"),
+    _SEARCH,
+    _METRIC_LIST,
+    _option("--cv", metavar="K", type=click.IntRange(2), default=5, help="Number of folds; 5."),
+    _option("--n-jobs", metavar="N", type=int, help="Folds to fit at once; -1: all cores."),
+    _JSON,
+    _PLOT,
+    _FORCE,
+)
+_command(
+    "_commands.train",
+    "train",
+    f"Fit a ranker to all rows and store it.\n\n{_DATA_HELP}\n\n"
+    "Example: sklearn-rank train loans.csv --target default -o loans.skops",
+    _DATA,
+    *_TABLE,
+    _option(
         "--ranker",
         metavar="NAME",
         default="PNormPushRanker",
-        help=f"one of {_RANKERS}; default: %(default)s",
-    )
-    _add_param(parser, "parameters of the ranker, such as p=8")
-    add("-o", "--output", metavar="MODEL", required=True, help="model file (.skops)")
-    _add_force(parser)
-    return parser
-
-
-def _add_rank(commands: Any) -> _Parser:
-    parser = _add_command(
-        commands,
-        "rank",
-        "order the rows of a table, best first within each query",
-        "sklearn-rank rank loans.skops new.csv -o ranked.csv",
-    )
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="file written by train")
-    add("data", metavar="DATA", help=_DATA_HELP)
-    add(
+        help=f"One of {_RANKERS}; default: PNormPushRanker.",
+    ),
+    _several("--param", "Parameters of the ranker, such as p=8.", "NAME=VALUE"),
+    _SEARCH,
+    _option("--metric", metavar="NAME", help="What --search looks at, a name as in compare."),
+    _option(
+        "--validation",
+        metavar="FILE",
+        help="Rows that decide when boosting stops; default: a tenth of DATA.",
+    ),
+    _option("-o", "--output", metavar="MODEL", required=True, help="Model file (.skops)."),
+    _FORCE,
+)
+_command(
+    "_rank.rank",
+    "rank",
+    f"Order the rows of a table, best first within each query.\n\n{_DATA_HELP}MODEL was written "
+    "by train.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
+    _MODEL,
+    _DATA,
+    *_READING[:3],
+    _option(
         "-o",
         "--output",
         metavar="OUT",
         required=True,
-        help="table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the "
-        "columns of DATA, score, and rank within the query",
-    )
-    _add_force(parser)
-    return parser
-
-
-def _add_evaluate(commands: Any) -> _Parser:
-    parser = _add_command(
-        commands,
-        "evaluate",
-        "measure a model on rows whose target is known",
-        "sklearn-rank evaluate loans.skops test.csv",
-    )
-    parser.description = (
-        f"{parser.description} With 95 % intervals: over queries, from 10 queries on, of AUC, "
-        "NDCG@10, AP and P@10; over rows, in one list, of the AUC."
-    )
-    parser.add_argument("model", metavar="MODEL", help="file written by train")
-    parser.add_argument("data", metavar="DATA", help=_DATA_HELP)
-    parser.add_argument("--json", metavar="FILE", help="also write metrics and intervals (.json)")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="also draw the labels down the list with precision and recall and, of two classes, "
-        "the ROC curve with its left end enlarged (.png, .pdf, .svg)",
-    )
-    _add_force(parser)
-    return parser
-
-
-def _integer(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = _int_or_none(text)
-        if value is None or value < least:
-            raise argparse.ArgumentTypeError(f"must be an integer >= {least}, got {text!r}")
-        return value
-
-    return parse
-
-
-def _n_jobs(text: str) -> int:
-    value = _int_or_none(text)
-    if not value:
-        raise argparse.ArgumentTypeError(f"must be an integer other than 0, got {text!r}")
-    return value
-
-
-def _int_or_none(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+        help="Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the columns of "
+        "DATA, score, and rank within the query.",
+    ),
+    _FORCE,
+)
+_command(
+    "_commands.evaluate",
+    "evaluate",
+    f"Measure a model on rows whose target is known, with 95 % intervals.\n\n{_DATA_HELP}MODEL "
+    "was written by train.\n\nExample: sklearn-rank evaluate loans.skops test.csv",
+    _MODEL,
+    _DATA,
+    *_READING,
+    _METRIC_LIST,
+    _JSON,
+    _PLOT,
+    _FORCE,
+)
+_command(
+    "_card.card",
+    "card",
+    f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA_HELP}\n\n"
+    "Example: sklearn-rank card loans.csv --target default --max-terms 10 -o card.json",
+    _DATA,
+    *_TABLE,
+    _option("--max-terms", metavar="N", type=click.IntRange(1), help="Most terms of the card."),
+    _option("--points", metavar="LOW:HIGH", help="Range of the points of a term: -5:5."),
+    _option("-o", "--output", metavar="CARD", required=True, help="File of the card (.json)."),
+    _FORCE,
+)
+_command(
+    "_card.export",
+    "card export",
+    "Write a scorecard in another form.\n\n"
+    "Example: sklearn-rank card export card.json --to sql -o card.sql",
+    click.argument("card"),
+    _option("--to", required=True, metavar="FORM", help="sql, pmml, csv, xlsx, html, text, onnx."),
+    _option("-o", "--output", metavar="FILE", help="File to write; default: the terminal."),
+    _FORCE,
+)

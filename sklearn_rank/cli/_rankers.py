@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 
 import sklearn_rank
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.cli._errors import InputError, count, listing
-from sklearn_rank.cli._schema import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
+from sklearn_rank.cli._errors import InputError, listing
 from sklearn_rank.cli._trees import TREES, TreeClassifier
 
 BASELINE = "logistic regression"
@@ -170,20 +170,6 @@ def scores_of(pipeline: Pipeline, X: Any) -> Floats:
     """Return the scores of the rows."""
     method = "decision_function" if hasattr(pipeline, "decision_function") else "predict"
     return np.asarray(getattr(pipeline, method)(X), dtype=np.float64)
-
-
-def note_unknown_categories(pipeline: Pipeline, schema: Schema, X: Any, notes: list[str]) -> None:
-    """Note which columns hold categories that did not occur in training."""
-    columns = schema.columns_of(BOOLEAN, CATEGORY)
-    if not columns:
-        return
-    encoder = pipeline.named_steps["columns"].named_transformers_["category"]
-    for name, known in zip(columns, encoder.categories_, strict=True):
-        unknown = int((~X[name].isin(known)).sum())
-        if unknown:
-            notes.append(
-                f"column {name!r}: {count(unknown, 'row')} with values that training never saw"
-            )
 
 
 def _encoder(schema: Schema) -> ColumnTransformer:

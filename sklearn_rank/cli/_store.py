@@ -13,9 +13,9 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
+from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import write_atomically
-from sklearn_rank.cli._schema import Schema
 
 MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
@@ -39,7 +39,7 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
         "format_version": _FORMAT_VERSION,
         "version": getattr(sklearn_rank, "__version__", "unknown"),
         "ranker": model.ranker,
-        "schema": {**asdict(model.schema), "kinds": dict(model.schema.kinds)},
+        "schema": asdict(model.schema),
         "pipeline": model.pipeline,
     }
     skops_io = import_extra("skops.io")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import first_bad_cell
 from sklearn_rank.cli._tables import Table
 
-NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 
 MAX_CATEGORIES = 64
 """A text column becomes at most this many 0/1 columns; its rare values share one."""
@@ -41,6 +41,12 @@ class Schema:
         The classes of a binary target in training; None when graded or too many.
     weight : str or None
         Name of the column of row weights in training.
+    decimal : str
+        Decimal mark of numbers in text.
+    categories : dict of str to list of str
+        The values in training of each category and boolean column.
+    formats : dict of str to str
+        How the text of a column is read.
     """
 
     kinds: Mapping[str, str]
@@ -51,13 +57,16 @@ class Schema:
     is_letor: bool = False
     classes: list[str] | None = None
     weight: str | None = None
+    decimal: str = "."
+    categories: Mapping[str, list[str]] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
 
-def check_columns(table: Table, names: list[str], role: str) -> None:
+def check_columns(table: Table, names: Sequence[str], role: str) -> None:
     """Raise InputError for names that are not columns of the table."""
     missing = [name for name in names if name not in table.frame.columns]
     if missing:
@@ -120,8 +129,8 @@ def _kind_of(column: Any) -> tuple[str | None, str]:
 def feature_frame(table: Table, schema: Schema) -> Any:
     """Return the feature columns in the form that the pipelines are fitted on.
 
-    Numbers become floats with NaN for missing values. Booleans and categories become text,
-    in which a missing value is the empty string, as a category of its own.
+    Numbers become floats with NaN for missing values. Booleans and categories become text of
+    dtype "category".
     """
     pandas = import_extra("pandas")
     numbers = schema.columns_of(NUMBER)
@@ -130,15 +139,22 @@ def feature_frame(table: Table, schema: Schema) -> Any:
         frame = frame.reindex(columns=[*frame.columns, *_absent(frame, numbers)], fill_value=0.0)
     _check_present(table, frame, schema)
     _check_numeric(table, frame, numbers)
-    features = frame[numbers].astype(np.float64)
-    text = {}
+    features = {name: frame[name].astype(np.float64) for name in numbers}
     for name in schema.columns_of(BOOLEAN, CATEGORY):
-        column = frame[name].astype(object)
-        column = column.where(column.notna(), "").map(str)
-        text[name] = column.str.lower() if schema.kinds[name] == BOOLEAN else column
-    if text:
-        features = pandas.concat([features, pandas.DataFrame(text, dtype=object)], axis=1)
-    return features
+        text = frame[name].astype(object).map(str, na_action="ignore")
+        text = text.str.lower() if schema.kinds[name] == BOOLEAN else text
+        features[name] = text.astype("category")
+    return pandas.DataFrame({name: features[name] for name in schema.kinds})
+
+
+def note_unseen(X: Any, schema: Schema, notes: list[str]) -> None:
+    """Note which columns hold categories that did not occur in training."""
+    for name, known in schema.categories.items():
+        unknown = int((X[name].notna() & ~X[name].isin(known)).sum())
+        if unknown:
+            notes.append(
+                f"column {name!r}: {count(unknown, 'row')} with values that training never saw"
+            )
 
 
 def note_absent_features(table: Table, schema: Schema, notes: list[str]) -> None:

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import Constraint, Number
 from sklearn_rank.base import TrainingData
-from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.metrics.scorers import Scoring, as_scorer
 
 _SAME_PLACE = 1e-12
 """Distance, relative to the summands, below which rows count as equal: sums round differently."""

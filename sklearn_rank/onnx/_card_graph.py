@@ -9,12 +9,12 @@ import numpy as np
 
 from sklearn_rank._protocols import Values
 from sklearn_rank.onnx._graph_builder import GraphBuilder, import_onnx
-from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
     column_name,
     kind_of,
 )
+from sklearn_rank.scorecard.card import Card, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""

@@ -35,8 +35,8 @@ from sklearn_rank.onnx._tree_arrays import (
     trees_of_xgboost,
 )
 from sklearn_rank.onnx._tree_graph import leaf_values
-from sklearn_rank.scorecard._card import Variable
-from sklearn_rank.scorecard._scorecard import Scorecard
+from sklearn_rank.scorecard.card import Variable
+from sklearn_rank.scorecard.scorecard import Scorecard
 
 _LARGEST_ZERO = float(np.float32(1e-35))
 """What is not larger is zero for LightGBM."""

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.estimators._categories import CategoryCodes, as_table
+from sklearn_rank.estimators.categories import CategoryCodes, as_table
 from sklearn_rank.models import StepFunction
 from sklearn_rank.plotting._drawing import (
     COLOURS,

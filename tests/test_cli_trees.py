@@ -15,7 +15,7 @@ from test_cli import fails, loans, run
 from sklearn_rank.cli import _rankers, main
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import _registry
-from sklearn_rank.engines._registry import StoredBooster
+from sklearn_rank.engines.stored_booster import StoredBooster
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +156,7 @@ def test_train_stores_the_trees(folder, capsys, engine):
     untrusted = skops.io.get_untrusted_types(file="m.skops")
     own = [name for name in untrusted if name.startswith("sklearn_rank.")]
     assert own == [
-        "sklearn_rank.engines._registry.StoredBooster",
+        "sklearn_rank.engines.stored_booster.StoredBooster",
         "sklearn_rank.estimators.boosted_trees.BoostedTreesRanker",
     ]
 

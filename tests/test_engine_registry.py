@@ -10,6 +10,7 @@ import pytest
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.engines import _registry
 from sklearn_rank.engines._registry import ENGINES, get_engine
+from sklearn_rank.engines.stored_booster import StoredBooster
 
 LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
 
@@ -87,7 +88,7 @@ def test_an_engine_that_cannot_be_loaded(importing, error, reason):
 def test_a_stored_model_names_no_module_to_import(importing):
     imported = importing()
     with pytest.raises(ValueError, match="Got 'antigravity' instead"):
-        _ = _registry.StoredBooster("antigravity", b"").loaded(1)
+        _ = StoredBooster("antigravity", b"").loaded(1)
     assert imported == []
 
 

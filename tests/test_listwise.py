@@ -25,7 +25,7 @@ from sklearn_rank.objectives import (
     _offsets,
     error_cut,
 )
-from sklearn_rank.objectives._listwise import as_listwise_loss
+from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)

@@ -25,12 +25,25 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.tree import DecisionTreeRegressor
 
 import sklearn_rank
-from sklearn_rank import RankBoost, _versions
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+    _versions,
+)
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._versions import InconsistentRankerVersionWarning
 from sklearn_rank.cli import main
-from sklearn_rank.models import EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.objectives import SmoothedDcg
+from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.scorecard import Scorecard
 
 OLD = zipfile.ZipFile(Path(__file__).parent / "data_0_1_0" / "old_files.zip")
 EXPECTED = json.loads(OLD.read("expected.json"))
@@ -201,7 +214,13 @@ def test_old_names_are_imported_with_old_files_only():
 import sys, sklearn_rank.models, sklearn_rank.cli
 for name in sklearn_rank.__all__:
     getattr(sklearn_rank, name)
-old = ("weak_rankers", "estimators._fitting", "estimators._kernel_fitting")
+old = (
+    "weak_rankers",
+    "estimators._fitting",
+    "estimators._kernel_fitting",
+    "metrics._scorers",
+    "model_selection._splitters",
+)
 print([name for name in old if f"sklearn_rank.{name}" in sys.modules])
 """
     done = subprocess.run(
@@ -303,6 +322,47 @@ def test_pickles_name_public_modules_only():
         stored = pickle.dumps(fit(RankBoost(n_estimators=3, **options), X), protocol=4)
         names = set(re.findall(rb"sklearn_rank[\w.]*", stored)) - {b"sklearn_rank_version"}
         assert names <= {b"sklearn_rank.estimators.rank_boost", b"sklearn_rank.models.rules"}
+
+
+FEW = {"n_estimators": 3, "random_state": 0}
+CODES = X.copy()
+CODES[:, 2] = np.arange(len(X)) % 4
+STORED = {
+    "stumps": RankBoost(**FEW),
+    "features": RankBoost(**FEW, weak_ranker="feature"),
+    "estimators": RankBoost(**FEW, weak_ranker=LinearRegression()),
+    "table": PNormPushRanker(**FEW, categorical_features=[2], max_thresholds=4),
+    "bags": RankBoost(**FEW, n_bags=2),
+    "stopped": RankBoost(**FEW, n_iter_no_change=2, scoring=ranking_scorer("ndcg@5")),
+    "margin": SmoothMarginRanker(**FEW),
+    "own weak ranker": RankBoost(**FEW, weak_ranker=WEAK_RANKERS["stump"]),
+    "kernel": KernelPairwiseSGDRanker(max_iter=3),
+    "linear kernel": KernelPairwiseSGDRanker(kernel="linear", loss=MARGIN_LOSSES["logistic"]),
+    "lists": ListNetLinear(relevance="binary", loss=SmoothedDcg(sigma=2.0), max_iter=3),
+    "scorecard": Scorecard(RankBoost(**FEW, categorical_features=[2]), cv=QueryKFold(2)),
+    **{
+        f"trees {engine}": BoostedTreesRanker(**FEW, engine=engine, categorical_features=[2])
+        for engine in ("xgboost", "lightgbm")
+        if find_spec(engine)
+    },
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_skops_files_name_public_types_only(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        qid = {"qid": QUERY} if name == "scorecard" else {}
+        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y", **qid)
+    data = skops.io.dumps(ranker)
+    types = skops.io.get_untrusted_types(data=data)
+    assert types
+    private = [one for one in types if any(part.startswith("_") for part in one.split("."))]
+    assert private == []
+    # Which the page "To production" tells to trust.
+    trusted = [one for one in types if one.startswith("sklearn_rank.")]
+    again = skops.io.loads(data, trusted=trusted)
+    np.testing.assert_array_equal(again.decision_function(CODES), ranker.decision_function(CODES))
 
 
 # Rules -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard._card import Card, Variable, number_text, probability
+from sklearn_rank.scorecard.card import Card, Variable, number_text, probability
 
 AGE = Variable("age", 1, (-2, 0, 3, 1, -1), thresholds=(25.5, 40.0), special=(-99.0,))
 JOB = Variable("job", 3, (2, -1, 0), groups=(("clerk", "smith, black"), ("none",)))

@@ -14,9 +14,9 @@ import pytest
 from sklearn_rank import RankBoost, metrics
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Scorecard, _report_pictures, report
-from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._report_figures import figures_of
 from sklearn_rank.scorecard._report_pictures import Picture
+from sklearn_rank.scorecard.card import Card, Variable
 
 CREDIT = make_credit(1500, random_state=0)
 X = CREDIT.data[["income", "utilisation", "enquiries_6m", "months_at_address"]]

@@ -19,7 +19,7 @@ from sklearn_rank.objectives import (
     MarginLoss,
     make_push,
 )
-from sklearn_rank.objectives._listwise import as_listwise_loss
+from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.pair_sums import as_margin_loss
 from sklearn_rank.preferences import Preferences
 

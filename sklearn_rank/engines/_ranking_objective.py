@@ -18,7 +18,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.engines._posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.objectives._listwise import check_grades
+from sklearn_rank.objectives.listwise import check_grades
 
 
 class _Rows(NamedTuple):

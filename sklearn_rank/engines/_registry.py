@@ -1,4 +1,4 @@
-"""The engines that are installed, and models that are stored with one of them."""
+"""The engines that are installed."""
 
 from __future__ import annotations
 
@@ -47,36 +47,3 @@ def get_engine(name: str, owner: str) -> Engine:
             return ENGINES[candidate](module)
         reasons.append(reason)
     raise ImportError(f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}")
-
-
-class StoredBooster:
-    """The trees as the engine stores them; the engine's own object is made when it is needed.
-
-    Copies and pickles hold bytes only.
-
-    Parameters
-    ----------
-    engine : str
-        Name of the engine.
-    stored : bytes
-        What `Engine.to_bytes` returns.
-    """
-
-    def __init__(self, engine: str, stored: bytes) -> None:
-        self.engine, self.stored = engine, stored
-
-    def loaded(self, n_threads: int) -> tuple[Engine, Any]:
-        """Return the engine, and its booster that scores with some threads.
-
-        One booster for each number of threads: changing it while another thread scores
-        would not be safe.
-        """
-        known: dict[int, tuple[Engine, Any]] = vars(self).setdefault("_loaded", {})
-        if n_threads not in known:
-            engine = get_engine(self.engine, "a fitted BoostedTreesRanker")
-            known[n_threads] = engine, engine.from_bytes(self.stored, n_threads)
-        return known[n_threads]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the name and the bytes."""
-        return {"engine": self.engine, "stored": self.stored}

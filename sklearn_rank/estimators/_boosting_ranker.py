@@ -33,7 +33,7 @@ from sklearn_rank.estimators._early_stopping import (
 from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._stump_constraints import UNCONSTRAINED, ConstrainedMixin
-from sklearn_rank.metrics._scorers import as_scorer
+from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state

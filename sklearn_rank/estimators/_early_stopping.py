@@ -23,7 +23,7 @@ from sklearn_rank._validation import (
     is_upper_label,
 )
 from sklearn_rank.base import TrainingData
-from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.metrics.scorers import Scoring, as_scorer
 
 _SAME_PLACE = 1e-12
 """Distance, relative to the summands, below which rows count as equal: sums round differently."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import refuse_dates
-from sklearn_rank.estimators._categories import CategoryCodes, as_table, find_categorical
+from sklearn_rank.estimators.categories import CategoryCodes, as_table, find_categorical
 
 Positions = tuple[int, ...]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Number
-from sklearn_rank.estimators._categories import CategoricalFeatures
 from sklearn_rank.estimators._feature_parameters import (
     CategoricalMixin,
     FeatureDict,
@@ -17,6 +16,7 @@ from sklearn_rank.estimators._feature_parameters import (
     by_position,
     check_monotonic,
 )
+from sklearn_rank.estimators.categories import CategoricalFeatures
 from sklearn_rank.models import StumpConstraints, as_model
 
 _UNUSED: dict[str, Any] = {

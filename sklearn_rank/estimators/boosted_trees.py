@@ -21,8 +21,8 @@ from sklearn_rank._validation import (
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.engines._engine import Engine, TreeRows, TreeSettings
 from sklearn_rank.engines._posed_objective import LOSS_CHOICE, check_loss, is_listwise
-from sklearn_rank.engines._registry import ENGINES, StoredBooster, get_engine
-from sklearn_rank.estimators._categories import CategoricalFeatures, CategoryCodes
+from sklearn_rank.engines._registry import ENGINES, get_engine
+from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
     StopsEarlyMixin,
@@ -32,8 +32,9 @@ from sklearn_rank.estimators._feature_parameters import CategoricalMixin, check_
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
+from sklearn_rank.estimators.categories import CategoricalFeatures, CategoryCodes
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
-from sklearn_rank.objectives._listwise import check_grades
+from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss
 
 NDCG = "ndcg"

@@ -29,7 +29,7 @@ from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
-from sklearn_rank.objectives._listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
+from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import (
     REGULARISERS,
     STOPPED,

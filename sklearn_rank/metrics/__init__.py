@@ -51,7 +51,6 @@ from sklearn_rank.metrics._push_metrics import (
     p_norm_push_loss,
     reverse_heights,
 )
-from sklearn_rank.metrics._scorers import ranking_scorer
 from sklearn_rank.metrics._stability import (
     CharacteristicStability,
     StabilityTable,
@@ -65,6 +64,7 @@ from sklearn_rank.metrics._two_classes import (
     ks_interval,
     ks_score,
 )
+from sklearn_rank.metrics.scorers import ranking_scorer
 
 __all__ = [
     "AUCInterval",

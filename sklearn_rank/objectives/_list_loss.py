@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.grouping import Block, GroupedRows
-from sklearn_rank.objectives._listwise import ListwiseLoss, softmax
+from sklearn_rank.objectives.listwise import ListwiseLoss, softmax
 
 _BLOCK_ROWS = 16_384
 """Rows of a block: small enough for scores and features to stay in the cache between uses."""

@@ -1,8 +1,15 @@
 """Models as ONNX graphs, for runtimes without Python.
 
-The package onnx, which the extra ``onnx`` brings, is imported when a graph is made.
+Importing this module teaches skl2onnx, where it is installed, to convert the rankers: then
+``skl2onnx.to_onnx(pipeline, X)`` works. The extra ``onnx`` brings what is needed.
 """
 
-from sklearn_rank.onnx._card_graph import to_onnx
+from importlib.util import find_spec
 
-__all__ = ["to_onnx"]
+from sklearn_rank.onnx._card_graph import to_onnx
+from sklearn_rank.onnx._converters import register_converters
+
+__all__ = ["register_converters", "to_onnx"]
+
+if find_spec("skl2onnx") is not None:
+    register_converters()

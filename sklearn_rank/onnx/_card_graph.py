@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Values
 from sklearn_rank.onnx._graph_builder import GraphBuilder, import_onnx
-from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
     column_name,
     kind_of,
 )
+from sklearn_rank.scorecard.card import Card, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""
@@ -73,24 +74,43 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
             f"The output and all inputs must have names, which differ: the output is called "
             f"{name!r}, the inputs {inputs}. Pass another name."
         )
-    if not has_categories:
-        graph.add_input("X", np.dtype(dtype), card.n_features)
-    terms = []
-    for variable, kind, column in zip(card.variables, kinds, names, strict=True):
-        if has_categories:
+    if has_categories:
+        for kind, column in zip(kinds, names, strict=True):
             graph.add_input(column, np.dtype(_TYPES.get(kind, dtype)), 1)
-            values = column
+    else:
+        graph.add_input("X", np.dtype(dtype), card.n_features)
+
+    def column_of(variable: Variable, kind: str) -> str:
+        if has_categories:
+            values = column_name(card, variable)
         else:
             place = graph.constant(np.array([variable.column], dtype=np.int64))
             values = graph.node("Gather", "X", place, axis=1)
-        if kind not in _TYPES and dtype != "float64":
-            values = graph.cast(values, np.float64)
-        terms.append(_points(graph, variable, kind, values))
-    total = _intercept(graph, inputs[0], int(card.intercept))
-    for term in terms:
-        total = graph.node("Add", total, term)
+        is_single = kind not in _TYPES and dtype != "float64"
+        return graph.cast(values, np.float64) if is_single else values
+
+    total = card_totals(graph, card, inputs[0], column_of)
     graph.node("Identity", total, output=name)
     return graph.model(name, np.int64)
+
+
+def card_totals(
+    graph: GraphBuilder,
+    card: Card,
+    first_input: str,
+    column_of: Callable[[Variable, str], str],
+) -> str:
+    """Return the totals of a card.
+
+    `column_of` maps a variable and its kind to its values: of shape (n_rows, 1), double for
+    numbers and "float", int64 for "int" and "bool", strings for "str".
+    """
+    total = _intercept(graph, first_input, int(card.intercept))
+    for variable in card.variables:
+        kind = kind_of(variable)
+        points = _points(graph, variable, kind, column_of(variable, kind))
+        total = graph.node("Add", total, points)
+    return total
 
 
 def _intercept(graph: GraphBuilder, first_input: str, intercept: int) -> str:

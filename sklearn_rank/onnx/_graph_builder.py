@@ -14,15 +14,16 @@ _OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
 """Old enough for every runtime of the last years."""
 
 
-def import_onnx(owner: str) -> Any:
-    """Import onnx; the error says how to install it."""
+def import_onnx(owner: str, module: str = "onnx") -> Any:
+    """Import onnx, or skl2onnx; the error says how to install it."""
+    package = module.partition(".")[0]
     try:
-        return importlib.import_module("onnx")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "onnx":
+        if error.name is None or error.name.partition(".")[0] not in (package, "onnx"):
             raise
         raise ImportError(
-            f'{owner} needs onnx. pip install "sklearn-rank[onnx]" brings it.'
+            f'{owner} needs {package}. pip install "sklearn-rank[onnx]" brings it.'
         ) from error
 
 
@@ -64,8 +65,12 @@ class GraphBuilder:
     def constant(self, values: Values) -> str:
         """Add a constant and return its name."""
         name = self._new_name("constant")
-        self.constants.append(self.onnx.numpy_helper.from_array(values, name))
+        self.constants.append(self.tensor(values, name))
         return name
+
+    def tensor(self, values: Values, name: str = "values") -> Any:
+        """Return values as ONNX stores them."""
+        return self.onnx.numpy_helper.from_array(values, name)
 
     def cast(self, name: str, dtype: Any) -> str:
         """Return a value as another type."""

@@ -11,13 +11,13 @@ from sklearn_rank.pair_sums._exponential_sums import (
     normalised,
     safe_log,
 )
-from sklearn_rank.pair_sums._margin_losses import (
+from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
+from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSS_CHOICE,
     MARGIN_LOSSES,
     MarginLoss,
     as_margin_loss,
 )
-from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
 
 __all__ = [
     "MARGIN_LOSSES",

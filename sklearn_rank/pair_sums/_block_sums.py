@@ -14,8 +14,8 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.grouping import Groups
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
-from sklearn_rank.pair_sums._margin_losses import MarginLoss
 from sklearn_rank.pair_sums._pair_sums import EMPTY, BatchSums, PairSums, WeightedRows
+from sklearn_rank.pair_sums.margin_losses import MarginLoss
 from sklearn_rank.preferences import Preferences
 
 BLOCK_PAIRS = 1 << 15

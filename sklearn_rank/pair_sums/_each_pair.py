@@ -11,7 +11,7 @@ from sklearn_rank.pair_sums._batches import Batch
 from sklearn_rank.pair_sums._pair_sums import PairSums, WeightedRows
 
 if TYPE_CHECKING:
-    from sklearn_rank.pair_sums._margin_losses import MarginLoss
+    from sklearn_rank.pair_sums.margin_losses import MarginLoss
 
 
 class EachPair:

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import FitRows, Floats
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._categories import as_table
+from sklearn_rank.estimators.categories import as_table
 from sklearn_rank.models import StumpColumns
-from sklearn_rank.scorecard._card import Card
+from sklearn_rank.scorecard.card import Card
 
 
 def exchanged(ranker: Any, data: TrainingData, X: Any) -> Iterator[tuple[Any, Any]]:

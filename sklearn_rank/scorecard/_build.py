@@ -14,13 +14,13 @@ from sklearn_rank._release import __version__
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.models import StepFunction
-from sklearn_rank.scorecard._card import Card
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps
 from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
 from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
+from sklearn_rank.scorecard.card import Card
 
 Tables = list[Indices]
 

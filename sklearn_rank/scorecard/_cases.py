@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.scorecard._card import Card, Variable
+from sklearn_rank.scorecard.card import Card, Variable
 
 LARGEST_TOTAL = 2**31 - 1
 """Totals fit into the integers of every database."""

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_rank.scorecard._card import Card
 from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._json import card_to_json
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import import_optional, to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
+from sklearn_rank.scorecard.card import Card
 
 _RISK_COLUMNS = ("total", "risk", "low", "high")
 

@@ -18,7 +18,7 @@ from sklearn_rank._protocols import FitRows, Floats, Indices, Mask
 from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import distinct_rows
-from sklearn_rank.metrics._scorers import RankingScorer
+from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.models import ConstrainedStumps, StumpConstraints, Stumps
 from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sklearn_rank.scorecard._card import Card
 from sklearn_rank.scorecard._cases import column_name
 from sklearn_rank.scorecard._points_table import Row, rows_of
 from sklearn_rank.scorecard._text import (
@@ -19,6 +18,7 @@ from sklearn_rank.scorecard._text import (
     rate_text,
     thinned,
 )
+from sklearn_rank.scorecard.card import Card
 
 _MAX_RISKS = 90
 _RISKS_IN_A_COLUMN = 15

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
     LARGEST_TOTAL,
     common_kind,
     largest_total,
     plain,
 )
+from sklearn_rank.scorecard.card import Card, Variable
 
 _FORMAT = "sklearn_rank.scorecard"
 _VERSION = 1

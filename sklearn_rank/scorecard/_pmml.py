@@ -7,12 +7,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
-from sklearn_rank.scorecard._card import Card, Variable, number_text
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
     column_name,
     kind_of,
 )
+from sklearn_rank.scorecard.card import Card, Variable, number_text
 
 _FIELDS = {
     "number": ("continuous", "double"),

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_rank.scorecard._card import Card, Variable, number_text
 from sklearn_rank.scorecard._cases import column_name, plain
+from sklearn_rank.scorecard.card import Card, Variable, number_text
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import Number
-from sklearn_rank.scorecard._card import Card
+from sklearn_rank.scorecard.card import Card
 
 _ROUNDING = 1e-9
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.scorecard._card import Card, Variable
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
     column_name,
     kind_of,
 )
+from sklearn_rank.scorecard.card import Card, Variable
 
 _EXACT = 2**53
 """Integers up to here are doubles."""

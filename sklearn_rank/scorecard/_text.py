@@ -10,9 +10,9 @@ from itertools import accumulate
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.scorecard._card import Card
 from sklearn_rank.scorecard._cases import column_name, plain
 from sklearn_rank.scorecard._points_table import Row, rows_of
+from sklearn_rank.scorecard.card import Card
 
 _NARROWEST, _WIDEST = 50, 120
 _WIDE = 76

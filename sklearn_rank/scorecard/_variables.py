@@ -10,8 +10,8 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
-from sklearn_rank.scorecard._card import Variable
 from sklearn_rank.scorecard._decimals import short_thresholds
+from sklearn_rank.scorecard.card import Variable
 
 
 def make_variables(

@@ -180,6 +180,7 @@ class SmoothedDcg(ListwiseLoss):
     max_relevance: ClassVar[float] = 240.0  # squares of larger gains, summed over rows, overflow
 
     def __post_init__(self) -> None:
+        """Check sigma."""
         allowed = {"sigma": Number(0, closed="neither")}
         check_parameters("SmoothedDcg", {"sigma": self.sigma}, allowed)
 
@@ -257,7 +258,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
 
     Examples
     --------
-    >>> from sklearn_rank.objectives._listwise import as_listwise_loss
+    >>> from sklearn_rank.objectives.listwise import as_listwise_loss
     >>> as_listwise_loss("smoothed_dcg", sigma=0.5)
     SmoothedDcg(sigma=0.5)
     """

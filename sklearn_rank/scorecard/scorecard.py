@@ -28,14 +28,13 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._categories import as_table
 from sklearn_rank.estimators._distinct_rows import number_of_rows
+from sklearn_rank.estimators.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.metrics._scorers import Scoring, as_scorer
+from sklearn_rank.metrics.scorers import Scoring, as_scorer
 from sklearn_rank.scorecard._alternatives import exchanged, outline
 from sklearn_rank.scorecard._build import CardBuilder
-from sklearn_rank.scorecard._card import Card, probability
 from sklearn_rank.scorecard._exports import ExportsMixin
 from sklearn_rank.scorecard._folds import (
     POWERS,
@@ -51,6 +50,7 @@ from sklearn_rank.scorecard._folds import (
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
+from sklearn_rank.scorecard.card import Card, probability
 
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""
@@ -80,6 +80,7 @@ class PointsRange:
         return all(map(integer.allows, given)) and given[0] <= 0 <= given[1] and given[0] < given[1]
 
     def __str__(self) -> str:
+        """Return what completes "must be ..."."""
         return (
             "a pair of ints (low, high) with low <= 0 <= high and low < high, neither beyond "
             f"{MOST_POINTS}, or None"
@@ -96,6 +97,7 @@ class RankerChoice:
         return value is None or (is_estimator and not isinstance(value, type))
 
     def __str__(self) -> str:
+        """Return what completes "must be ..."."""
         return "a ranker of stumps, FrozenEstimator(ranker) or None"
 
 
@@ -109,6 +111,7 @@ class FoldsChoice:
         return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
 
     def __str__(self) -> str:
+        """Return what completes "must be ..."."""
         return "an int in [2, inf), a splitter or an iterable of (train, test) row indices"
 
 

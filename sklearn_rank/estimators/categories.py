@@ -25,6 +25,7 @@ class CategoricalFeatures:
         return not len(given) or np.asarray(given).dtype.kind in "biuUO"
 
     def __str__(self) -> str:
+        """Return what completes "must be ..."."""
         return "'from_dtype', None, or an array of indices, names or True and False of features"
 
 

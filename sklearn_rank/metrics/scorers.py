@@ -1,0 +1,337 @@
+"""scikit-learn scorers that pass queries to the metrics."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
+
+from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._validation import Number, is_upper_label
+from sklearn_rank.metrics._err import err_score
+from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
+from sklearn_rank.metrics._ndcg import ndcg_score
+from sklearn_rank.metrics._pair_metrics import auc_score
+from sklearn_rank.metrics._partial_auc import MAX_FPR, partial_auc_score, tpr_at_fpr_score
+from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
+from sklearn_rank.metrics._push_metrics import p_norm_push_loss
+
+__all__ = ["ranking_scorer"]
+
+
+def _push_score(
+    y_true: Any, y_score: Any, *, p: float, qid: Any = None, sample_weight: Any = None
+) -> float:
+    return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
+
+
+def _linear_ndcg(y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None) -> Any:
+    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid)
+
+
+_CUT_OFF = Number(1, integer=True)
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric and the parameter that may follow the @ in its name."""
+
+    function: Callable[..., Any]
+    parameter: str | None = None
+    letter: str = "k"
+    allowed: Number = _CUT_OFF
+    required: bool = False
+
+    def parse(self, text: str | None) -> dict[str, Any]:
+        """Return the text after the @ as a keyword argument; ValueError when it is not valid."""
+        if text is None and not self.required:
+            return {}
+        value = (int if self.allowed.integer else float)(text or "")
+        if self.parameter is None or not self.allowed.allows(value):
+            raise ValueError
+        return {self.parameter: value}
+
+    def forms_of(self, name: str) -> list[str]:
+        """Return the names that are allowed for this metric."""
+        plain = [] if self.required else [name]
+        return plain if self.parameter is None else [*plain, f"{name}@{self.letter}"]
+
+
+# Adding a metric is one line here.
+_METRICS = {
+    "auc": _Metric(auc_score),
+    "map": _Metric(average_precision),
+    "mrr": _Metric(reciprocal_rank, "k"),
+    "err": _Metric(err_score, "k"),
+    "ndcg": _Metric(ndcg_score, "k"),
+    "ndcg_linear": _Metric(_linear_ndcg, "k"),
+    "precision": _Metric(precision_at_k, "k", required=True),
+    "recall": _Metric(recall_at_k, "k", required=True),
+    "r_precision": _Metric(r_precision),
+    "push": _Metric(_push_score, "p", "p", Number(1), required=True),
+    "pauc": _Metric(partial_auc_score, "max_fpr", "a", MAX_FPR, required=True),
+    "tpr": _Metric(tpr_at_fpr_score, "max_fpr", "a", MAX_FPR, required=True),
+}
+
+
+def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the function and the keyword arguments for a name; a function as it is."""
+    if inspect.isroutine(name):
+        return name, {}
+    found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
+    try:
+        if found is None:
+            raise ValueError
+        metric = _METRICS[found[1]]
+        return metric.function, metric.parse(found[2])
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"The 'name' parameter of ranking_scorer must be {_names()}. Got {name!r} instead."
+        ) from None
+
+
+def _names() -> str:
+    """Return the names that are allowed, for an error."""
+    forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
+    letters = {m.letter: str(m.allowed) for m in _METRICS.values() if m.parameter is not None}
+    k, p, a = (allowed.replace(" in ", f" {name} in ") for name, allowed in letters.items())
+    return f"one of {', '.join(forms)}, with {k}, {p} and {a}"
+
+
+class RankingScorer(BaseEstimator):
+    """A scorer, called with an estimator, rows and relevance.
+
+    scikit-learn's ``make_scorer`` is not enough: it passes qid to the metric only. A pipeline
+    with a step that scales within queries needs qid to predict, and scoring a ranker without
+    qid that was fitted with it must be an error.
+
+    Parameters
+    ----------
+    name : str
+        A name that `ranking_scorer` takes.
+    """
+
+    # Requested by default, so that with metadata routing `qid` is passed only once.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {
+        "estimator": UNUSED,
+        "y_true": UNUSED,
+        "qid": True,
+    }
+
+    def __init__(self, name: str | Callable[..., Any]) -> None:
+        self.name = name
+
+    @property
+    def label(self) -> str:
+        """What messages call the metric."""
+        return self.name if isinstance(self.name, str) else str(self.name.__name__)
+
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Do the same as `score`."""
+        return self.score(estimator, X, y_true, qid=qid, sample_weight=sample_weight)
+
+    def score(
+        self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the metric of the scores that an estimator gives to rows.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted estimator, ranker or not.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y_true : array-like of shape (n_samples,)
+            Relevance; for a binary classifier its classes, the greater being relevant.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; None means one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities, for metrics that support them.
+
+        Returns
+        -------
+        float
+            Greater is better.
+
+        Raises
+        ------
+        ValueError
+            When a ranker was fitted with qid and is scored without, when there is not
+            one score for each row, or when the metric rejects its input.
+        """
+        if qid is None:
+            self._refuse_fitted_with_qid(estimator)
+        y_score = self._scores(estimator, X, qid)
+        relevance = _relevance(estimator, y_true, sample_weight)
+        return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)
+
+    def measure(
+        self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the metric of given scores.
+
+        `relevance` holds numbers or booleans and `y_score` scores, greater is better; the other
+        parameters are as in `score`.
+        """
+        function, options = _parse(self.name)
+        if sample_weight is not None:
+            if not self._accept_sample_weight():
+                raise ValueError(f"{self.label} has no sample weights: sample_weight must be None.")
+            options["sample_weight"] = sample_weight
+        return float(function(relevance, y_score, qid=qid, **options))
+
+    def _refuse_fitted_with_qid(self, estimator: Any) -> None:
+        ranker = _last_step(estimator)
+        if getattr(ranker, "_has_qid_", False):
+            raise ValueError(
+                f"This {type(ranker).__name__} was fitted with qid and ranking_scorer("
+                f"{self.label!r}) got none: all rows would count as one list. Switch routing on "
+                "with sklearn.set_config(enable_metadata_routing=True) and pass qid once, to "
+                "GridSearchCV.fit, cross_validate(params=...) or the scorer itself; "
+                "error_score='raise' shows this message instead of NaN."
+            )
+
+    def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
+        """Return one score for each row; steps that request qid get it."""
+        methods = ("decision_function", "predict_proba", "predict")
+        method = next((one for one in methods if hasattr(estimator, one)), "predict")
+        metadata = {}
+        if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
+            alias = get_routing_for_object(self).score.requests["qid"]
+            requested = alias if isinstance(alias, str) else "qid"
+            consumed = get_routing_for_object(estimator).consumes(method, [requested])
+            metadata = dict.fromkeys(consumed, qid)
+        scores = np.asarray(getattr(estimator, method)(X, **metadata))
+        if method == "predict_proba" and scores.ndim == 2 and scores.shape[1] == 2:
+            scores = scores[:, 1]
+        if scores.ndim != 1:
+            raise ValueError(
+                f"ranking_scorer({self.label!r}) needs one score for each row. {method} of "
+                f"{type(estimator).__name__} returned an array of shape {scores.shape}."
+            )
+        return scores
+
+    # scikit-learn asks every scorer for it while metadata routing is off.
+    def _accept_sample_weight(self) -> bool:
+        return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return the final estimator of a pipeline, a search or a wrapper."""
+    if hasattr(estimator, "best_estimator_"):
+        return _last_step(estimator.best_estimator_)
+    if hasattr(estimator, "steps"):
+        return _last_step(estimator.steps[-1][1])
+    if hasattr(estimator, "estimator_"):
+        return _last_step(estimator.estimator_)
+    return estimator
+
+
+def _relevance(estimator: Any, y_true: Any, sample_weight: Any) -> Values:
+    """Return relevance as numbers: the two classes of a classifier become 0 and 1."""
+    if not is_classifier(estimator) or len(getattr(estimator, "classes_", ())) != 2:
+        return np.asarray(y_true)
+    owner = type(estimator).__name__
+    return is_upper_label(owner, y_true, estimator.classes_, sample_weight, "y_true")
+
+
+def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
+    """Return a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
+
+    Parameters
+    ----------
+    name : str or function
+        The metric, greater is better in all of them:
+
+        - "auc": `auc_score`, over pairs;
+        - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
+          `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
+          queries, with the default gain and queries without a relevant row left out;
+        - "ndcg_linear": `ndcg_score` with the linear gain, that of scikit-learn's;
+        - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
+          k, an int in [1, inf), such as "ndcg@10";
+        - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
+        - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
+          in (0, 1], such as "pauc@0.05";
+        - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
+          has such a parameter, with ``sample_weight``.
+
+    Returns
+    -------
+    callable
+        Called as ``scorer(estimator, X, y, *, qid=None, sample_weight=None)``. It orders
+        the rows by the estimator's ``decision_function``, else by the probability of the
+        greater class, else by ``predict``. With metadata routing it requests ``qid`` by
+        default; for ``sample_weight`` call its ``set_score_request(sample_weight=True)``.
+
+    Raises
+    ------
+    ValueError
+        When the name is none of these. The scorer raises it for a ranker that was fitted with
+        qid and is scored without.
+
+    Notes
+    -----
+    "err" takes the highest relevance of the scored rows as the highest possible grade. The
+    candidates of a search are scored on the same rows and remain comparable, but a mean over
+    folds with different highest grades is not the ERR of all rows.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.metrics import ranking_scorer
+    >>> from sklearn_rank.model_selection import QueryKFold
+    >>> data = make_queries(random_state=0)
+    >>> scoring = {name: ranking_scorer(name) for name in ("auc", "ndcg@10")}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     found = cross_validate(
+    ...         RankBoost(relevance="graded", n_estimators=10),
+    ...         data.data,
+    ...         data.target,
+    ...         params={"qid": data.qid},
+    ...         cv=QueryKFold(3),
+    ...         scoring=scoring,
+    ...         error_score="raise",
+    ...     )
+    >>> sorted(found)
+    ['fit_time', 'score_time', 'test_auc', 'test_ndcg@10']
+    """
+    _parse(name)
+    return RankingScorer(name)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        try:
+            if value is not None:
+                as_scorer(value)
+        except ValueError:
+            return False
+        return True
+
+    def __str__(self) -> str:
+        return f"None, {_names()}, or what ranking_scorer returned"
+
+
+def as_scorer(scoring: Any) -> RankingScorer:
+    """Return the scorer of a name; a `RankingScorer` is returned unchanged."""
+    if not isinstance(scoring, RankingScorer):
+        return ranking_scorer(scoring)
+    _parse(scoring.name)
+    return scoring

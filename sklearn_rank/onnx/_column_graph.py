@@ -1,0 +1,114 @@
+"""The inputs of a graph as one table of numbers, with codes in place of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Indices
+from sklearn_rank._validation import is_missing
+from sklearn_rank.onnx._graph_builder import GraphBuilder
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """An input of shape (n_rows, n_columns): numbers or truth values, or strings."""
+
+    name: str
+    n_columns: int
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Values in double precision, of shape (n_rows, n_columns).
+
+    Attributes
+    ----------
+    name : str
+        The result that holds them.
+    n_columns : int
+        Their number.
+    place : ndarray of shape (n_features,)
+        The column of each feature.
+    """
+
+    name: str
+    n_columns: int
+    place: Indices
+
+
+def columns_of(
+    graph: GraphBuilder, inputs: Sequence[GraphInput], codes: Any, owner: str
+) -> Columns:
+    """Return inputs as numbers; `codes` has those of categories, or is None."""
+    known = (
+        {} if codes is None else dict(zip(codes.positions, _known_categories(codes), strict=True))
+    )
+    parts: list[str] = []
+    place: list[int] = []
+    n_columns = 0
+    for one in inputs:
+        numbers = range(len(place), len(place) + one.n_columns)
+        coded = [number for number in numbers if number in known]
+        if one.is_text and len(coded) < one.n_columns:
+            raise ValueError(
+                f"{owner} takes strings only for categorical features. Input {one.name!r}, of "
+                f"features {numbers[0]} to {numbers[-1]}, has strings."
+            )
+        place += [n_columns + number - numbers[0] for number in numbers]
+        name = one.name
+        if not one.is_text:
+            name = graph.cast(one.name, np.float64)
+            parts.append(name)
+            n_columns += one.n_columns
+        for number in coded:
+            column = graph.constant(np.array([number - numbers[0]], dtype=np.int64))
+            x = graph.node("Gather", name, column, axis=1)
+            parts.append(_codes(graph, x, known[number], one.is_text, owner))
+            place[number] = n_columns
+            n_columns += 1
+    name = parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
+    return Columns(name, n_columns, np.array(place))
+
+
+def _known_categories(codes: Any) -> list[dict[Any, int]]:
+    """Return the code of each category that has one, by feature."""
+    return [
+        {
+            category: code
+            for code, category in enumerate(encoder.categories_[0].tolist())
+            if known[code] and not is_missing(category)
+        }
+        for encoder, known in zip(codes.encoders, codes.known, strict=True)
+    ]
+
+
+def _codes(graph: GraphBuilder, x: str, codes: dict[Any, int], is_text: bool, owner: str) -> str:
+    """Return the codes of a column of shape (n_rows, 1), NaN where there is none."""
+    if any(isinstance(one, str) != is_text for one in codes):
+        raise ValueError(
+            f"{owner} has a categorical feature with the categories {list(codes)[:3]}, ..., and "
+            f"the input of this feature has {'strings' if is_text else 'numbers'}."
+        )
+    if is_text:
+        found = graph.node(
+            "LabelEncoder",
+            x,
+            domain="ai.onnx.ml",
+            keys_strings=list(codes) or [""],
+            values_int64s=list(codes.values()) or [-1],
+            default_int64=-1,
+        )
+        code = graph.cast(found, np.float64)
+    else:
+        categories = graph.constant(np.array([list(codes)], dtype=np.float64))
+        is_equal = graph.cast(graph.node("Equal", x, categories), np.float64)
+        places = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
+        found = graph.node("MatMul", is_equal, graph.constant(places))
+        code = graph.node("Sub", found, graph.constant(np.array(1.0)))
+    is_unknown = graph.node("Less", code, graph.constant(np.array(0.0)))
+    return graph.node("Where", is_unknown, graph.constant(np.array(np.nan)), code)

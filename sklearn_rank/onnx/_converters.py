@@ -1,0 +1,310 @@
+"""Converters of the rankers for skl2onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_rank._protocols import Values
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+from sklearn_rank.estimators.list_net_linear import ListNetLinear
+from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.estimators.rank_boost import RankBoost
+from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
+from sklearn_rank.onnx._card_graph import card_totals
+from sklearn_rank.onnx._column_graph import Columns, GraphInput, columns_of
+from sklearn_rank.onnx._graph_builder import import_onnx
+from sklearn_rank.onnx._imputer import register_imputer
+from sklearn_rank.onnx._operator_graph import OperatorGraph, graph_inputs
+from sklearn_rank.onnx._score_graph import (
+    constant_scores,
+    kernel_scores,
+    linear_scores,
+    step_scores,
+)
+from sklearn_rank.onnx._tree_arrays import (
+    TreeArrays,
+    tree_of_sklearn,
+    trees_of_lightgbm,
+    trees_of_xgboost,
+)
+from sklearn_rank.onnx._tree_graph import leaf_values
+from sklearn_rank.scorecard.card import Variable
+from sklearn_rank.scorecard.scorecard import Scorecard
+
+_LARGEST_ZERO = float(np.float32(1e-35))
+"""What is not larger is zero for LightGBM."""
+
+
+def register_converters() -> None:
+    """Teach skl2onnx to convert the rankers; it does no harm to call it again.
+
+    Importing `sklearn_rank.onnx` does this where skl2onnx is installed. Then
+    ``skl2onnx.to_onnx(ranker, X)`` works, as does that of a Pipeline which ends with a ranker.
+    The outputs are `label`, what `predict` returns, in binary mode, and `scores`, what
+    `decision_function` returns (`predict` with ``relevance="graded"``), of shape (n_rows,), in
+    double precision.
+
+    Raises
+    ------
+    ImportError
+        Without skl2onnx, which the extra "onnx" brings.
+
+    Notes
+    -----
+    All is computed in double precision, also where the input is single, as the rankers do.
+    Scores are those of `decision_function` up to rounding, about 1e-15 of their size. A weak
+    ranker that is an estimator is as exact as its converter in skl2onnx.
+
+    Refused are kernels that are functions or ``"precomputed"``, weak rankers that are
+    estimators without a converter or objects of your own, and linear leaves of LightGBM.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skl2onnx import to_onnx
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.onnx import register_converters
+    >>> register_converters()
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=10).fit(X, y)
+    >>> model = to_onnx(ranker, X[:1])
+    >>> [one.name for one in model.graph.output]
+    ['label', 'scores']
+    """
+    skl2onnx = import_onnx("register_converters", "skl2onnx")
+    register_imputer()
+    for ranker, scores in _SCORES.items():
+        skl2onnx.update_registered_converter(
+            ranker,
+            f"SklearnRank{ranker.__name__}",
+            _set_types,
+            partial(_convert, scores),
+            parser=_declare,
+            options={"zipmap": [False, True, "columns"], "output_class_labels": [False, True]},
+        )
+
+
+# What skl2onnx calls -----------------------------------------------------------------------
+
+
+def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Declare the outputs of a ranker."""
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
+    operator = scope.declare_local_operator(alias, model)
+    operator.inputs = inputs
+    if getattr(model, "relevance", "binary") == "binary":
+        operator.outputs.append(scope.declare_local_variable("label", _label_type(model)))
+    scores = types.DoubleTensorType([None])
+    operator.outputs.append(scope.declare_local_variable("scores", scores))
+    return operator.outputs
+
+
+def _set_types(operator: Any) -> None:
+    """Set the types of the outputs, which may have been changed."""
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    if len(operator.outputs) == 2:
+        operator.outputs[0].type = _label_type(operator.raw_operator)
+    operator.outputs[-1].type = types.DoubleTensorType([None])
+
+
+def _label_type(ranker: Any) -> Any:
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    kinds = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double"}
+    kind = kinds.get(_classes(ranker).dtype.kind, "String")
+    return getattr(types, f"{kind}TensorType")([None])
+
+
+def _classes(ranker: Any) -> Values:
+    classes: Values = np.asarray(ranker.classes_)
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64)
+    return classes
+
+
+def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a ranker or a scorecard."""
+    model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
+    graph = OperatorGraph(scope, container, type(model).__name__)
+    scores = scores_of(graph, graph_inputs(operator), model)
+    graph.node("Identity", scores, output=outputs[-1])
+    if len(outputs) > 1:
+        is_upper = graph.node("Greater", scores, graph.constant(np.array(0.0)))
+        classes, number = graph.constant(_classes(model)), graph.cast(is_upper, np.int64)
+        graph.node("Gather", classes, number, output=outputs[0])
+
+
+# Scores by class -------------------------------------------------------------------------------
+
+
+def _of_ranker(
+    scores_of: Callable[..., str], graph: OperatorGraph, inputs: list[GraphInput], ranker: Any
+) -> str:
+    """Return scores with the offset of binary mode."""
+    codes = getattr(ranker, "_category_codes_", None)
+    scores = scores_of(graph, columns_of(graph, inputs, codes, graph.owner), ranker)
+    if ranker.relevance == "graded":
+        return scores
+    return graph.node("Add", scores, graph.constant(np.array(ranker.offset_, dtype=np.float64)))
+
+
+def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> str:
+    """Return totals less the cut."""
+    holder = [(one, number) for one in inputs for number in range(one.n_columns)]
+
+    def column_of(variable: Variable, kind: str) -> str:
+        one, number = holder[variable.column]
+        if one.is_text != (kind == "str"):
+            wanted = "strings" if kind == "str" else "numbers"
+            raise ValueError(
+                f"{graph.owner} takes {wanted} for {variable.name!r}. Input {one.name!r} has "
+                "others."
+            )
+        place = graph.constant(np.array([number], dtype=np.int64))
+        values = graph.node("Gather", one.name, place, axis=1)
+        types = {"str": None, "int": np.int64, "bool": np.int64}
+        return values if one.is_text else graph.cast(values, types.get(kind, np.float64))
+
+    total = card_totals(graph, scorecard.card_, inputs[0].name, column_of)
+    cut = graph.constant(np.array(scorecard.cut_, dtype=np.float64))
+    return graph.node("Sub", graph.cast(total, np.float64), cut)
+
+
+def _of_boosting(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+    """Return the sum of the weak rankers."""
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    if hasattr(rules, "step_functions"):
+        steps = [
+            replace(one, feature=int(columns.place[one.feature]))
+            for one in rules.step_functions(weights)
+        ]
+        return step_scores(graph, columns.name, steps)
+    if hasattr(rules, "coefficients"):
+        return linear_scores(
+            graph, columns.name, rules.coefficients(weights, ranker.n_features_in_)
+        )
+    if hasattr(rules, "estimators"):
+        return _of_estimators(graph, columns, rules, weights)
+    raise ValueError(
+        f"{graph.owner} with weak_ranker={ranker.weak_ranker!r} can't be written as an ONNX "
+        "graph: 'stump', 'feature' and estimators with a converter can."
+    )
+
+
+def _of_estimators(graph: OperatorGraph, columns: Columns, rules: Any, weights: Values) -> str:
+    """Return the sum of fitted estimators, mapped to [0, 1]."""
+    factors = np.asarray(weights) / np.asarray(rules.width)
+    total = constant_scores(graph, columns.name, -float(factors @ np.asarray(rules.low)))
+    estimators = list(zip(rules.estimators, factors.tolist(), strict=True))
+    if estimators and all(hasattr(one, "tree_") for one in rules.estimators):
+        trees = [_scaled(tree_of_sklearn(one), factor) for one, factor in estimators]
+        single = graph.cast(graph.cast(columns.name, np.float32), np.float64)
+        leaves = leaf_values(graph, single, columns.n_columns, trees, "BRANCH_LEQ")
+        return graph.node("Add", total, linear_scores(graph, leaves, np.ones(len(trees))))
+    for estimator, factor in estimators:
+        values = graph.cast(_prediction(graph, columns, estimator), np.float64)
+        values = graph.node("Reshape", values, graph.constant(np.array([-1])))
+        part = graph.node("Mul", values, graph.constant(np.array(factor)))
+        total = graph.node("Add", total, part)
+    return total
+
+
+def _scaled(tree: TreeArrays, factor: float) -> TreeArrays:
+    return replace(tree, value=tree.value * factor)
+
+
+def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
+    """Return what an estimator predicts, by its own converter."""
+    operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    options = {"zipmap": False} if hasattr(estimator, "classes_") else None
+    rows = (columns.name, types.DoubleTensorType([None, columns.n_columns]))
+    parts = np.ravel(getattr(estimator, "estimators_", []))
+    if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
+        single = graph.cast(columns.name, np.float32)
+        rows = (single, types.FloatTensorType([None, columns.n_columns]))
+    opset = graph.container.target_opset_any_domain("")
+    try:
+        part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=options)
+        part.add_to(graph.scope, graph.container)
+    except Exception as error:
+        raise ValueError(
+            f"{graph.owner} with weak_ranker={type(estimator).__name__}(...) can't be written as "
+            f"an ONNX graph, for skl2onnx has no converter of it that works: {error}"
+        ) from error
+    return str(part.outputs[0].full_name)
+
+
+def _of_linear(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+    return linear_scores(graph, columns.name, ranker.coef_)
+
+
+def _of_kernel(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+    """Return the weighted sum of kernels."""
+    kernel = ranker.kernel
+    if kernel == "linear":
+        return _of_linear(graph, columns, ranker)
+    if callable(kernel) or kernel == "precomputed":
+        name = repr(kernel) if isinstance(kernel, str) else "a function"
+        raise ValueError(
+            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: kernels that "
+            "have a name can, but for 'precomputed'."
+        )
+    support = np.flatnonzero(ranker.dual_coef_)
+    rows = ranker.X_fit_[support]
+    return kernel_scores(
+        graph,
+        columns.name,
+        kernel,
+        rows.toarray() if issparse(rows) else rows,
+        ranker.dual_coef_[support],
+        gamma=getattr(ranker, "gamma_", 0.0),
+        coef0=float(ranker.coef0),
+        degree=float(ranker.degree),
+    )
+
+
+def _of_trees(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+    """Return the sum of the trees, rounded as the engine rounds it."""
+    is_single = ranker.engine_ == "xgboost"
+    read = trees_of_xgboost if is_single else trees_of_lightgbm
+    trees = [
+        replace(one, feature=np.where(one.feature < 0, -1, columns.place[one.feature]))
+        for one in read(ranker.booster_)
+    ]
+    if not trees:
+        return constant_scores(graph, columns.name, 0.0)
+    X = graph.cast(columns.name, np.float32) if is_single else _without_tiny(graph, columns.name)
+    comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
+    leaves = leaf_values(graph, X, columns.n_columns, trees, comparison)
+    # One after the other, so that sums in single precision are those of the engine.
+    sums = graph.node("CumSum", leaves, graph.constant(np.array(1, dtype=np.int64)))
+    last = graph.node("Gather", sums, graph.constant(np.array(len(trees) - 1)), axis=1)
+    return graph.cast(last, np.float64)
+
+
+def _without_tiny(graph: OperatorGraph, X: str) -> str:
+    """Return values with zero for those that LightGBM takes for zero."""
+    size = graph.node("Abs", X)
+    is_tiny = graph.node("LessOrEqual", size, graph.constant(np.array(_LARGEST_ZERO)))
+    return graph.node("Where", is_tiny, graph.constant(np.array(0.0)), X)
+
+
+_SCORES: dict[type, Callable[..., str]] = {
+    BoostedTreesRanker: partial(_of_ranker, _of_trees),
+    KernelPairwiseSGDRanker: partial(_of_ranker, _of_kernel),
+    ListNetLinear: partial(_of_ranker, _of_linear),
+    PNormPushRanker: partial(_of_ranker, _of_boosting),
+    RankBoost: partial(_of_ranker, _of_boosting),
+    SmoothMarginRanker: partial(_of_ranker, _of_boosting),
+    Scorecard: _of_card,
+}

@@ -1,0 +1,83 @@
+"""The part of a graph that skl2onnx makes which one operator adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Values
+from sklearn_rank.onnx._column_graph import GraphInput
+from sklearn_rank.onnx._graph_builder import GraphBuilder
+
+_OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
+_ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}
+"""Of the operators of ai.onnx.ml: later ones are not known to all releases of skl2onnx."""
+
+
+def graph_inputs(operator: Any) -> list[GraphInput]:
+    """Return what is known of the inputs of an operator."""
+    return [_graph_input(one, operator) for one in operator.inputs]
+
+
+def _graph_input(variable: Any, operator: Any) -> GraphInput:
+    """Return what is known of an input."""
+    shape = variable.type.shape
+    n_columns = shape[1] if len(shape) > 1 else 1
+    if n_columns is None:
+        if len(operator.inputs) > 1:
+            raise ValueError(
+                f"Input {variable.raw_name!r} of {type(operator.raw_operator).__name__} must have "
+                "a known number of columns. Give it in initial_types."
+            )
+        n_columns = operator.raw_operator.n_features_in_
+    return GraphInput(variable.full_name, n_columns, "String" in type(variable.type).__name__)
+
+
+class OperatorGraph(GraphBuilder):
+    """The part of a graph of skl2onnx that a ranker adds.
+
+    Parameters
+    ----------
+    scope, container : objects of skl2onnx
+        What gives names, and what holds the nodes.
+    owner : str
+        Name of the ranker, for messages.
+    """
+
+    def __init__(self, scope: Any, container: Any, owner: str) -> None:
+        super().__init__(prefix="")
+        self.scope, self.container, self.owner = scope, container, owner
+        found = container.target_opset_any_domain("")
+        found_ml = container.target_opset_any_domain("ai.onnx.ml")
+        if found < _OLDEST_OPSET or found_ml < _OLDEST_ML_OPSET:
+            raise ValueError(
+                f"The ONNX graph of {owner} needs opset {_OLDEST_OPSET} and opset "
+                f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={found} and {found_ml}."
+            )
+
+    def node(
+        self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any
+    ) -> str:
+        """Add a node and return the name of its result."""
+        output = output or self._new_name(kind)
+        name = self.scope.get_unique_operator_name(f"{self.owner}{kind}")
+        version = {"op_version": _ML_VERSIONS[kind]} if domain else {}
+        self.container.add_node(
+            kind, list(inputs), [output], op_domain=domain, name=name, **version, **options
+        )
+        return output
+
+    def constant(self, values: Values) -> str:
+        """Add a constant and return its name."""
+        name = self._new_name("constant")
+        flat = values.ravel()
+        content = flat.astype(str).tolist() if values.dtype.kind in "OSU" else flat
+        self.container.add_initializer(name, self._type(values.dtype), values.shape, content)
+        return name
+
+    def _type(self, dtype: Any) -> int:
+        return super()._type(np.str_ if np.dtype(dtype).kind in "OS" else dtype)
+
+    def _new_name(self, kind: str) -> str:
+        return str(self.scope.get_unique_variable_name(f"{self.owner}_{kind}"))

@@ -1,0 +1,189 @@
+"""Nodes of an ONNX graph that compute the scores of the models, all in double precision.
+
+Each function takes the values of the features, of shape (n_rows, n_columns), and returns the
+name of the scores, of shape (n_rows,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.models import FeatureBins, StepFunction
+from sklearn_rank.onnx._graph_builder import GraphBuilder
+
+_SHORT = 10 * float(np.finfo(np.float64).eps)
+"""Lengths below this are one for scikit-learn, which divides by them."""
+
+
+def constant_scores(graph: GraphBuilder, X: str, value: float) -> str:
+    """Return one number for each row."""
+    n_rows = graph.node("Shape", X, start=0, end=1)
+    return graph.node("Expand", graph.constant(np.array([value], dtype=np.float64)), n_rows)
+
+
+def linear_scores(graph: GraphBuilder, X: str, coefficients: Floats) -> str:
+    """Return ``X @ coefficients``."""
+    return graph.node("MatMul", X, graph.constant(np.asarray(coefficients, dtype=np.float64)))
+
+
+def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> str:
+    """Return the sum of step functions.
+
+    It is a constant, and a gain for each threshold that a row exceeds, for each special code or
+    category that it is equal to, and for each missing value.
+    """
+    constants, gains = zip(*map(_gains, steps), strict=True) if steps else ((), ())
+    total = constant_scores(graph, X, float(sum(constants)))
+    for kind in ("Greater", "Equal", "IsNaN"):
+        found = [(step.feature, *one[kind]) for step, one in zip(steps, gains, strict=True)]
+        column = [feature for feature, values, _ in found for _ in values]
+        if not column:
+            continue
+        operands = [_columns(graph, X, column)]
+        if kind != "IsNaN":
+            operands.append(graph.constant(np.concatenate([values for _, values, _ in found])))
+        is_true = graph.cast(graph.node(kind, *operands), np.float64)
+        gain = np.concatenate([gain for _, _, gain in found])
+        total = graph.node("Add", total, linear_scores(graph, is_true, gain))
+    return total
+
+
+def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]:
+    """Return a constant, and by the kind of the comparison the values and the gains."""
+    bins, values = step.bins, step.values
+    ordinary = np.append(values[: bins.n_values], values[-1])
+    if bins.categories is None:
+        start, thresholds, codes = ordinary[0], bins.thresholds, np.zeros(0)
+    else:  # a code without a bin, and one that is no category, are missing
+        start, thresholds = values[-1], np.zeros(0)
+        codes = np.flatnonzero(bins.categories >= 0).astype(np.float64)
+    plain = StepFunction(
+        step.feature, FeatureBins(bins.thresholds, categories=bins.categories), ordinary
+    )
+    equal = np.concatenate([codes, bins.special])
+    gain = np.concatenate([plain(codes) - start, step(bins.special) - plain(bins.special)])
+    rises = np.diff(ordinary[:-1]) if bins.categories is None else np.zeros(0)
+    missing = np.array([values[-1] - start])
+    return float(start), {
+        "Greater": (thresholds, rises),
+        "Equal": (equal, gain),
+        "IsNaN": (np.zeros(1), missing),
+    }
+
+
+def stump_scores(graph: GraphBuilder, X: str, rules: Any, weights: Floats) -> str:
+    """Return the weighted sum of the rules of a table or of free stumps."""
+    return step_scores(graph, X, rules.step_functions(weights))
+
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def kernel_scores(
+    graph: GraphBuilder, X: str, name: str, rows: Floats, coefficients: Floats, **options: float
+) -> str:
+    """Return the sum of the kernels with some rows, times their coefficients."""
+    if not len(rows):
+        return constant_scores(graph, X, 0.0)
+    matrix = _KERNELS[name](graph, X, np.asarray(rows, dtype=np.float64), **options)
+    return linear_scores(graph, matrix, coefficients)
+
+
+def _rbf(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
+    centre = rows.mean(axis=0)  # distances are differences of squares, as in the estimator
+    X, rows = graph.node("Sub", X, graph.constant(centre)), rows - centre
+    products = graph.node("MatMul", X, graph.constant(-2 * rows.T))
+    squares = _sum_last(graph, graph.node("Mul", X, X), keepdims=1)
+    distance = graph.node(
+        "Add", graph.node("Add", products, squares), _number(graph, (rows**2).sum(1))
+    )
+    distance = graph.node("Max", distance, _number(graph, 0.0))
+    return graph.node("Exp", graph.node("Mul", distance, _number(graph, -gamma)))
+
+
+def _affine(graph: GraphBuilder, X: str, rows: Floats, gamma: float, coef0: float) -> str:
+    products = graph.node("MatMul", X, graph.constant(gamma * rows.T))
+    return graph.node("Add", products, _number(graph, coef0))
+
+
+def _polynomial(
+    graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, coef0: float, degree: float
+) -> str:
+    return graph.node("Pow", _affine(graph, X, rows, gamma, coef0), _number(graph, degree))
+
+
+def _sigmoid(
+    graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, coef0: float, **_: float
+) -> str:
+    return graph.node("Tanh", _affine(graph, X, rows, gamma, coef0))
+
+
+def _linear(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
+    return graph.node("MatMul", X, graph.constant(rows.T))
+
+
+def _cosine(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
+    length = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
+    is_short = graph.node("Less", length, _number(graph, _SHORT))
+    X = graph.node("Div", X, graph.node("Where", is_short, _number(graph, 1.0), length))
+    lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return _linear(graph, X, rows / np.where(lengths < _SHORT, 1.0, lengths))
+
+
+def _laplacian(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
+    difference = graph.node("Sub", _for_each_row(graph, X), graph.constant(rows))
+    distance = _sum_last(graph, graph.node("Abs", difference))
+    return graph.node("Exp", graph.node("Mul", distance, _number(graph, -gamma)))
+
+
+def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
+    x, other = _for_each_row(graph, X), graph.constant(rows)
+    difference, total = graph.node("Sub", x, other), graph.node("Add", x, other)
+    is_zero = graph.node("Equal", total, _number(graph, 0.0))
+    total = graph.node("Where", is_zero, _number(graph, 1.0), total)  # both are zero there
+    square = graph.node("Mul", difference, difference)
+    return graph.node("Neg", _sum_last(graph, graph.node("Div", square, total)))
+
+
+def _chi2(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
+    return graph.node(
+        "Exp", graph.node("Mul", _additive_chi2(graph, X, rows), _number(graph, gamma))
+    )
+
+
+_KERNELS: dict[str, Callable[..., str]] = {
+    "additive_chi2": _additive_chi2,
+    "chi2": _chi2,
+    "cosine": _cosine,
+    "laplacian": _laplacian,
+    "linear": _linear,
+    "poly": _polynomial,
+    "polynomial": _polynomial,
+    "rbf": _rbf,
+    "sigmoid": _sigmoid,
+}
+
+
+def _number(graph: GraphBuilder, value: Any) -> str:
+    return graph.constant(np.asarray(value, dtype=np.float64))
+
+
+def _columns(graph: GraphBuilder, X: str, numbers: Sequence[int]) -> str:
+    return graph.node("Gather", X, graph.constant(np.array(numbers, dtype=np.int64)), axis=1)
+
+
+def _axis(graph: GraphBuilder, number: int) -> str:
+    return graph.constant(np.array([number], dtype=np.int64))
+
+
+def _for_each_row(graph: GraphBuilder, X: str) -> str:
+    """Return X of shape (n_rows, 1, n_features), to be compared with each of some rows."""
+    return graph.node("Unsqueeze", X, _axis(graph, 1))
+
+
+def _sum_last(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
+    return graph.node("ReduceSum", values, _axis(graph, -1), keepdims=keepdims)

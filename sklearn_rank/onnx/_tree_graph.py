@@ -1,0 +1,148 @@
+"""Nodes of an ONNX graph that compute the leaf of each tree for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Indices, Values
+from sklearn_rank.onnx._graph_builder import GraphBuilder
+from sklearn_rank.onnx._tree_arrays import TreeArrays
+
+
+def leaf_values(
+    graph: GraphBuilder, X: str, n_columns: int, trees: Sequence[TreeArrays], comparison: str
+) -> str:
+    """Return the value of the leaf of each row in each tree, shape (n_rows, n_trees).
+
+    Comparisons and values have the precision of `X` and of the trees, which must agree. The
+    ensembles of ONNX return single precision: where values are double, the ensemble returns
+    the numbers of the leaves, by which the values are looked up.
+
+    Parameters
+    ----------
+    graph : GraphBuilder
+        Gets the nodes.
+    X : str
+        Values of shape (n_rows, n_columns), float or double.
+    n_columns : int
+        Their number.
+    trees : sequence of TreeArrays
+        The trees.
+    comparison : {"BRANCH_LT", "BRANCH_LEQ"}
+        What sends a value to the left.
+    """
+    X, trees = _with_category_columns(graph, X, n_columns, trees)
+    counts = np.array([len(tree.feature) for tree in trees])
+    start = np.cumsum(counts) - counts
+    dtype = trees[0].threshold.dtype
+    nodes = [np.arange(count) for count in counts]
+    weights = np.concatenate(nodes if dtype == np.float64 else [tree.value for tree in trees])
+    if dtype == np.float64 and counts.max() >= 2**24:
+        raise ValueError("A tree of more than 16 million nodes can't be written as an ONNX graph.")
+    found = _ensemble(graph, X, trees, nodes, comparison, weights.astype(dtype))
+    if dtype == np.float32:
+        return found
+    place = graph.node("Add", graph.cast(found, np.int64), graph.constant(start.astype(np.int64)))
+    return graph.node("Gather", graph.constant(np.concatenate([t.value for t in trees])), place)
+
+
+def _ensemble(
+    graph: GraphBuilder,
+    X: str,
+    trees: Sequence[TreeArrays],
+    nodes: Sequence[Indices],
+    comparison: str,
+    weights: Values,
+) -> str:
+    """Return the weight of the leaf of each row in each tree."""
+    owner = np.repeat(np.arange(len(trees)), [len(one) for one in nodes])
+    feature, left, right = (
+        np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("feature", "left", "right")
+    )
+    is_leaf, node = feature < 0, np.concatenate(nodes)
+    modes = ["LEAF" if one else comparison for one in is_leaf]
+    missing = np.concatenate([tree.missing_left for tree in trees])
+    numbers = {
+        "nodes_treeids": owner,
+        "nodes_nodeids": node,
+        "nodes_featureids": np.where(is_leaf, 0, feature),
+        "nodes_truenodeids": np.where(is_leaf, 0, left),
+        "nodes_falsenodeids": np.where(is_leaf, 0, right),
+        "nodes_missing_value_tracks_true": np.where(is_leaf, False, missing).astype(int),
+        "target_treeids": owner[is_leaf],
+        "target_nodeids": node[is_leaf],
+        "target_ids": owner[is_leaf],
+    }
+    thresholds = np.where(is_leaf, 0, np.concatenate([tree.threshold for tree in trees]))
+    reals = {"nodes_values": thresholds.astype(weights.dtype), "target_weights": weights[is_leaf]}
+    options: dict[str, Any] = {name: one.tolist() for name, one in (numbers | reals).items()}
+    if weights.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
+        for name, one in reals.items():
+            del options[name]
+            options[f"{name}_as_tensor"] = graph.tensor(one)
+    return graph.node(
+        "TreeEnsembleRegressor",
+        X,
+        domain="ai.onnx.ml",
+        nodes_modes=modes,
+        n_targets=len(trees),
+        aggregate_function="SUM",
+        post_transform="NONE",
+        **options,
+    )
+
+
+def _with_category_columns(
+    graph: GraphBuilder, X: str, n_columns: int, trees: Sequence[TreeArrays]
+) -> tuple[str, Sequence[TreeArrays]]:
+    """Replace splits of categories by splits of new columns, 0 where the category goes left.
+
+    A new column is NaN where the category is missing.
+    """
+    sets = {
+        (int(tree.feature[node]), tuple(sorted(codes.tolist())))
+        for tree in trees
+        for node, codes in tree.categories.items()
+    }
+    if not sets:
+        return X, trees
+    dtype = trees[0].threshold.dtype
+    known = sorted(sets)
+    columns = [X]
+    for feature in sorted({feature for feature, _ in known}):
+        of_feature = [codes for one, codes in known if one == feature]
+        n_codes = 1 + max(max(codes) for codes in of_feature)
+        goes_right = np.ones((n_codes + 1, len(of_feature)), dtype=dtype)  # the last: all others
+        for number, codes in enumerate(of_feature):
+            goes_right[list(codes), number] = 0.0
+        columns.append(_category_columns(graph, X, feature, goes_right))
+    place = {one: n_columns + number for number, one in enumerate(known)}
+    return graph.node("Concat", *columns, axis=1), [_by_place(tree, place) for tree in trees]
+
+
+def _category_columns(graph: GraphBuilder, X: str, feature: int, goes_right: Values) -> str:
+    """Return the line of a table for the code of each row; NaN where it is missing."""
+    place = graph.constant(np.array([feature], dtype=np.int64))
+    code = graph.node("Gather", X, place, axis=1)
+    is_missing = graph.node("IsNaN", code)
+    last = graph.constant(np.array(len(goes_right) - 1, dtype=goes_right.dtype))
+    number = graph.node("Where", is_missing, last, graph.node("Min", code, last))
+    axes = graph.constant(np.array([1], dtype=np.int64))
+    lines = graph.node("Squeeze", graph.cast(number, np.int64), axes)
+    found = graph.node("Gather", graph.constant(goes_right), lines, axis=0)
+    missing = graph.constant(np.array(np.nan, dtype=goes_right.dtype))
+    return graph.node("Where", is_missing, missing, found)
+
+
+def _by_place(tree: TreeArrays, place: dict[tuple[int, tuple[int, ...]], int]) -> TreeArrays:
+    """Return a tree whose splits of categories are splits of their columns."""
+    feature, threshold = tree.feature.copy(), tree.threshold.copy()
+    for node, codes in tree.categories.items():
+        feature[node] = place[int(feature[node]), tuple(sorted(codes.tolist()))]
+        threshold[node] = 0.5
+    return replace(tree, feature=feature, threshold=threshold, categories={})

@@ -1,0 +1,396 @@
+"""ONNX graphs of the rankers give the scores of `decision_function`, for every float."""
+
+import importlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
+from sklearn_rank.onnx import _tree_arrays, register_converters
+from sklearn_rank.scorecard import Scorecard
+
+pytest.importorskip("skl2onnx")
+runtime = pytest.importorskip("onnxruntime")
+to_onnx = importlib.import_module("skl2onnx").to_onnx
+
+FEW = {"n_estimators": 12, "random_state": 0}
+TREES = {"random_state": 0, "n_estimators": 6, "max_depth": 3, "min_child_weight": 0.0}
+CODE = -99.0
+ENGINES = ["xgboost", "lightgbm"]
+
+# Ranker and kind of data: "missing" has NaN and a special code, "categories" a feature of codes,
+# "positive" neither missing nor negative values, "plain" no missing ones.
+FORMS = {
+    "stumps": (RankBoost(**FEW), "missing"),
+    "graded": (RankBoost(**FEW, relevance="graded"), "missing"),
+    "stopped": (RankBoost(**FEW, n_iter_no_change=2, validation_fraction=0.3), "missing"),
+    "bags": (RankBoost(**FEW, n_bags=3), "missing"),
+    "margin": (SmoothMarginRanker(**FEW), "plain"),
+    "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
+    "table": (PNormPushRanker(**FEW, max_thresholds=6, special_values={1: [CODE]}), "missing"),
+    "subsets": (PNormPushRanker(**FEW, categorical_features=[2], max_thresholds=6), "categories"),
+    "features": (PNormPushRanker(**FEW, weak_ranker="feature"), "plain"),
+    "trees as weak rankers": (
+        RankBoost(n_estimators=3, weak_ranker=DecisionTreeRegressor(max_depth=3)),
+        "plain",
+    ),
+    "classifiers": (
+        RankBoost(n_estimators=3, weak_ranker=DecisionTreeClassifier(max_depth=2)),
+        "plain",
+    ),
+    "ridge": (RankBoost(n_estimators=2, weak_ranker=Ridge()), "plain"),
+    "logistic": (RankBoost(n_estimators=2, weak_ranker=LogisticRegression()), "plain"),
+    "lists": (ListNetLinear(), "plain"),
+    "lists of two classes": (ListNetLinear(relevance="binary"), "plain"),
+    **{
+        f"kernel {name}": (KernelPairwiseSGDRanker(kernel=name, max_iter=5), "plain")
+        for name in ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian")
+    },
+    **{
+        f"kernel {name}": (KernelPairwiseSGDRanker(kernel=name, max_iter=5), "positive")
+        for name in ("chi2", "additive_chi2")
+    },
+    **{
+        f"{engine} {kind}": (BoostedTreesRanker(engine=engine, **TREES, **options), data)
+        for engine in ENGINES
+        for kind, options, data in (
+            ("missing", {}, "missing"),
+            ("plain", {}, "plain"),
+            ("categories", {"categorical_features": [2]}, "categories"),
+            ("graded", {"relevance": "graded"}, "missing"),
+            ("stopped", {"n_iter_no_change": 2, "validation_fraction": 0.3}, "plain"),
+        )
+    },
+    "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),
+}
+LATER = ("bags", "graded", "polynomial", "sigmoid", "laplacian", " chi2", "stopped", "two classes")
+"""Forms whose parts are those of others: their tests are slow ones."""
+
+
+def make_rows(kind, seed):
+    """Return rows with ties, and grades that depend on them."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(60, 3)).round(1)
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + random.normal(size=60) / 3, [0.0, 0.8])
+    if kind == "positive":
+        return np.abs(X), y
+    if kind == "categories":
+        X[:, 2] = random.integers(0, 6, 60) * 0.5
+    if kind in ("missing", "categories"):
+        X = np.where(random.random(X.shape) < 0.1, np.nan, X)
+        X[::7, 1] = CODE if kind == "missing" else X[::7, 1]
+    return X, y
+
+
+def fit(ranker, X, y):
+    graded = getattr(ranker, "relevance", "binary") == "graded"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ranker.fit(X, y if graded else np.array(["bad", "good"])[(y > 0).astype(int)])
+
+
+def thresholds_of(ranker):
+    """Return every number that the ranker compares features with."""
+    if hasattr(ranker, "engine_"):
+        read = getattr(_tree_arrays, f"trees_of_{ranker.engine_}")
+        return np.concatenate([tree.threshold for tree in read(ranker.booster_)])
+    rules = getattr(ranker, "weak_rankers_", None)
+    found = getattr(rules, "estimators", [])
+    if found and hasattr(found[0], "tree_"):
+        return np.concatenate([one.tree_.threshold for one in found])
+    return np.zeros(0)  # stumps have values of the rows
+
+
+def around(ranker, X, dtype):
+    """Return rows with all values of X and all thresholds, and those just above and below."""
+    middle = np.concatenate([X, np.resize(thresholds_of(ranker), (400, X.shape[1]))])
+    middle = middle.astype(dtype)
+    rows = np.concatenate([middle, np.nextafter(middle, dtype(np.inf)), np.nextafter(middle, -1)])
+    return np.abs(rows) if np.nanmin(X) >= 0 else rows
+
+
+def run(model, X):
+    """Return the outputs of a graph by name."""
+    session = runtime.InferenceSession(model.SerializeToString())
+    names = [one.name for one in session.get_outputs()]
+    return dict(zip(names, session.run(names, {session.get_inputs()[0].name: X}), strict=True))
+
+
+def assert_same(ranker, X, tolerance, model=None):
+    """Check the graph for rows against the ranker itself."""
+    found = run(model or to_onnx(ranker, X[:1]), X)
+    if getattr(ranker, "relevance", "binary") == "graded":
+        assert list(found) == ["scores"]
+        assert_allclose(found["scores"], ranker.predict(X), rtol=0, atol=tolerance)
+        return
+    assert list(found) == ["label", "scores"]
+    expected = ranker.decision_function(X)
+    assert found["scores"].shape == expected.shape
+    assert_allclose(found["scores"], expected, rtol=0, atol=tolerance)
+    clear = np.abs(expected) > tolerance
+    assert_array_equal(found["label"][clear], ranker.predict(X)[clear])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.endswith(LATER) else [])
+        for name in FORMS
+    ],
+)
+@given(seed=st.integers(0, 10_000))
+def test_scores_are_those_of_the_ranker(form, seed):
+    ranker, kind = FORMS[form]
+    X, y = make_rows(kind, seed)
+    fit(ranker, X, y)
+    for dtype in (np.float64, np.float32):
+        assert_same(ranker, around(ranker, X, dtype), 1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sum_of_many_trees_is_that_of_the_engine_bit_by_bit(engine):
+    X, y = make_rows("missing", 0)
+    ranker = fit(BoostedTreesRanker(engine=engine, n_estimators=150), X, y)
+    for rows in (X, X[:1]):
+        expected = ranker.decision_function(rows)
+        assert_array_equal(run(to_onnx(ranker, rows[:1]), rows)["scores"], expected)
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (False, True), (0.0, 1.0), ("no", "yes")])
+def test_labels_keep_their_kind(classes):
+    X, y = make_rows("plain", 1)
+    labels = np.array(classes)[(y > 0).astype(int)]
+    ranker = RankBoost(n_estimators=3).fit(X, labels)
+    found = run(to_onnx(ranker, X[:1]), X)["label"]
+    assert found.tolist() == ranker.predict(X).tolist()
+
+
+def test_a_model_without_rules_is_a_constant():
+    X = np.ones((6, 2))
+    ranker = fit(RankBoost(), X, np.array([0, 1] * 3))
+    assert len(ranker.estimator_weights_) == 0
+    assert_same(ranker, X, 0)
+
+
+def test_an_ensemble_of_trees_is_as_exact_as_skl2onnx():
+    X, y = make_rows("plain", 2)
+    forest = RandomForestRegressor(3, max_depth=3)
+    ranker = fit(RankBoost(n_estimators=2, weak_ranker=forest, random_state=0), X, y)
+    assert_same(ranker, X, 1e-5)
+
+
+# Pipelines and data frames -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_pipeline_that_fills_and_scales(dtype):
+    X, y = make_rows("missing", 3)
+    X = X.astype(dtype)
+    ranker = KernelPairwiseSGDRanker(max_iter=20)
+    pipeline = fit(make_pipeline(SimpleImputer(), StandardScaler(), ranker), X, y)
+    assert_same(pipeline, X, 1e-9 if dtype is np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("options", [{"add_indicator": True}, {"missing_values": -99.0}])
+def test_other_imputers_are_converted_as_before(options):
+    X, y = make_rows("missing", 4)
+    X = np.where(np.isnan(X), -99.0, X) if "missing_values" in options else X
+    imputer = SimpleImputer(**options).fit(X.astype(np.float32), y)
+    if options.get("add_indicator"):
+        imputer.set_params(add_indicator=False)  # skl2onnx leaves indicators out
+    model = to_onnx(imputer, X[:1].astype(np.float32))
+    found = run(model, X.astype(np.float32))["variable"]
+    assert_allclose(found, imputer.transform(X.astype(np.float32))[:, :3], rtol=1e-6)
+
+
+def frame():
+    """Return a data frame with a column of texts, and classes."""
+    X, y = make_rows("missing", 5)
+    X = pd.DataFrame(X, columns=list("abc"))
+    return X.assign(job=pd.Categorical(np.array(["x", "y", "z"])[np.arange(60) % 3])), y
+
+
+def run_frame(model, X):
+    session = runtime.InferenceSession(model.SerializeToString())
+    rows = {
+        name: X[[name]].astype(object if name == "job" else float).to_numpy() for name in X.columns
+    }
+    return session.run(["label", "scores"], rows)
+
+
+def typed_columns(X):
+    """Return the types of the columns of a data frame, as skl2onnx takes them."""
+    types = importlib.import_module("skl2onnx.common.data_types")
+    return [
+        (name, (types.StringTensorType if name == "job" else types.DoubleTensorType)([None, 1]))
+        for name in X.columns
+    ]
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        PNormPushRanker(**FEW),
+        *(BoostedTreesRanker(engine=one, **TREES) for one in ENGINES),
+        Scorecard(RankBoost(**FEW), cv=2),
+    ],
+    ids=["stumps", *ENGINES, "scorecard"],
+)
+def test_categories_that_are_texts(ranker):
+    X, y = frame()
+    fit(ranker, X, y)
+    unseen = X.assign(job=np.array(["x", "y", "z", "new"])[np.arange(60) % 4])
+    for rows in (X, unseen):
+        label, scores = run_frame(to_onnx(ranker, initial_types=typed_columns(X)), rows)
+        assert_allclose(scores, ranker.decision_function(rows), rtol=0, atol=1e-9)
+        assert_array_equal(label, ranker.predict(rows))
+
+
+def test_a_column_transformer():
+    X, y = frame()
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = ColumnTransformer([("n", numbers, list("abc")), ("job", encoder, ["job"])])
+    pipeline = fit(make_pipeline(columns, ListNetLinear(relevance="binary")), X, y)
+    label, scores = run_frame(to_onnx(pipeline, initial_types=typed_columns(X)), X)
+    assert_allclose(scores, pipeline.decision_function(X), rtol=0, atol=1e-9)
+    assert_array_equal(label, pipeline.predict(X))
+
+
+# What is refused ------------------------------------------------------------------------------
+
+
+class Line:
+    """Weak rankers of the user's own."""
+
+    name, allow_nan, sparse = "line", False, False
+
+    def on_rows(self, rows):
+        from sklearn_rank.models import WEAK_RANKERS
+
+        model = WEAK_RANKERS["feature"].on_rows(rows)
+        known = model.rules
+        model.rules = lambda indices: OwnRules(known(indices))
+        return model
+
+
+class OwnRules:
+    def __init__(self, rules):
+        self._rules = rules
+
+    def scores(self, X, weights, threads=None):
+        return self._rules.scores(X, weights, threads)
+
+    def importances(self, credit, n_features):
+        return self._rules.importances(credit, n_features)
+
+
+def dot(x, y):
+    return float(x @ y)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "message"),
+    [
+        (KernelPairwiseSGDRanker(kernel=dot), r"kernel=a function can't be written"),
+        (KernelPairwiseSGDRanker(kernel="precomputed"), r"kernel='precomputed' can't be written"),
+        (RankBoost(weak_ranker=Line()), r"weak_ranker=.*Line.* can't be written"),
+        (
+            BoostedTreesRanker(engine="lightgbm", engine_params={"linear_tree": True}),
+            r"linear functions in the leaves",
+        ),
+    ],
+    ids=["function", "precomputed", "own", "linear leaves"],
+)
+def test_what_no_graph_can_say_is_refused(ranker, message):
+    X, y = make_rows("plain", 6)
+    X = X @ X.T if getattr(ranker, "kernel", "") == "precomputed" else X
+    fit(ranker, X, y)
+    with pytest.raises(ValueError, match=message):
+        to_onnx(ranker, X[:1])
+
+
+class Unknown(Ridge):
+    """An estimator that skl2onnx does not know."""
+
+
+def test_an_estimator_without_converter_is_named():
+    X, y = make_rows("plain", 7)
+    ranker = fit(RankBoost(n_estimators=2, weak_ranker=Unknown()), X, y)
+    with pytest.raises(ValueError, match=r"weak_ranker=Unknown\(\.\.\.\).*no converter"):
+        to_onnx(ranker, X[:1])
+
+
+def test_texts_for_numbers_are_refused():
+    X, y = frame()
+    ranker = fit(RankBoost(n_estimators=2), X[["a", "b"]], y)
+    types = [(name, typed_columns(X)[3][1]) for name in "ab"]
+    with pytest.raises(ValueError, match=r"RankBoost takes strings only for categorical features"):
+        to_onnx(ranker, initial_types=types)
+
+
+def test_an_old_opset_is_refused():
+    X, y = make_rows("plain", 8)
+    ranker = fit(RankBoost(n_estimators=2), X, y)
+    with pytest.raises(ValueError, match=r"RankBoost needs opset 15"):
+        to_onnx(ranker, X[:1], target_opset=12)
+
+
+# Registration ---------------------------------------------------------------------------------
+
+
+def test_registering_twice_changes_nothing():
+    X, y = make_rows("missing", 9)
+    ranker = fit(RankBoost(n_estimators=3), X, y)
+    before = to_onnx(ranker, X[:1]).SerializeToString()
+    register_converters()
+    assert to_onnx(ranker, X[:1]).SerializeToString() == before
+
+
+def test_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ImportError, match=r'needs skl2onnx. .*"sklearn-rank\[onnx\]"'):
+        register_converters()
+
+
+@pytest.mark.slow
+def test_the_module_can_be_imported_without_skl2onnx():
+    script = """
+import sys
+class Absent:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in ("skl2onnx", "onnx"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+import sklearn_rank.onnx
+try:
+    sklearn_rank.onnx.register_converters()
+except ImportError as error:
+    print("sklearn-rank[onnx]" in str(error))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "True"

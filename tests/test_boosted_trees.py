@@ -267,7 +267,7 @@ def test_a_limit_on_rows_counts_equal_rows_once():
 
 
 def test_xgboost_cannot_limit_the_rows_of_a_leaf():
-    with pytest.raises(ValueError, match="must be None with XGBoost.*Got 5"):
+    with pytest.raises(ValueError, match=r"must be None with XGBoost.*Got 5"):
         make("xgboost", min_samples_leaf=5).fit(X, Y)
 
 

@@ -341,9 +341,9 @@ class BoostedTreesRanker(
         engine.check_params(name, self.engine_params or {}, self._has_own_objective)
         if self.min_samples_leaf is not None and not engine.counts_rows:
             raise ValueError(
-                f"min_samples_leaf of {name} must be None with {engine.title}, which can't limit the "
-                f"rows of a leaf: min_child_weight limits their curvature, about a quarter of their "
-                f"number. Got {self.min_samples_leaf}."
+                f"min_samples_leaf of {name} must be None with {engine.title}, which can't limit "
+                "the rows of a leaf: min_child_weight limits their curvature, about a quarter of "
+                f"their number. Got {self.min_samples_leaf}."
             )
 
     def _check_training(self, data: TrainingData) -> None:

@@ -41,8 +41,8 @@ min_child_weight, reg_lambda, subsample, colsample, engine_params
     max_depth: int = 30
     max_bins: int = 255
     min_samples_leaf: int | None = None
-    min_child_weight: float = 1.0
-    reg_lambda: float = 1.0
+    min_child_weight: float | None = None
+    reg_lambda: float | None = None
     subsample: float = 1.0
     colsample: float = 1.0
     monotonic: tuple[int, ...] | None = None

@@ -135,8 +135,6 @@ class LightGBM(Engine):
             "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
             "max_bin": settings.max_bins,
-            "min_sum_hessian_in_leaf": max(settings.min_child_weight, _LEAST_CURVATURE),
-            "lambda_l2": settings.reg_lambda,
             "bagging_fraction": settings.subsample,
             "bagging_freq": int(settings.subsample < 1),
             "feature_fraction": settings.colsample,
@@ -153,6 +151,11 @@ class LightGBM(Engine):
             "metric": "None",
             "verbosity": -1,
         }
+        if settings.min_child_weight is not None:
+            least = max(settings.min_child_weight, _LEAST_CURVATURE)
+            params["min_sum_hessian_in_leaf"] = least
+        if settings.reg_lambda is not None:
+            params["lambda_l2"] = settings.reg_lambda
         if settings.monotonic is not None:
             params["monotone_constraints"] = list(settings.monotonic)
         if "force_row_wise" in settings.engine_params:

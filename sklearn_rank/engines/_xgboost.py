@@ -111,8 +111,6 @@ class XGBoost(Engine):
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
             "max_bin": settings.max_bins,
-            "min_child_weight": settings.min_child_weight,
-            "reg_lambda": settings.reg_lambda,
             "subsample": settings.subsample,
             "colsample_bytree": settings.colsample,
             "seed": settings.seed,
@@ -122,6 +120,10 @@ class XGBoost(Engine):
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
         }
+        if settings.min_child_weight is not None:
+            params["min_child_weight"] = settings.min_child_weight
+        if settings.reg_lambda is not None:
+            params["reg_lambda"] = settings.reg_lambda
         if settings.max_leaf_nodes is not None:
             params["grow_policy"] = "lossguide"
             params["max_leaves"] = settings.max_leaf_nodes

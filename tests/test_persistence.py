@@ -395,6 +395,37 @@ def test_a_score_is_the_same_sum_however_many_rows(n_rules, n_features, n_rows):
         assert rules.scores(rows[row : row + 1], weights, POOL)[0] == found[row]
 
 
+@pytest.mark.parametrize("special_values", [None, {1: [0.0]}, {0: [1.0], 1: [0.0, 2.0]}])
+def test_a_score_of_a_table_is_the_same_sum_however_many_rows(special_values):
+    random = np.random.default_rng(0)
+    rows = random.integers(0, 5, (80, 4)).astype(float)
+    rows[random.random(rows.shape) < 0.2] = np.nan
+    y = np.nan_to_num(rows).sum(axis=1) + random.normal(size=80) > 8
+    options = {"special_values": special_values, "categorical_features": [2]}
+    ranker = PNormPushRanker(n_estimators=40, monotonic_cst=[1, 0, 0, 0], **options).fit(rows, y)
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    h = [rules.values(rows, number) for number in range(len(weights))]
+    expected = rules.scores(np.tile(rows, (60, 1)), weights)[:80]
+    np.testing.assert_allclose(expected, weights @ h, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(rules.scores(rows[:30], weights), expected[:30])
+    for row in range(80):
+        assert rules.scores(rows[row : row + 1], weights)[0] == expected[row]
+    np.testing.assert_array_equal(rules.scores(rows[:0], weights), [])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_thresholds": 5}])
+def test_what_is_kept_for_the_next_row_is_of_these_weights_and_not_stored(options):
+    ranker = fit(PNormPushRanker(n_estimators=5, **options), X)
+    stored = pickle.dumps(fit(clone(ranker), X))
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_.copy()
+    before = rules.scores(X, weights)
+    assert len(pickle.dumps(ranker)) == len(stored)
+    np.testing.assert_array_equal(rules.scores(X, 2 * weights), 2 * before)
+    weights *= 4  # in place
+    np.testing.assert_array_equal(rules.scores(X, weights), 4 * before)
+    np.testing.assert_array_equal(copy.deepcopy(rules).scores(X, weights), 4 * before)
+
+
 def test_one_feature_with_most_of_the_thresholds():
     """Tables of very different lengths are not padded to one."""
     feature = np.append(np.zeros(5000, dtype=int), np.arange(1, 60))

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -85,7 +87,10 @@ FORMS = {
     },
     "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),
 }
-LATER = ("bags", "graded", "polynomial", "sigmoid", "laplacian", " chi2", "stopped", "two classes")
+LATER = (
+    *("graded", "stopped", "bags", "all stumps", "classifiers", "logistic", "two classes"),
+    *(" poly", "polynomial", "sigmoid", "laplacian", " chi2", " plain", "scorecard"),
+)
 """Forms whose parts are those of others: their tests are slow ones."""
 
 
@@ -277,6 +282,23 @@ def test_a_column_transformer():
     label, scores = run_frame(to_onnx(pipeline, initial_types=typed_columns(X)), X)
     assert_allclose(scores, pipeline.decision_function(X), rtol=0, atol=1e-9)
     assert_array_equal(label, pipeline.predict(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_calibrated_ranker(dtype):
+    """skl2onnx asks for the scores of both classes there, as columns."""
+    X, y = make_rows("missing", 10)
+    X = X.astype(dtype)
+    model = CalibratedClassifierCV(RankBoost(**FEW), cv=2).fit(X, y > 0)
+    found = run(to_onnx(model, X[:1], options={"zipmap": False}), X)["probabilities"]
+    assert_allclose(found, model.predict_proba(X), atol=1e-9 if dtype is np.float64 else 1e-6)
+
+
+def test_a_search_over_a_pipeline():
+    X, y = make_rows("plain", 11)
+    pipeline = make_pipeline(StandardScaler(), PNormPushRanker(**FEW))
+    search = fit(GridSearchCV(pipeline, {"pnormpushranker__p": [1, 4]}, cv=2), X, y)
+    assert_same(search, X, 1e-9)
 
 
 # What is refused ------------------------------------------------------------------------------

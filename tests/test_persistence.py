@@ -38,7 +38,6 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._versions import InconsistentRankerVersionWarning
 from sklearn_rank.cli import main
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, StumpRules
 from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.pair_sums import MARGIN_LOSSES
@@ -219,7 +218,6 @@ old = (
     "estimators._fitting",
     "estimators._kernel_fitting",
     "metrics._scorers",
-    "model_selection._splitters",
 )
 print([name for name in old if f"sklearn_rank.{name}" in sys.modules])
 """
@@ -339,7 +337,7 @@ STORED = {
     "kernel": KernelPairwiseSGDRanker(max_iter=3),
     "linear kernel": KernelPairwiseSGDRanker(kernel="linear", loss=MARGIN_LOSSES["logistic"]),
     "lists": ListNetLinear(relevance="binary", loss=SmoothedDcg(sigma=2.0), max_iter=3),
-    "scorecard": Scorecard(RankBoost(**FEW, categorical_features=[2]), cv=QueryKFold(2)),
+    "scorecard": Scorecard(RankBoost(**FEW, categorical_features=[2]), cv=2),
     **{
         f"trees {engine}": BoostedTreesRanker(**FEW, engine=engine, categorical_features=[2])
         for engine in ("xgboost", "lightgbm")
@@ -352,8 +350,7 @@ STORED = {
 def test_skops_files_name_public_types_only(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        qid = {"qid": QUERY} if name == "scorecard" else {}
-        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y", **qid)
+        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y")
     data = skops.io.dumps(ranker)
     types = skops.io.get_untrusted_types(data=data)
     assert types

@@ -64,7 +64,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negativ
 
 QUERIES = make_queries(n_queries=15, rows_per_query=8, n_features=4, random_state=0)
 X, QID = QUERIES.data, QUERIES.qid
-LABELS = {"binary": np.where(QUERIES.target > 0, "good", "bad"), "graded": QUERIES.target}
+LABELS = {"binary": np.where(QUERIES.target > 0, "yes", "no"), "graded": QUERIES.target}
 GRADES = {"binary": (QUERIES.target > 0).astype(int), "graded": QUERIES.target}
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
 
@@ -484,7 +484,7 @@ def test_partial_dependence(ranker):
 @every_ranker
 def test_roc_display(ranker):
     model = fitted(ranker)
-    display = RocCurveDisplay.from_estimator(model, X, LABELS["binary"], pos_label="good")
+    display = RocCurveDisplay.from_estimator(model, X, LABELS["binary"], pos_label="yes")
     assert display.roc_auc == pytest.approx(model.score(X, LABELS["binary"]))
 
 
@@ -635,7 +635,7 @@ def test_staged_decision_functions(ranker, weak_ranker, with_qid):
             assert oracles.cut_error(0.0, decision, BINARY_Y) == fewest
         else:
             assert offset == pytest.approx(oracles.f_skew_offset(decision - offset, BINARY_Y))
-        np.testing.assert_array_equal(labels == "good", decision > 0)
+        np.testing.assert_array_equal(labels == "yes", decision > 0)
 
 
 @every_booster

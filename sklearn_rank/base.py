@@ -469,9 +469,11 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 ensure_all_finite="allow-nan" if tags.allow_nan else True,
                 **options,
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
             self._refuse_sparse(X, is_allowed=tags.sparse)
             self._explain_columns(X, reset=options.get("reset", True))
+            if "could not convert string" in str(error):
+                raise ValueError(f"{error}. {self._other_arrays}") from error
             raise
         refuse_dates(type(self).__name__, X)
         return checked
@@ -492,8 +494,18 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             validate_data(self, X, reset=False, skip_check_array=True)
         check_columns(type(self).__name__, X, self._other_columns, self._categorical_positions)
 
-    _other_columns = ""
-    """Which other columns are allowed, for messages."""
+    @property
+    def _other_columns(self) -> str:
+        """What to do with other columns, for messages."""
+        return "; OneHotEncoder in a ColumnTransformer encodes categories"
+
+    @property
+    def _other_arrays(self) -> str:
+        """What to do with arrays of text, for messages."""
+        return (
+            f"X must hold numbers for {type(self).__name__}: OneHotEncoder in a ColumnTransformer "
+            "encodes categories."
+        )
 
     @property
     def _categorical_positions(self) -> tuple[int, ...]:

@@ -186,7 +186,7 @@ def test_scorers_and_splitters_of_0_1_0_do_the_same():
     )
     for splitter in splitters:
         for old, new in zip(
-            splitter.split(X, groups=QUERY), clone_of(splitter).split(X, groups=QUERY), strict=True
+            splitter.split(X, qid=QUERY), clone_of(splitter).split(X, qid=QUERY), strict=True
         ):
             np.testing.assert_array_equal(old[1], new[1])
 

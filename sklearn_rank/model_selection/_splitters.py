@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+import sklearn
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
@@ -22,6 +24,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid,
 )
+from sklearn_rank._warnings import warn
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
@@ -70,8 +73,8 @@ class _QuerySplitter(BaseCrossValidator):
         y : array-like of shape (n_samples,), default=None
             Relevance or class of each row.
         groups : array-like of shape (n_samples,), default=None
-            Query of each row, for scikit-learn's tools while metadata routing is off:
-            they pass on `groups` only.
+            Query of each row, from scikit-learn's tools while metadata routing is disabled:
+            they pass `groups` to the splitter alone.
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order.
 
@@ -85,6 +88,12 @@ class _QuerySplitter(BaseCrossValidator):
         ValueError
             When neither or both of qid and groups are given, when an array is not as
             described, or when there are too few queries.
+
+        Warns
+        -----
+        UserWarning
+            When groups are given while metadata routing is disabled: the estimator and the
+            scorer then get no queries, and a ranker takes all rows for one list.
         """
         codes = self._query_codes(X, groups, qid)
         relevant = _is_relevant(y, codes)
@@ -120,14 +129,30 @@ class _QuerySplitter(BaseCrossValidator):
                 "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
                 "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
                 "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
-                "params={'qid': qid}). With routing off they hand on groups=qid."
+                "params={'qid': qid})."
             )
         if qid is not None and groups is not None:
             raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")
         n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-        if qid is None:
-            return check_qid(groups, n_samples, "groups")
-        return check_qid(qid, n_samples)
+        if qid is not None:
+            return check_qid(qid, n_samples)
+        codes = check_qid(groups, n_samples, "groups")
+        if not sklearn.get_config()["enable_metadata_routing"]:
+            warn(
+                f"{name} got groups while metadata routing is disabled: scikit-learn passes them "
+                "to no other object, so that a ranker is fitted and scored without the queries, as "
+                "on one list. Call sklearn.set_config(enable_metadata_routing=True) and pass qid "
+                "once, in place of groups: search.fit(X, y, qid=qid) or cross_validate(..., "
+                f"params={{'qid': qid}}). By hand: {name}().split(X, y, qid=qid).",
+                UserWarning,
+            )
+        return codes
+
+
+def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> Any:
+    """Return the splits of any splitter: `qid` if its `split` takes it, else `groups`."""
+    takes_qid = "qid" in inspect.signature(splitter.split).parameters
+    return splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
 
 
 class QueryKFold(_QuerySplitter):

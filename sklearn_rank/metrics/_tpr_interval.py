@@ -217,7 +217,8 @@ def _shares(
     shares = np.zeros(len(score))
     for part in parts:
         resampled += _resample(score[:, part], is_relevant[part], max_fpr, n_resamples, rng)
-        shares += [tpr_at_fpr_score(is_relevant[part], s[part], max_fpr=max_fpr) for s in score]
+        found = [tpr_at_fpr_score(is_relevant[part], s[part], max_fpr=max_fpr) for s in score]
+        shares += np.array(found)
     return list(map(float, shares / len(parts))), resampled / len(parts)
 
 

@@ -18,11 +18,12 @@ from sklearn.utils import get_tags
 
 import sklearn_rank
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Schema
 from sklearn_rank.cli._errors import InputError, listing
 from sklearn_rank.cli._trees import TREES, TreeClassifier
 
 BASELINE = "logistic regression"
+MAX_CATEGORIES = 64
 
 MAX_QUADRATIC_ROWS = 5000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""

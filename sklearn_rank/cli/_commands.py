@@ -17,7 +17,7 @@ from sklearn_rank.cli._crossval import (
     make_folds,
 )
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._errors import InputError, show_notes, split
+from sklearn_rank.cli._errors import InputError, count, show_notes, split
 from sklearn_rank.cli._intervals import (
     LabelledRows,
     compare_with_best,
@@ -28,6 +28,7 @@ from sklearn_rank.cli._metrics import JSON_ONLY, compute_metrics, skipped_querie
 from sklearn_rank.cli._output import check_output, optional_output
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, check_drawable, plot_comparison, plot_evaluation
 from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._rankers import (
     baseline_pipelines,
     choose_rankers,
@@ -111,6 +112,9 @@ def train(options: Any) -> None:
         options.output, force=options.force, suffixes=MODEL_SUFFIXES, inputs=(options.data,)
     )
     data = training_data(options.table, notes)
+    held_out = None
+    if options.calibrate is not None:
+        data, held_out = hold_out(data, options.calibrate, options.seed)
     pipeline = ranker_pipeline(ranker, data.schema)
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (
@@ -119,9 +123,12 @@ def train(options: Any) -> None:
     ):
         warnings = fit_pipeline(pipeline, data.X, data.y, data.qid, data.weight, name)
     notes += [with_name(name, message) for message in warnings]
-    save_model(Model(pipeline, name, data.schema), path, force=options.force)
+    stored = None if held_out is None else calibration(pipeline, held_out)
+    save_model(Model(pipeline, name, data.schema, stored), path, force=options.force)
     show_notes(notes)
     print(f"{path}: {name} fitted on {data.summary()}")
+    if held_out is not None:
+        print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")
 
 
 def evaluate(options: Any) -> None:

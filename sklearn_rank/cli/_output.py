@@ -39,7 +39,7 @@ def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -
     """Check an output of a command, beside its inputs; None if it is not asked for."""
     if name is None:
         return None
-    inputs = tuple(getattr(options, key, None) for key in ("data", "model", "validation"))
+    inputs = tuple(getattr(options, key, None) for key in ("data", "model", "validation", "card"))
     return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
 
 

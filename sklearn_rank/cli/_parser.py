@@ -189,6 +189,12 @@ _command(
         metavar="FILE",
         help="Rows that decide when boosting stops; default: a tenth of DATA.",
     ),
+    _option(
+        "--calibrate",
+        metavar="SHARE",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Share of the rows to hold out for rank --fdr, such as 0.25; they are not fitted to.",
+    ),
     _option("-o", "--output", metavar="MODEL", required=True, help="Model file (.skops)."),
     _FORCE,
 )
@@ -196,10 +202,20 @@ _command(
     "_rank.rank",
     "rank",
     f"Order the rows of a table, best first within each query.\n\n{_DATA_HELP}MODEL was written "
-    "by train.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
+    "by train or card.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
     _MODEL,
     _DATA,
     *_READING[:3],
+    _option("--top", metavar="N", type=click.IntRange(1), help="Write the first N of each query."),
+    _flag("--explain", "Add the columns that contribute most to each score, as reason_1 to 3."),
+    _option(
+        "--fdr",
+        metavar="SHARE",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Add a column selected: the longest head with at most this expected share of false "
+        "alarms. Needs train --calibrate or --calibration.",
+    ),
+    _option("--calibration", metavar="FILE", help="Labelled rows, none of them trained on."),
     _option(
         "-o",
         "--output",
@@ -230,8 +246,11 @@ _command(
     "Example: sklearn-rank card loans.csv --target default --max-terms 10 -o card.json",
     _DATA,
     *_TABLE,
-    _option("--max-terms", metavar="N", type=click.IntRange(1), help="Most terms of the card."),
-    _option("--points", metavar="LOW:HIGH", help="Range of the points of a term: -5:5."),
+    _option("--max-terms", metavar="N", type=click.IntRange(1), help="Most terms of the card; 10."),
+    _option("--points", metavar="LOW:HIGH", help="Range of the points of a term; -5:5."),
+    _several("--monotone", "Columns whose points only rise (1) or fall (-1).", "COL=1,..."),
+    _several("--special", "Numbers that are codes, with points of their own.", "COL=-999,..."),
+    _several("--param", "Further parameters of Scorecard or its ranker, as p=4.", "NAME=VALUE"),
     _option("-o", "--output", metavar="CARD", required=True, help="File of the card (.json)."),
     _FORCE,
 )

@@ -179,7 +179,11 @@ def _encoder(schema: Schema) -> ColumnTransformer:
     return ColumnTransformer(
         [
             ("number", "passthrough", schema.columns_of(NUMBER)),
-            ("category", one_hot, schema.columns_of(BOOLEAN, CATEGORY)),
+            # One for each column: `rank --explain` maps features back to columns by them.
+            *(
+                (f"category{number}", one_hot, [name])
+                for number, name in enumerate(schema.columns_of(BOOLEAN, CATEGORY))
+            ),
         ],
         sparse_threshold=0.0,
         verbose_feature_names_out=False,

@@ -59,6 +59,8 @@ class TrainingData:
         Positions of these rows among those passed to `fit`.
     classes : ndarray of shape (2,) or None
         The two classes; None in graded mode.
+    held_out : TrainingData or None
+        Validation rows that the caller passed besides.
     """
 
     X: Any
@@ -67,6 +69,7 @@ class TrainingData:
     weight: Floats
     rows: Indices
     classes: Values | None = None
+    held_out: TrainingData | None = None
 
     def take(self, rows: Indices, weight: Floats | None = None) -> TrainingData:
         """Return some of the rows, with weights of their own or with others."""
@@ -193,10 +196,14 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             When a parameter or an array is not as described, when there is no
             comparable pair, or in binary mode when there are not exactly two classes.
         """
+        return self._learn(X, y, qid, sample_weight)
+
+    def _learn(self, *arrays: Any) -> Self:
+        """Check parameters and arrays, those of `_validate_training`, and fit."""
         known = dict(vars(self))
         try:
             self._check_parameters()
-            data, classes = self._validate_training(X, y, qid, sample_weight)
+            data, classes = self._validate_training(*arrays)
             self._check_training(data)
         except BaseException:
             self._go_back_to(known)
@@ -204,7 +211,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         goes_on = getattr(self, "warm_start", False) and "_has_qid_" in known
         try:
             data = data.with_moderate_weights()
-            fitted = {**self._fit(data), "_has_qid_": qid is not None}
+            fitted = {**self._fit(data), "_has_qid_": data.qid is not None}
             if classes is not None:
                 fitted["classes_"] = classes
             self._set_fitted(fitted)

@@ -16,6 +16,8 @@ from sklearn_rank.cli._store import load_model
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
 
+pytestmark = pytest.mark.slow
+
 FAST = ["--param", "n_estimators=8"]
 CARD = ["--param", "p=2", "--param", "cv=2", "--max-terms", "5"]
 
@@ -103,11 +105,9 @@ def parts_of(model, rows):
     ("ranker", "more"),
     [
         ("RankBoost", FAST),
-        pytest.param("PNormPushRanker", FAST, marks=pytest.mark.slow),
+        ("PNormPushRanker", FAST),
         ("ListNetLinear", ["--param", "alpha=0.01"]),
-        pytest.param(
-            "KernelPairwiseSGDRanker", ["--param", "kernel=linear"], marks=pytest.mark.slow
-        ),
+        ("KernelPairwiseSGDRanker", ["--param", "kernel=linear"]),
     ],
 )
 def test_reasons_are_the_largest_contributions_of_the_users_columns(ranker, more):

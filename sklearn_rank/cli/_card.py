@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import defaultdict
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,12 +15,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema
-from sklearn_rank.cli._crossval import make_folds
+from sklearn_rank.cli._crossval import make_folds, take
 from sklearn_rank.cli._dataset import Dataset, training_data
 from sklearn_rank.cli._errors import InputError, listing, show_notes, split
 from sklearn_rank.cli._output import optional_output, write_atomically
 from sklearn_rank.cli._progress import progress
-from sklearn_rank.cli._rankers import fit_pipeline, parse_params, with_name
+from sklearn_rank.cli._rankers import parse_params, with_name
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json
@@ -43,7 +44,7 @@ def card(options: Any) -> None:
     notes += [f"a card has no thresholds on dates; not used: {listing(dates)}"] if dates else []
     data = replace(data, X=data.X.drop(columns=dates))
     with progress("fitting"):
-        scorecard = _fit(_unfitted(options, data), data, np.arange(len(data.y)), notes)
+        scorecard = _fit(_unfitted(options, data), data, notes)
         figures = _held_out_figures(scorecard, data, options.seed)
     stored = _with_classes(scorecard.card_, data.schema)
     details = {**stored.details, _TABLE: json.dumps(asdict(data.schema))}
@@ -68,7 +69,7 @@ def _unfitted(options: Any, data: Dataset) -> Scorecard:
     except ValueError:
         raise InputError(f"--points {options.points}: must read LOW:HIGH, as -5:5") from None
     made = Scorecard(ranker, points=(low, high), max_terms=terms, random_state=options.seed)
-    for name, value in parse_params(split(options.param)).items():
+    for name, value in parse_params(options.param).items():
         has = made if name in made.get_params(deep=False) else ranker
         if name not in has.get_params():
             raise InputError(f"--param {name}: neither Scorecard nor its ranker has it")
@@ -90,20 +91,25 @@ def _by_column(options: Any, option: str, data: Dataset) -> dict[str, list[float
     return dict(found)
 
 
-def _fit(scorecard: Any, data: Dataset, rows: Any, notes: list[str]) -> Any:
-    """Return the scorecard, or its ranker, fitted to some rows."""
-    qid, weight = (None if one is None else one[rows] for one in (data.qid, data.weight))
-    pipeline = Pipeline([("ranker", scorecard)])
-    notes += fit_pipeline(pipeline, data.X.iloc[rows], data.y[rows], qid, weight, "card")
-    return pipeline[-1]
+def _fit(model: Any, data: Dataset, notes: list[str]) -> Any:
+    """Return a scorecard or its ranker, fitted."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
+        except (ValueError, TypeError) as error:  # of its own checks
+            raise InputError(with_name("card", str(error))) from error
+    notes += [str(one.message).partition("\n")[0] for one in caught]
+    return model
 
 
 def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     """Return a line on cards that are fitted without a fold, at the p of this one."""
     figures = []
     for train, test in make_folds(data, _FOLDS, seed):
-        ranker = FrozenEstimator(_fit(clone(scorecard.ranker_), data, train, []))
-        rounded = _fit(clone(scorecard).set_params(ranker=ranker, p=None), data, train, [])
+        rows = take(data, train)
+        ranker = FrozenEstimator(_fit(clone(scorecard.ranker_), rows, []))
+        rounded = _fit(clone(scorecard).set_params(ranker=ranker, p=None), rows, [])
         scores = rounded.decision_function(data.X.iloc[test])
         qid = None if data.qid is None else data.qid[test]
         top = tpr_at_fpr_score(data.y[test], scores, qid=qid, max_fpr=0.05)

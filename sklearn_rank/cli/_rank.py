@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.cli._columns import Schema
+from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import optional_output, write_atomically
@@ -79,12 +79,7 @@ def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
     _check_one_list(data.schema, "--calibrate")
     parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
-    taken = [
-        replace(data, X=data.X.iloc[rows], y=data.y[rows], weight=weight)
-        for rows in map(np.sort, parts)
-        for weight in [None if data.weight is None else data.weight[rows]]
-    ]
-    return taken[0], taken[1]
+    return take(data, np.sort(parts[0])), take(data, np.sort(parts[1]))
 
 
 def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
@@ -152,11 +147,12 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
     for _, step in pipeline.steps[:-1]:
         if hasattr(step, "output_indices_"):
             # A transformer of several columns leaves each of them one feature.
-            blocks = [
-                np.broadcast_to(X.columns.get_indexer(columns), outputs.stop - outputs.start)
-                for name, _, columns in step.transformers_
-                if (outputs := step.output_indices_[name]).stop > outputs.start
-            ]
+            blocks = []
+            for name, _, columns in step.transformers_:
+                outputs = step.output_indices_[name]
+                n_outputs = outputs.stop - outputs.start
+                places = X.columns.get_indexer(np.atleast_1d(columns))
+                blocks += [np.broadcast_to(places, n_outputs)] if n_outputs else []
             found = np.concatenate(blocks)
         elif getattr(step, "indicator_", None) is not None:
             found = np.append(found, found[step.indicator_.features_])

@@ -21,7 +21,7 @@ from sklearn_rank.cli._output import write_atomically
 MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
 _FORMAT_VERSION = 1
-_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.")
+_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.", "skrub.")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def load_model(name: str, notes: list[str]) -> Model:
     if foreign:
         raise InputError(
             f"{path}: refused, since it holds types that are not of sklearn_rank, "
-            f"scikit-learn or NumPy: {listing(foreign)}"
+            f"scikit-learn, skrub or NumPy: {listing(foreign)}"
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -100,7 +100,7 @@ def _as_model(content: Any, path: Path) -> Model:
 
 
 def _is_trusted(type_name: str) -> bool:
-    """Whether a type is a class of the three packages; their functions are not trusted."""
+    """Whether a type is a class of the four packages; their functions are not trusted."""
     if not type_name.startswith(_TRUSTED_PACKAGES):
         return False
     module, _, name = type_name.rpartition(".")

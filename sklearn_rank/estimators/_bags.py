@@ -96,6 +96,14 @@ class BagsMixin:
                     f"used with {setting}."
                 )
 
+    def _check_training(self: Any, data: TrainingData) -> None:
+        super()._check_training(data)  # type: ignore[misc]
+        if self.n_bags > 1 and data.held_out is not None:
+            raise ValueError(
+                f"n_bags={self.n_bags} of {type(self).__name__} is the mean of several fits, which "
+                "has no rounds: it can't be used with X_val."
+            )
+
     def _fit(self: Any, data: TrainingData) -> dict[str, Any]:
         if self.n_bags == 1:
             fitted: dict[str, Any] = super()._fit(data)  # type: ignore[misc]

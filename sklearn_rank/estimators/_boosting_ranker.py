@@ -40,6 +40,8 @@ from sklearn_rank.objectives._states import make_state
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 
+_GIVEN = "shape of X_val (None: not given)"
+
 
 class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker):
     """Base class of the boosting rankers.
@@ -166,8 +168,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         history = self._open_history(data)
         n_rows, n_features = data.X.shape
         with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
-            held_out = None
-            if self.n_iter_no_change is not None:
+            held_out = data.held_out
+            if held_out is None and self.n_iter_no_change is not None:
                 data, held_out = split_validation(data, self.validation_fraction, history.seed)
             problem = self._make_problem(data, history, threads)
             return self._solve(problem, history, held_out)
@@ -182,19 +184,20 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if self._is_continued:
             return History(**deepcopy(self._history_))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return History(data.X.shape, int(seed), self._fixed_settings())
+        return History(data.X.shape, int(seed), self._fixed_settings(data))
 
-    def _fixed_settings(self) -> dict[str, Any]:
+    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
-        stops = self.n_iter_no_change is not None
-        measures = stops and self.scoring is not None
+        splits = self.n_iter_no_change is not None and data.held_out is None
+        measures = self._watches(data) and self.scoring is not None
         return {
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
             "max_bins": self.max_bins,
             "validation_fraction (None: no early stopping)": (
-                self.validation_fraction if stops else None
+                self.validation_fraction if splits else None
             ),
+            _GIVEN: None if data.held_out is None else data.held_out.X.shape,
             "scoring": as_scorer(self.scoring).label if measures else None,
             **self._constraint_settings(),
         }
@@ -209,8 +212,9 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.X.shape}."
             )
-        known = {**UNCONSTRAINED, **history.settings}  # version 0.1.0 had no constraints
-        for setting, value in self._fixed_settings().items():
+        # Version 0.1.0 had no constraints, and no validation rows of the caller's.
+        known = {**UNCONSTRAINED, _GIVEN: None, **history.settings}
+        for setting, value in self._fixed_settings(data).items():
             if known[setting] != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
@@ -377,7 +381,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
     def _make_stopping(
         self, problem: BoostingProblem, history: History, held_out: TrainingData | None
     ) -> EarlyStopping | None:
-        if held_out is None or self.n_iter_no_change is None:
+        if held_out is None:
             return None
         scores = np.zeros(len(held_out.y))
         if history.steps:

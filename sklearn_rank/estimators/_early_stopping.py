@@ -1,8 +1,9 @@
-"""Early stopping on rows held out of the training data, whole queries at a time."""
+"""Early stopping on validation rows: given, or held out, whole queries at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -10,8 +11,17 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import GroupShuffleSplit
 
-from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank._validation import Constraint, Number
+from sklearn_rank._callbacks import with_callbacks
+from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._validation import (
+    Constraint,
+    Number,
+    check_lengths,
+    check_qid,
+    check_relevance,
+    check_weight,
+    is_upper_label,
+)
 from sklearn_rank.base import TrainingData
 from sklearn_rank.metrics._scorers import Scoring, as_scorer
 
@@ -105,8 +115,43 @@ def metric_of_rows(owner: str, scoring: Any, rows: TrainingData) -> Callable[[Fl
     return metric
 
 
+@dataclass(frozen=True)
+class ValidationArrays:
+    """Validation rows as the caller passes them to `fit`."""
+
+    X: Any = None
+    y: Any = None
+    qid: Any = None
+    sample_weight: Any = None
+
+    def check(self, owner: str) -> bool:
+        """Return whether there are any; raise ValueError for arrays without X or y."""
+        arrays = {
+            "X_val": self.X,
+            "y_val": self.y,
+            "qid_val": self.qid,
+            "sample_weight_val": self.sample_weight,
+        }
+        given = [name for name, array in arrays.items() if array is not None]
+        missing = [name for name in ("X_val", "y_val") if name not in given]
+        if given and missing:
+            raise ValueError(
+                f"fit of {owner} needs both X_val and y_val for validation rows. Got "
+                f"{' and '.join(given)} without {' and '.join(missing)}."
+            )
+        return bool(given)
+
+
 class StopsEarlyMixin:
     """Parameters and checks of a ranker that stops early, before `BaseRanker` among the bases."""
+
+    # Requested by default, as qid is: they have one meaning.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "qid": True,
+        "X_val": True,
+        "y_val": True,
+        "qid_val": True,
+    }
 
     _stopping_allowed: ClassVar[dict[str, Constraint]] = {
         "validation_fraction": Number(0, 1, "neither"),
@@ -114,10 +159,143 @@ class StopsEarlyMixin:
         "scoring": Scoring(),
     }
 
+    @with_callbacks
+    def fit(
+        self: Any,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
+            the top. Graded mode: numbers, greater for rows that rank higher.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order. Only
+            rows of one query are compared. None means one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
+            pair weighs the product of its rows' weights. A number is the weight of every
+            row.
+        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
+            Validation rows, which are scored after each round (`validation_scores_`). With
+            `n_iter_no_change` they decide when to stop, in place of rows held out of `X`;
+            without it all rounds are made. In a `Pipeline`,
+            ``Pipeline(..., transform_input=["X_val"])`` transforms them as it does `X`.
+        y_val : array-like of shape (n_val,), default=None
+            Their classes or relevance.
+        qid_val : array-like of shape (n_val,), default=None
+            Their queries; needed when `qid` is given.
+        sample_weight_val : float or array-like of shape (n_val,), default=None
+            Their multiplicities.
+
+        Returns
+        -------
+        self : object
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described, when there is no
+            comparable pair, or in binary mode when there are not exactly two classes.
+
+        Examples
+        --------
+        A validation set decides the number of rounds. The pipeline scales it as it does `X`:
+
+        >>> import sklearn
+        >>> from sklearn.pipeline import Pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from sklearn_rank import RankBoost
+        >>> from sklearn_rank.datasets import make_queries
+        >>> data = make_queries(n_queries=60, random_state=0)
+        >>> new = data.qid >= 40
+        >>> ranker = RankBoost(relevance="graded", n_iter_no_change=10, scoring="ndcg@10")
+        >>> pipe = Pipeline(
+        ...     [("scale", StandardScaler()), ("rank", ranker)], transform_input=["X_val"]
+        ... )
+        >>> with sklearn.config_context(enable_metadata_routing=True):
+        ...     pipe = pipe.fit(
+        ...         data.data[~new],
+        ...         data.target[~new],
+        ...         qid=data.qid[~new],
+        ...         X_val=data.data[new],
+        ...         y_val=data.target[new],
+        ...         qid_val=data.qid[new],
+        ...     )
+        >>> len(ranker.validation_scores_) - ranker.n_iter_
+        10
+        """
+        validation = ValidationArrays(X_val, y_val, qid_val, sample_weight_val)
+        return self._learn(X, y, qid, sample_weight, validation)
+
+    def _validate_training(
+        self: Any,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
+        validation: ValidationArrays | None = None,
+    ) -> Any:
+        data, classes = super()._validate_training(X, y, qid, sample_weight)  # type: ignore[misc]
+        if validation is not None and validation.check(type(self).__name__):
+            data = replace(data, held_out=self._validate_held_out(data, validation))
+        return data, classes
+
+    def _validate_held_out(self: Any, data: TrainingData, given: ValidationArrays) -> TrainingData:
+        """Return the validation rows, without those of weight zero."""
+        name = type(self).__name__
+        if (data.qid is None) != (given.qid is None):
+            there, absent = ("qid_val", "qid") if data.qid is None else ("qid", "qid_val")
+            raise ValueError(
+                f"fit of {name} needs queries for the training and the validation rows, or for "
+                f"neither. Got {there} without {absent}."
+            )
+        try:
+            X = self._validate_features(given.X, reset=False)
+            self._check_features(X)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X_val of {name} must be like X. {error}") from error
+        n_rows = X.shape[0]
+        y: Values
+        if data.classes is None:
+            y = check_relevance(given.y, "y_val")
+        else:
+            y = is_upper_label(name, given.y, data.classes, given.sample_weight, "y_val")
+        rows = np.arange(n_rows)
+        check_lengths(X_val=rows, y_val=y)
+        weight = check_weight(given.sample_weight, n_rows, "sample_weight_val")
+        qid = None if given.qid is None else check_qid(given.qid, n_rows, "qid_val")
+        held_out = TrainingData(X, y, qid, weight, rows, data.classes)
+        held_out = held_out.take(np.flatnonzero(weight > 0))
+        if not held_out.preferences.is_paired.any():
+            raise ValueError(
+                f"X_val and y_val of {name} have no comparable pair: in every query all rows "
+                "have the same relevance, so that no order is better than another."
+            )
+        return held_out.with_moderate_weights()
+
     def _check_training(self: Any, data: TrainingData) -> None:
         super()._check_training(data)  # type: ignore[misc]
-        if self.n_iter_no_change is not None and self.scoring is not None:
-            self._metric_of(data)(np.zeros(len(data.y)))
+        if self._watches(data) and self.scoring is not None:
+            rows = data if data.held_out is None else data.held_out
+            self._metric_of(rows)(np.zeros(len(rows.y)))
+
+    def _watches(self: Any, data: TrainingData) -> bool:
+        """Whether the score of validation rows is known after each round."""
+        return self.n_iter_no_change is not None or data.held_out is not None
 
     def _metric_of(self: Any, rows: TrainingData) -> Callable[[Floats], float]:
         """Return what early stopping watches, as a function of the scores of some rows."""
@@ -137,15 +315,15 @@ class EarlyStopping:
         Maps scores of the held-out rows to a number, greater is better.
     curve : list of float
         The metric after each round so far; extended here.
-    patience : int
-        Rounds without a better score after which to stop.
+    patience : int or None
+        Rounds without a better score after which to stop; None: never, and all are kept.
     tol : float
         By how much a score must exceed the best to be better.
 
     Attributes
     ----------
     best_round : int
-        Number of rounds after which no score was better.
+        Number of rounds that the model keeps: after it no score was better.
     curve : list of float
         The metric after each round.
     """
@@ -155,7 +333,7 @@ class EarlyStopping:
         scores: Floats,
         metric: Callable[[Floats], float],
         curve: list[float],
-        patience: int,
+        patience: int | None,
         tol: float,
     ) -> None:
         self._scores = scores
@@ -164,7 +342,7 @@ class EarlyStopping:
         self._patience = patience
         self._tol = tol
         self._best = -np.inf
-        self.best_round = 0
+        self._best_round = 0
         for number, score in enumerate(curve, start=1):
             self._compare(number, score)
 
@@ -182,8 +360,13 @@ class EarlyStopping:
     @property
     def is_over(self) -> bool:
         """Whether the last `patience` rounds had no better score."""
-        return len(self.curve) - self.best_round >= self._patience
+        return self._patience is not None and len(self.curve) - self._best_round >= self._patience
+
+    @property
+    def best_round(self) -> int:
+        """Number of rounds that the model keeps."""
+        return len(self.curve) if self._patience is None else self._best_round
 
     def _compare(self, number: int, score: float) -> None:
         if score > self._best + self._tol:
-            self._best, self.best_round = score, number
+            self._best, self._best_round = score, number

@@ -118,10 +118,12 @@ class BoostedTreesRanker(
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. What is
         a parameter here can't be set there.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping.
+        Share of the queries (or rows, stratified) held out for early stopping; not used when
+        `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown for that many rounds, and keep
-        the rounds up to the best. None: no early stopping.
+        the rounds up to the best. None: no early stopping. Held out are the `X_val` of `fit`,
+        or rows of `X`.
     scoring : str, scorer or None, default=None
         What early stopping measures, a name such as "ndcg@10". None: `score`.
     score_p : float in [1, inf] or None, default=None
@@ -153,7 +155,7 @@ class BoostedTreesRanker(
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round. Not with ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)
-        Scores of the held-out rows, with early stopping.
+        Scores of the held-out rows after each round, with early stopping or `X_val`.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain of all splits.
     classes_ : ndarray of shape (2,)
@@ -367,14 +369,14 @@ class BoostedTreesRanker(
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        codes, held_out = self._known_codes, None
-        if self.n_iter_no_change is not None:
+        codes, held_out = self._known_codes, data.held_out
+        if held_out is None and self.n_iter_no_change is not None:
             data, held_out = split_validation(data, self.validation_fraction, seed)
         if codes is not None:
             codes.learn(data.X)
         problem = self._make_problem(data)
         stopping, rows_held_out = None, None
-        if held_out is not None and self.n_iter_no_change is not None:
+        if held_out is not None:
             rows_held_out = held_out.X if codes is None else codes.forget_unknown(held_out.X)
             stopping = EarlyStopping(
                 np.zeros(len(held_out.y)), self._metric_of(held_out), [], self.n_iter_no_change, 0.0

@@ -146,10 +146,12 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         Whether `fit` goes on from the last fit, on the same data. A fit
         that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping.
+        Share of the queries (or rows, stratified) held out for early stopping; not used when
+        `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping.
+        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
+        the `X_val` of `fit`, or rows of `X`.
     scoring : str, scorer or None, default=None
         As in `RankBoost`: what early stopping measures. None: `score`, with its `score_p`.
     relevance : {"binary", "graded"}, default="binary"
@@ -417,12 +419,17 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
     def _refused_by(self) -> str:
         return super()._refused_by() or ("solver='lbfgs'" if self.solver == "lbfgs" else "")
 
-    def _fixed_settings(self) -> dict[str, Any]:
-        uses_score = self.n_iter_no_change is not None and self.scoring is None
-        return {**super()._fixed_settings(), "score_p": self.score_p if uses_score else None}
+    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
+        uses_score = self._watches(data) and self.scoring is None
+        return {**super()._fixed_settings(data), "score_p": self.score_p if uses_score else None}
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
+        if data.held_out is not None and self.solver != "coordinate":
+            raise ValueError(
+                "X_val of PNormPushRanker needs solver='coordinate', which has a model after each "
+                f"round. Got solver={self.solver!r}."
+            )
         if self.warm_start and getattr(self, "_solver_", self.solver) != self.solver:
             raise ValueError(
                 "PNormPushRanker with warm_start=True continues with the same solver: it "

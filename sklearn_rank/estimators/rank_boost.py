@@ -107,16 +107,18 @@ class RankBoost(BagsMixin, BoostingRanker):
         Whether `fit` adds rounds to the last fit, on the same data. A fit
         that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping.
+        Share of the queries (or rows, stratified) held out for early stopping; not used when
+        `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping.
+        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
+        the `X_val` of `fit`, or rows of `X`.
     scoring : str, scorer or None, default=None
-        What early stopping measures on the held-out rows; without `n_iter_no_change` it is
-        not used. None: `score`. Else a name that `metrics.ranking_scorer` takes, such as
-        "ndcg@10", "pauc@0.05" or "push@4", or what it returned. Metrics of places in the list
-        (all but "auc", "push@p", "pauc@a" and "tpr@a") have no row weights: with them every
-        sample weight must be 0 or 1.
+        What is measured on the held-out rows, of early stopping or of `X_val`. None: `score`.
+        Else a name that `metrics.ranking_scorer` takes, such as "ndcg@10", "pauc@0.05" or
+        "push@4", or what it returned. Metrics of places in the list (all but "auc", "push@p",
+        "pauc@a" and "tpr@a") have no row weights: with them every weight of these rows must be
+        0 or 1.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes, a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
@@ -153,8 +155,8 @@ class RankBoost(BagsMixin, BoostingRanker):
     margin_ : float
         The last margin.
     validation_scores_ : ndarray
-        With early stopping, the score of the held-out rows, or the metric that `scoring`
-        names, after each round tried.
+        With early stopping or `X_val`, the score of the held-out rows, or the metric that
+        `scoring` names, after each round tried.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Decrease of J credited to each feature, summing to 1.
     coef_ : ndarray of shape (n_features_in_,)

@@ -69,10 +69,12 @@ class SmoothMarginRanker(BoostingRanker):
         Whether `fit` adds rounds to the last fit, on the same data. A fit
         that fails or is interrupted leaves the last one as it was.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping.
+        Share of the queries (or rows, stratified) held out for early stopping; not used when
+        `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
         Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping.
+        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
+        the `X_val` of `fit`, or rows of `X`.
     scoring : str, scorer or None, default=None
         As in `RankBoost`: what early stopping measures. None: `score`.
     relevance : {"binary", "graded"}, default="binary"

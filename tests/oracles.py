@@ -20,6 +20,7 @@ Gradient Descent Algorithm for Bipartite Ranking, J. Appl. Math. 2012, 189753).
 
 import itertools
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -1234,3 +1235,25 @@ def shapley_values(score, x, rows, w=None):
             orders = math.factorial(n) * math.factorial(d - n - 1) / math.factorial(d)
             shares[j] += orders * (value[subset | {j}] - value[subset])
     return np.append(shares, value[frozenset()])
+
+
+# --------------------------------------------------------------------------------------
+# How many to take
+# --------------------------------------------------------------------------------------
+
+
+def conformal_p_value(score, held_out_scores, is_positive):
+    """(1 + held-out negatives that score at least as high) / (1 + held-out rows)."""
+    rivals = zip(held_out_scores, is_positive, strict=True)
+    n_above = sum(1 for one, positive in rivals if not positive and one >= score)
+    return Fraction(1 + n_above, 1 + len(held_out_scores))
+
+
+def benjamini_hochberg(p_values, level):
+    """Rows of the largest set whose p-values are all at most level * size / number of rows."""
+    n_rows = len(p_values)
+    for size in range(n_rows, 0, -1):
+        chosen = [one <= Fraction(level) * size / n_rows for one in p_values]
+        if sum(chosen) >= size:
+            return chosen
+    return [False] * n_rows

@@ -13,13 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -29,10 +32,12 @@ from sklearn_rank.plotting import (
     MarginDisplay,
     PairContributionDisplay,
     RankedListDisplay,
+    ScorecardDisplay,
     ShapeFunctionDisplay,
     TopROCDisplay,
 )
 from sklearn_rank.plotting._shares import shares_and_risks
+from sklearn_rank.scorecard import Scorecard
 
 pytestmark = pytest.mark.slow
 
@@ -529,7 +534,21 @@ def test_pair_contributions_visit_no_pair(loss, monkeypatch):
     assert_allclose(share[1, few] * risk[1], terms, rtol=1e-8)
 
 
-def test_pair_contributions_show_the_top_of_a_long_list():
+def test_pair_contributions_show_the_largest_shares(cancer, ranker):
+    """On training rows the first 25 are all positives, which have no share."""
+    display = PairContributionDisplay.from_estimator(ranker, *cancer, losses="exponential")
+    assert display.is_positive[:25].all()
+    drawn = [[bar.get_width() for bar in bars] for bars in display.bars_[0]]
+    places = [int(label.get_text().split()[0]) - 1 for label in display.ax_.get_yticklabels()]
+    assert_allclose(drawn, display.share[0][:, places])
+    assert places == sorted(places)
+    rest = np.delete(display.share[0].max(axis=0), places)
+    assert rest.max() <= np.min(np.max(drawn, axis=0))
+    dotted = [line for line in display.ax_.lines if line.get_linestyle() == ":"]
+    assert len(dotted) == np.count_nonzero(np.diff(places) > 1)
+
+
+def test_pair_contributions_show_few_rows_of_a_long_list():
     y, score, *_ = random_rows(8, n=200)
     display = PairContributionDisplay.from_predictions(y, score, max_rows=10, losses="logistic")
     assert len(display.bars_[0][0]) == 10
@@ -628,6 +647,59 @@ def plain(value):
     if isinstance(value, list):
         return [plain(one) for one in value]
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    colour = np.where(rng.random(200) < 0.7, np.where(y, "red", "blue"), "green")
+    frame = {"colour": colour, "size": rng.normal(size=200) + y, "age": rng.normal(size=200)}
+    return pd.DataFrame(frame), y
+
+
+def pipeline_of(ranker, *, output="default"):
+    encoder = OneHotEncoder(sparse_output=False).set_output(transform=output)
+    transformer = make_column_transformer(
+        (encoder, ["colour"]), remainder=StandardScaler(), verbose_feature_names_out=False
+    )
+    return make_pipeline(transformer.set_output(transform=output), ranker)
+
+
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_every_display_takes_a_pipeline(table, output):
+    X, y = table
+    pipeline = pipeline_of(RankBoost(n_estimators=20), output=output).fit(X, y)
+    assert TopROCDisplay.from_estimator(pipeline, X, y).name == "RankBoost"
+    assert RankedListDisplay.from_estimator(pipeline, X, y).name == "RankBoost"
+    pairs = PairContributionDisplay.from_estimator(pipeline, X, y)
+    assert_array_equal(pairs.score, -np.sort(-pipeline.decision_function(X)))
+    assert len(MarginDisplay.from_estimator(pipeline).margin) == 20
+    shapes = ShapeFunctionDisplay.from_estimator(pipeline, X)
+    assert set(shapes.names) <= {"colour_blue", "colour_green", "colour_red", "size", "age"}
+    size = shapes.names.index("size")
+    scaled = (X["size"] - X["size"].mean()) / X["size"].std(ddof=0)
+    assert_allclose(shapes.ranges[size], [scaled.min(), scaled.max()])
+    named = ShapeFunctionDisplay.from_estimator(pipeline, features=["colour_red"])
+    assert named.names == ["colour_red"]
+    rows = pipeline[:-1].transform(X)
+    score = shapes.contributions(rows).sum(axis=1) + shapes.intercept
+    assert_allclose(score, pipeline.decision_function(X))
+    card = Scorecard(PNormPushRanker(n_estimators=5), max_terms=4, p=None)
+    display = ScorecardDisplay.from_estimator(pipeline_of(card, output=output).fit(X, y))
+    assert set(display.names) <= {"colour_blue", "colour_green", "colour_red", "size", "age"}
+
+
+def test_names_where_transformers_give_none_and_in_nested_searches(table):
+    X, y = table[0][["size", "age"]], table[1]
+    nameless = make_pipeline(FunctionTransformer(np.asarray), RankBoost(n_estimators=5)).fit(X, y)
+    assert set(ShapeFunctionDisplay.from_estimator(nameless, X).names) <= {"x0", "x1"}
+    inner = make_pipeline(StandardScaler(), RankBoost())
+    search = GridSearchCV(inner, {"rankboost__n_estimators": [3, 5]}, cv=2)
+    outer = make_pipeline(SimpleImputer(), search).fit(X, y)
+    assert set(ShapeFunctionDisplay.from_estimator(outer, X).names) <= {"size", "age"}
+    with pytest.raises(ValueError, match="LogisticRegression is none"):
+        ShapeFunctionDisplay.from_estimator(make_pipeline(LogisticRegression()).fit(X, y))
 
 
 def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):

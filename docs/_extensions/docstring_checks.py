@@ -23,7 +23,7 @@ PACKAGE = Path(sklearn_rank.__file__).parent
 MODULES = {
     "sklearn_rank": "Rankers",
     "sklearn_rank.metrics": "Metrics",
-    "sklearn_rank.model_selection": "Splitting",
+    "sklearn_rank.model_selection": "Splitting and selecting",
     "sklearn_rank.plotting": "Displays",
     "sklearn_rank.preprocessing": "Preprocessing",
     "sklearn_rank.datasets": "Data sets",

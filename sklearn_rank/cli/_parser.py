@@ -55,6 +55,7 @@ def _not_zero(context: Any, option: Any, value: int | None) -> int | None:
     return value
 
 
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _FORCE = "--force  Overwrite files that exist."
 _SETTINGS: dict[str, dict[str, Any]] = {
     "--relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
@@ -63,6 +64,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "--cv": {"type": click.IntRange(2), "default": 5},
     "--n-jobs": {"type": int, "callback": _not_zero},
     "--max-terms": {"type": click.IntRange(1)},
+    "--top": {"type": click.IntRange(1)},
+    "--fdr": {"type": _SHARE},
+    "--calibrate": {"type": _SHARE},
     "--ranker": {"default": "PNormPushRanker"},
     "--to": {"required": True},
 }
@@ -116,7 +120,7 @@ def _command(name: str, arguments: str, text: str, options: str, output: str = "
     """Add a command; its last word is a function, its first the module, with _ before it."""
 
     def call(**values: Any) -> None:
-        for key in ("model", "data", "validation", "card"):
+        for key in ("model", "data", "validation", "calibration", "card"):
             path = values.get(key)
             if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
@@ -170,15 +174,21 @@ _command(
 --param NAME=VALUE...  Parameters of the ranker, such as p=8.
 {_SEARCH}
 --metric NAME  What --search looks at, a name as in compare.
---validation FILE  Rows that decide when boosting stops.""",
+--validation FILE  Rows that decide when boosting stops.
+--calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.""",
     "-o --output MODEL  Model file (.skops).",
 )
 _command(
     "rank",
     "MODEL DATA",
     f"Order the rows of a table, best first within each query.\n\n{_DATA} MODEL was written "
-    "by train.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
-    _READING,
+    "by train or card.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
+    f"""{_READING}
+--top N  Write the first N rows of each list only.
+--explain  Add what adds most to each score, or takes most from it, as reason_1 to reason_3.
+--fdr SHARE  Add a column selected: the longest head with at most this expected share of false
+ alarms. Needs train --calibrate, or --calibration.
+--calibration FILE  Labelled rows, none of which the model was fitted to.""",
     "-o --output OUT  Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the"
     " columns of DATA, score, and rank within the query.",
 )
@@ -195,8 +205,11 @@ _command(
     f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA}\n\n"
     "Example: sklearn-rank card loans.csv --target default --max-terms 10 -o card.json",
     f"""{_TABLE}
---max-terms N  Most terms of the card.
---points LOW:HIGH  Range of the points of a term, such as -5:5.""",
+--max-terms N  Most terms of the card; default: 10.
+--points LOW:HIGH  Range of the points of a term; default: -5:5.
+--monotone COL=1,...  Columns whose points only rise (1) or only fall (-1).
+--special COL=-999,...  Numbers that are codes, which get points of their own.
+--param NAME=VALUE...  Parameters of Scorecard or its ranker, such as p=4.""",
     "-o --output CARD  File of the card (.json).",
 )
 _command(

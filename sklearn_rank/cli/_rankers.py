@@ -166,7 +166,8 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     for i, name in enumerate(schema.columns_of(DATE)):
         encoder = import_extra("skrub").DatetimeEncoder(resolution="second", add_weekday=True)
         steps.append((f"date {i}", encoder, name))
-    return ColumnTransformer(steps, verbose_feature_names_out=False).set_output(transform="pandas")
+    # Names have the step before them: a column a_b may be beside a category b of a column a.
+    return ColumnTransformer(steps).set_output(transform="pandas")
 
 
 def fit_pipeline(

@@ -7,10 +7,11 @@ from typing import Any
 from sklearn_rank._observers import observed
 from sklearn_rank.cli._crossval import Candidate, search
 from sklearn_rank.cli._dataset import training_data, validation_data
-from sklearn_rank.cli._errors import InputError, show_notes
+from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._metrics import choose_metrics
 from sklearn_rank.cli._output import optional_output
 from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._rankers import (
     check_engine,
     choose_rankers,
@@ -37,7 +38,9 @@ def train(options: Any) -> None:
     metrics = [options.metric] if options.metric else []
     choose_metrics(metrics, None)
     data = training_data(options.table, notes)
-    validation = None
+    validation = held_out = None
+    if options.calibrate is not None:
+        data, held_out = hold_out(data, options.calibrate, options.seed)
     if options.validation is not None:
         validation = validation_data(options.validation, data, options.table, notes)
     stop_early(rankers, options, len(data.y))
@@ -52,10 +55,13 @@ def train(options: Any) -> None:
     ):
         warnings = fit_pipeline(pipeline, data, name, validation)
     notes += [with_name(name, message) for message in warnings]
-    save_model(Model(pipeline, name, data.schema), path, force=options.force)
+    stored = None if held_out is None else calibration(pipeline, held_out)
+    save_model(Model(pipeline, name, data.schema, stored), path, force=options.force)
     show_notes(notes)
     if chosen:
         print(f"--search chose {chosen} ({metric} in 2 times 3 folds)")
     rounds = getattr(ranker, "validation_scores_", None)
     stopped = "" if rounds is None else f", {ranker.n_iter_} rounds"
     print(f"{path}: {name} fitted on {data.summary()}{stopped}")
+    if held_out is not None:
+        print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")

@@ -50,7 +50,26 @@ def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Val
 
 def final_ranker(estimator: Any) -> Any:
     """Return the fitted ranker at the end of a search or a pipeline."""
+    return ranker_and_rows(estimator)[0]
+
+
+def ranker_and_rows(estimator: Any, X: Any = None) -> tuple[Any, Any, Values | None]:
+    """Return the ranker at the end of a search or a pipeline, the rows it gets, and their names.
+
+    The names are those that the ranker has seen, else those that the transformers before it
+    give, else None.
+    """
     check_is_fitted(estimator)
+    names = None
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
-        estimator = getattr(estimator, "best_estimator_", None) or estimator.steps[-1][1]
-    return estimator
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+            continue
+        if len(estimator.steps) > 1:
+            X = None if X is None else estimator[:-1].transform(X)
+            try:
+                names = estimator[:-1].get_feature_names_out(names)
+            except (AttributeError, ValueError):  # a transformer that gives no names
+                names = None
+        estimator = estimator.steps[-1][1]
+    return estimator, X, getattr(estimator, "feature_names_in_", names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from sklearn_rank.plotting._checked_rows import predictions
+from sklearn_rank.plotting._checked_rows import final_ranker, predictions
 from sklearn_rank.plotting._drawing import import_matplotlib
 
 
@@ -49,7 +49,8 @@ class PredictionsDisplay(ABC):
         ax : matplotlib Axes, default=None
             Where to draw. None: a new figure.
         name : str, default=None
-            Name in the legend. None: the class of the estimator.
+            Name in the legend. None: the class of the estimator, of a pipeline or search that
+            of the ranker at its end.
         **options : Any
             For `from_predictions`.
 
@@ -60,7 +61,7 @@ class PredictionsDisplay(ABC):
         """
         import_matplotlib(cls.__name__)
         label, score = predictions(estimator, X, y, sample_weight)
-        name = type(estimator).__name__ if name is None else name
+        name = type(final_ranker(estimator)).__name__ if name is None else name
         return cls.from_predictions(
             label, score, qid=qid, sample_weight=sample_weight, ax=ax, name=name, **options
         )

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.plotting._checked_rows import is_upper_class, predictions
 from sklearn_rank.plotting._drawing import (
@@ -96,7 +96,7 @@ class PairContributionDisplay:
         Parameters
         ----------
         estimator : object
-            A fitted ranker or any other scikit-learn estimator.
+            A fitted ranker or any other scikit-learn estimator, pipelines and searches included.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features of the rows of one list, such as one query.
         y : array-like of shape (n_samples,)
@@ -183,7 +183,9 @@ class PairContributionDisplay:
         ax : matplotlib Axes or array of them, default=None
             One for each loss, or one to divide. None: a new figure.
         max_rows : int, default=25
-            Number of rows shown, from the top. Shares are those in the whole list.
+            Number of rows shown. Of a longer list they are those with the largest share, at
+            any loss and p, in the order of the list; a dotted line stands for the rows left out
+            between two of them. Shares are those in the whole list.
         **bar_options : Any
             For matplotlib's ``barh``.
 
@@ -193,28 +195,35 @@ class PairContributionDisplay:
             With `axes_`, `ax_`, `figure_` and `bars_` set.
         """
         owner, n_losses = type(self).__name__, len(self.losses)
-        n_rows = min(max_rows, len(self.score))
-        size = (3.2, 1.4 + 0.3 * n_rows)
+        rows = self._largest_rows(max_rows)
+        size = (3.2, 1.4 + 0.3 * len(rows))
         self.axes_ = panels(owner, ax, n_losses, n_columns=n_losses, size=size)
         self.bars_ = [
-            self._draw_loss(panel, number, n_rows, bar_options)
+            self._draw_loss(panel, number, rows, bar_options)
             for number, panel in enumerate(self.axes_)
         ]
         first = self.axes_[0]
         first.set_ylabel("place in the list (+ positive, − negative)")
-        signs = np.where(self.is_positive[:n_rows], "+", "−")
-        places = np.arange(1, n_rows + 1)
-        first.set_yticks(places, [f"{k}  {sign}" for k, sign in zip(places, signs, strict=True)])
+        signs = np.where(self.is_positive[rows], "+", "−")
+        labels = [f"{row + 1}  {sign}" for row, sign in zip(rows, signs, strict=True)]
+        first.set_yticks(np.arange(1, len(rows) + 1), labels)
         self.axes_[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         self.ax_, self.figure_ = first, first.figure
         return self
 
+    def _largest_rows(self, max_rows: int) -> Indices:
+        """Return the rows to show, by place; of equal shares those further up."""
+        largest = self.share.reshape(-1, len(self.score)).max(axis=0)
+        return np.sort(np.argsort(-largest, kind="stable")[:max_rows])
+
     def _draw_loss(
-        self, panel: Any, number: int, n_rows: int, bar_options: dict[str, Any]
+        self, panel: Any, number: int, rows: Indices, bar_options: dict[str, Any]
     ) -> list[Any]:
-        places, height = np.arange(1, n_rows + 1), 0.8 / len(self.powers)
-        for place in places[self.is_positive[:n_rows]]:
+        places, height = np.arange(1, len(rows) + 1), 0.8 / len(self.powers)
+        for place in places[self.is_positive[rows]]:
             panel.axhspan(place - 0.5, place + 0.5, color="0.94", zorder=0)
+        for place in places[1:][np.diff(rows) > 1]:
+            panel.axhline(place - 0.5, color="0.6", linewidth=1.0, linestyle=":", zorder=0)
         bars = []
         for index, p in enumerate(self.powers):
             style = {
@@ -226,10 +235,10 @@ class PairContributionDisplay:
                 "label": f"p = {p:g}",
             }
             at = places - 0.4 + (index + 0.5) * height
-            share = self.share[number, index, :n_rows]
+            share = self.share[number, index, rows]
             bars.append(panel.barh(at, share, **{**style, **bar_options}))
-        panel.set_ylim(n_rows + 0.5, 0.5)
-        panel.set_xlim(0.0, 1.05 * max(float(self.share[..., :n_rows].max()), 0.01))
+        panel.set_ylim(len(rows) + 0.5, 0.5)
+        panel.set_xlim(0.0, 1.05 * max(float(self.share[..., rows].max()), 0.01))
         panel.set_xlabel("share of the risk")
         panel.set_title(f"{self.losses[number].replace('_', '-')} loss", fontsize="medium")
         show_percent(panel.xaxis, type(self).__name__)

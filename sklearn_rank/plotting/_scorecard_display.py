@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Values
+from sklearn_rank.plotting._checked_rows import ranker_and_rows
 from sklearn_rank.plotting._drawing import COLOURS, import_matplotlib, panels
 
 _BAR = 0.21
@@ -90,7 +90,8 @@ class ScorecardDisplay:
         Parameters
         ----------
         scorecard : object
-            What has a `card_`, such as a fitted Scorecard.
+            What has a `card_`, such as a fitted Scorecard, or a pipeline or search that ends in
+            one. Where the card has no names of its own, those of the transformers are drawn.
         variables : sequence of str, default=None
             Names of the variables to draw. None: all, in the order of the card.
         ax : matplotlib Axes or array of them, default=None
@@ -109,12 +110,19 @@ class ScorecardDisplay:
             When the card has none of the variables, or has no variable.
         """
         import_matplotlib(cls.__name__)
+        names = None
         if not hasattr(scorecard, "card_"):
-            check_is_fitted(scorecard)
+            scorecard, _, names = ranker_and_rows(scorecard)
+        if not hasattr(scorecard, "card_"):
             raise ValueError(
                 f"{cls.__name__} draws a scorecard, which {type(scorecard).__name__} is none."
             )
-        known = {one.name: one for one in scorecard.card_.variables}
+        if scorecard.card_.feature_names is not None:
+            names = None
+        known = {
+            one.name if names is None else str(names[one.column]): one
+            for one in scorecard.card_.variables
+        }
         wanted = list(known) if variables is None else list(variables)
         unknown = [name for name in wanted if name not in known]
         if unknown or not wanted:

@@ -7,11 +7,11 @@ from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.estimators._categories import CategoryCodes, as_table
 from sklearn_rank.models import StepFunction
+from sklearn_rank.plotting._checked_rows import ranker_and_rows
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     import_matplotlib,
@@ -135,9 +135,11 @@ class ShapeFunctionDisplay:
         Parameters
         ----------
         estimator : object
-            The ranker itself, not a pipeline, whose columns may differ from those of its ranker.
+            The ranker, or a pipeline or search that ends in one. The features drawn are those
+            that the ranker gets, under the names that the transformers give them.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows that set the range of each feature. None: the thresholds with a margin.
+            Rows that set the range of each feature, for a pipeline as they go into it. None:
+            the thresholds with a margin.
         features : sequence of int or str, default=None
             Columns or their names. None: those that the model uses.
         max_features : int or None, default=6
@@ -158,14 +160,13 @@ class ShapeFunctionDisplay:
             When the model is not a sum of stumps, or a feature is unknown.
         """
         import_matplotlib(cls.__name__)
-        check_is_fitted(estimator)
+        estimator, X, all_names = ranker_and_rows(estimator, X)
         rules: Any = getattr(estimator, "weak_rankers_", None)
         if not hasattr(rules, "step_functions"):
             raise ValueError(
                 f"{cls.__name__} needs a boosting ranker fitted with weak_ranker='stump', which "
                 f"is a sum of step functions. {type(estimator).__name__} is none."
             )
-        all_names = getattr(estimator, "feature_names_in_", None)
         if all_names is None:
             all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
         chosen = choose_features(cls.__name__, estimator, all_names, features, max_features)
@@ -196,7 +197,8 @@ class ShapeFunctionDisplay:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with all the columns that the ranker was fitted to; NaN for missing values.
+            Rows with all the columns that the ranker was fitted to, after a pipeline's
+            transformers ``pipeline[:-1].transform(X)``; NaN for missing values.
 
         Returns
         -------

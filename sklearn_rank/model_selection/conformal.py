@@ -1,0 +1,352 @@
+"""How many rows of a list to take, with a bound on the expected share of false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.stats import false_discovery_control
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._validation import (
+    Constraint,
+    Number,
+    Seed,
+    check_column,
+    check_floats,
+    check_lengths,
+    check_parameters,
+    is_upper_label,
+)
+from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._warnings import warn
+
+__all__ = ["ConformalSelector"]
+
+_REFUSED = {
+    "qid": (
+        "takes no qid: its bound is for rows that are drawn alike, and within a query they are "
+        "not. Pass one list of rows"
+    ),
+    "sample_weight": (
+        "takes no sample_weight: its bound counts rows, each once. Weigh the classes by a "
+        "parameter of the estimator, or fit the estimator first and pass FrozenEstimator(estimator)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ScoringEstimator:
+    """An estimator whose scores order rows."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if isinstance(value, type) or not hasattr(value, "fit"):
+            return False
+        scores = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
+        return scores or (hasattr(value, "predict") and not is_classifier(value))
+
+    def __str__(self) -> str:
+        return (
+            "an estimator with fit and decision_function or predict_proba, or a regressor or "
+            "ranker with predict"
+        )
+
+
+class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Select the longest head of a list whose expected share of false alarms is bounded.
+
+    Among m new rows with scores s, and n calibration rows that the estimator was not fitted to,
+
+    .. math:: p_j = \frac{1 + \#\{i : y_i = 0,\ s_i \ge s_j\}}{1 + n}, \qquad
+        r^* = \max\{r : \#\{j : p_j \le \alpha r / m\} \ge r\}
+
+    where i runs over the calibration rows, y = 0 are the negatives (``classes_[0]``) and
+    :math:`\alpha` is `fdr`. The rows with :math:`p_j \le \alpha r^* / m` are selected: the
+    procedure of Benjamini and Hochberg. The expected share of negatives among them, an empty
+    selection counting 0, is at most `fdr` if calibration rows and new rows are exchangeable,
+    whatever the estimator and however many the rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A ranker, classifier, regressor or pipeline with `decision_function`, else
+        `predict_proba`, else `predict`. It is cloned and fitted to the rows that do not
+        calibrate. ``FrozenEstimator(estimator)``: a fitted one, and all rows passed to `fit`
+        calibrate; they must not be those that it was fitted to.
+    fdr : float in (0, 1), default=0.1
+        Bound on the expected share of false alarms, the false discovery rate.
+    calibration_size : float in (0, 1), default=0.25
+        Share of the rows that calibrate, drawn at random without regard to their class.
+    random_state : int, RandomState instance or None, default=None
+        Draws them.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    classes_ : ndarray of shape (2,)
+        The classes. High scores mean the second; selected rows of the first are false alarms.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Scores of the calibration rows.
+    calibration_is_positive_ : ndarray of shape (n_calibration,)
+        Whether each is of ``classes_[1]``.
+    n_features_in_ : int
+        Number of features, where the estimator has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the estimator has them.
+
+    See Also
+    --------
+    sklearn_rank.metrics.precision_at_k : Measures the share of positives in a given head.
+
+    Notes
+    -----
+    There is no `predict`: whether a row is selected depends on the rows it is passed with. A
+    selection from m rows needs at least ``m / (fdr * (n + 1))`` of them, so that with few
+    calibration rows or rare positives it is often empty. Equal scores are selected together;
+    a calibration negative with the same score as a new row counts as above it. The user guide
+    has the proof, and what happens under drift and with several batches.
+
+    `fit` takes no `qid` and no `sample_weight`. Other metadata goes to the estimator's `fit`
+    where its routing requests it, values with one entry for each row without those of the
+    calibration rows.
+
+    References
+    ----------
+    JinCandes2023 (no number at hand; the p-values with a clipped score and ties counted against
+    the row), BenjaminiHochberg1995 (no number at hand; the procedure).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker
+    >>> from sklearn_rank.model_selection import ConformalSelector
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = PNormPushRanker(n_estimators=50)
+    >>> selector = ConformalSelector(ranker, fdr=0.05, random_state=0).fit(X[:400], y[:400])
+    >>> selected = selector.select(X[400:])
+    >>> print(selected.sum(), "selected, of which", y[400:][selected].sum(), "are positive")
+    123 selected, of which 123 are positive
+    """
+
+    estimator_: Any
+    classes_: Values
+    calibration_scores_: Floats
+    calibration_is_positive_: Mask
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "estimator": ScoringEstimator(),
+        "fdr": Number(0, 1, closed="neither"),
+        "calibration_size": Number(0, 1, closed="neither"),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        fdr: float = 0.1,
+        calibration_size: float = 0.25,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.fdr = fdr
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit the estimator to some rows and score the others.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Features, of one list.
+        y : array-like of shape (n_samples,)
+            Two classes. The greater is the one to find.
+        **params : Any
+            Metadata for the estimator's `fit`, by scikit-learn's routing. `qid` and
+            `sample_weight` are refused.
+
+        Returns
+        -------
+        self : object
+            The fitted selector.
+
+        Raises
+        ------
+        ValueError
+            When a parameter is not as described, or y does not hold two classes.
+        """
+        name = type(self).__name__
+        check_parameters(name, self.get_params(deep=False), self._allowed)
+        labels = _check_labels(name, y)
+        for refused, reason in _REFUSED.items():
+            if params.get(refused) is not None:
+                raise ValueError(f"{name} {reason}.")
+        if isinstance(self.estimator, FrozenEstimator):
+            estimator, X_held, y_held = self.estimator, X, labels
+        else:
+            estimator, X_held, y_held = self._fit_estimator(X, y, labels, params)
+        self.classes_ = np.asarray(getattr(estimator, "classes_", np.unique(labels)))
+        if len(self.classes_) != 2:
+            raise ValueError(f"{name} needs two classes. Got {self.classes_.tolist()}.")
+        self.calibration_is_positive_ = is_upper_label(name, y_held, self.classes_)
+        self.calibration_scores_ = _scores(name, estimator, X_held)
+        check_lengths(X=self.calibration_scores_, y=y_held)
+        self.estimator_ = estimator
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, attribute):
+                setattr(self, attribute, getattr(estimator, attribute))
+        self._warn_of_too_few_rows()
+        return self
+
+    def _fit_estimator(
+        self, X: Any, y: Any, labels: Values, params: dict[str, Any]
+    ) -> tuple[Any, Any, Values]:
+        """Return the estimator, fitted to some rows, and X and labels of the others."""
+        routed = process_routing(self, "fit", **params).estimator.fit
+        by_row = {
+            key: value
+            for key, value in routed.items()
+            if hasattr(value, "__len__") and not isinstance(value, str) and _n_rows(value) == len(y)
+        }
+        parts = train_test_split(
+            X,
+            y,
+            labels,
+            *by_row.values(),
+            test_size=self.calibration_size,
+            random_state=self.random_state,
+        )
+        lacking = np.setdiff1d(labels, parts[4]).tolist()
+        if lacking:
+            raise ValueError(
+                f"{type(self).__name__} drew {len(parts[4])} rows to fit, none of which is of "
+                f"class {lacking[0]!r}. Pass more rows, or a smaller calibration_size."
+            )
+        given = {**routed, **dict(zip(by_row, parts[6::2], strict=True))}
+        return clone(self.estimator).fit(parts[0], parts[2], **given), parts[1], parts[5]
+
+    def _warn_of_too_few_rows(self) -> None:
+        n_held = len(self.calibration_scores_)
+        if self.fdr * (n_held + 1) < 1:
+            warn(
+                f"{type(self).__name__} can't select any row: with fdr={self.fdr:g} it needs at "
+                f"least {int(np.ceil(1 / self.fdr)) - 1} calibration rows. Got {n_held}.",
+                UserWarning,
+            )
+
+    def p_values(self, X: Any) -> Floats:
+        """Return the conformal p-value of each row.
+
+        The probability that a new row is a negative and has a p-value of at most t is at most
+        t.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Features of new rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In [1 / (n + 1), 1] with n calibration rows. Small where the score is high.
+        """
+        check_is_fitted(self)
+        negatives = self.calibration_scores_[~self.calibration_is_positive_]
+        scores = _scores(type(self).__name__, self.estimator_, X)
+        return conformal_p_values(scores, negatives, len(self.calibration_scores_))
+
+    def select(self, X: Any) -> Mask:
+        """Return which rows of a batch to take.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Features of all the new rows from which to select.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples,)
+            True for the rows of the longest head allowed, which may be empty.
+        """
+        return select_head(self.p_values(X), self.fdr)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where `fit` passes metadata: to the estimator's `fit`.
+
+        Returns
+        -------
+        MetadataRouter
+            scikit-learn's description.
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has come to its end."""
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's description, the input tags being those of the estimator."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def conformal_p_values(scores: Floats, negatives: Floats, n_held_out: int) -> Floats:
+    """Return p-values of scores, given those of the negatives among held-out rows."""
+    n_below = np.searchsorted(np.sort(negatives), scores, side="left")
+    return np.asarray((1 + len(negatives) - n_below) / (1 + n_held_out), dtype=np.float64)
+
+
+def select_head(p_values: Floats, fdr: float) -> Mask:
+    """Return what the procedure of Benjamini and Hochberg rejects."""
+    if not len(p_values):
+        return np.zeros(0, dtype=bool)
+    return np.asarray(false_discovery_control(p_values, method="bh") <= fdr)
+
+
+def _n_rows(values: Any) -> int:
+    return int(values.shape[0]) if hasattr(values, "shape") and values.shape else len(values)
+
+
+def _check_labels(name: str, y: Any) -> Values:
+    """Return labels of one dimension, of at most two classes."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    check_classification_targets(y)
+    labels = check_column(y, "y")
+    if len(np.unique(labels)) > 2:
+        raise ValueError(
+            f"{name} needs two classes. Got {len(np.unique(labels))}: for graded relevance say "
+            "what is relevant, for example y > 0."
+        )
+    return labels
+
+
+def _scores(name: str, estimator: Any, X: Any) -> Floats:
+    """Return one finite score for each row, greater for ``classes_[1]``."""
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X))
+    elif hasattr(estimator, "predict_proba"):
+        scores = np.asarray(estimator.predict_proba(X))
+    else:
+        scores = np.asarray(estimator.predict(X))
+    if scores.ndim == 2 and scores.shape[1] == 2:
+        scores = scores[:, 1]
+    scores = check_floats(scores, f"the score of {type(estimator).__name__}")
+    if np.isnan(scores).any():
+        raise ValueError(f"{name} needs scores of all rows. Some are NaN.")
+    return scores

@@ -39,7 +39,7 @@ _LETOR_LINE = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\S+)?(\s+\d+:\S+)*
 _MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
 _CONTENTS = {
     "boolean": {"boolean"},
-    "number": {"decimal"},
+    "number": {"decimal", "integer", "floating", "mixed-integer-float"},
     SECONDS: {"timedelta", "timedelta64", "time"},
     "date": {"datetime", "datetime64", "date"},
     "category": {"string", "mixed-integer", "mixed", "categorical"},

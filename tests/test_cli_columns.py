@@ -207,9 +207,9 @@ def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys
 @pytest.mark.parametrize(
     ("cell", "part"),
     [
-        (-1, "column 'w' must hold weights from 0 on, but row 3 holds -1"),
-        (np.nan, "column 'w' must hold weights from 0 on, but row 3 holds nan"),
-        (np.inf, "column 'w' must hold weights from 0 on, but row 3 holds inf"),
+        (-1, "column 'w' must hold weights from 0 on, but row 3 holds '-1'"),
+        (np.nan, "column 'w' must hold weights from 0 on, but row 3 holds 'nan'"),
+        (np.inf, "column 'w' holds infinite values"),
         ("much", "column 'w' must hold numbers to be --weight, but row 3 holds 'much'"),
     ],
 )

@@ -117,6 +117,12 @@ READ = {
         {"t": "number"},
         ["is read as"],
     ),
+    "whole numbers beyond 64 bits": (
+        csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
+        {},
+        {"b": "number"},
+        [],
+    ),
     "dollars": (csv(x=[f"${v:,.2f}" for v in X]), {}, {"x": "number"}, ["is read as"]),
     "euros": (csv(x=[f"€ {v:.0f}" for v in X]), {}, {"x": "number"}, ["is read as"]),
     "accounting": (

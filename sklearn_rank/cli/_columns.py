@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import CURRENCY, ISO, MOST, SECONDS, is_plain, numbers, written
+from sklearn_rank.cli._numbers import CURRENCY, ISO, MOST, SECONDS, is_plain, written
 from sklearn_rank.cli._tables import Table, content
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
@@ -111,11 +111,11 @@ class Column:
     def _number_format(self, mark: str, given: str | None) -> str:
         texts = self.texts.values
         other = ",."[mark == ","]
-        values, others = numbers(texts, mark), numbers(texts[:50], other)
-        if given is None and not np.isnan(others).any() and (values[:50] != others).any():
-            others = numbers(texts, other)
+        values = self.texts.numbers(mark)
+        if given is None and other in self.texts.number_marks():
+            others = self.texts.numbers(other)
             at = int(np.argmax(values != others))
-            if not np.isnan(others).any():
+            if values[at] != others[at]:
                 self.note(
                     f": {texts[at]!r} is read as {written(values[at])}; --decimal {other} would "
                     f"read {written(others[at])}"
@@ -147,7 +147,7 @@ class Column:
 
     def _check_no_numbers(self) -> None:
         """Raise InputError for text that is nearly all numbers, which would become a category."""
-        good = max((~np.isnan(numbers(self.texts.values, mark)) for mark in ".,"), key=np.mean)
+        good = max((~np.isnan(self.texts.numbers(mark)) for mark in ".,"), key=np.mean)
         if (len(good) > 1 and np.mean(good) >= MOST) or self.texts.look_like_numbers():
             self._refuse_rest("numbers", good)
 
@@ -172,6 +172,8 @@ class Column:
 
     def numbers(self, form: str, what: str = "must hold numbers,") -> Floats:
         """Return the cells as floats, NaN where they are missing."""
+        if form[1:] == "%" and not (self.texts and any("%" in text for text in self.texts.values)):
+            self.note(" had percent signs in training, and has none here")
         if self.texts:
             values = self._read_text(form, what).to_numpy(np.float64)
         elif self.content == SECONDS:
@@ -219,10 +221,8 @@ class Column:
             unclear = texts.unclear_number(form[0]) if is_number else None
             if unclear is not None:
                 self.refuse(what, texts.row_of(unclear))
-            odd = [is_plain([text]) for text in texts.values].index(False)
+            odd = next(i for i, text in enumerate(texts.values) if not is_plain([text]))
             self.note(f": {texts.values[odd]!r} is read as {written(np.asarray(values)[odd])}")
-        if form[1:] == "%" and texts.values and not any("%" in text for text in texts.values):
-            self.note(" had percent signs in training, and has none here")
         return texts.spread(values)
 
 

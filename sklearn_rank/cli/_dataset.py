@@ -32,8 +32,7 @@ from sklearn_rank.cli._target import (
 )
 from sklearn_rank.datasets import make_credit, make_queries
 
-_MAX_KNOWN_CLASSES = 100
-"""Maximum number of classes that a model stores to detect new ones."""
+_MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _STORY = (
     "three kinds of bad payers, of whom only those who never pay, few and alike, can be found at "
     "the top of the list"
@@ -62,41 +61,24 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features, target, query codes and weights (None: ones) of a table.
+    """Features, target, query codes and weights of a table."""
 
-    Attributes
-    ----------
-    X : DataFrame
-        Numbers are float64, dates datetime64, categories and booleans of dtype "category"; NaN
-        or NaT is missing.
-    y : ndarray or None
-        Relevance of the rows; None for rows to rank.
-    qid : ndarray or None
-        Query codes in the order of appearance; None for one list.
-    schema : Schema
-        How the columns are read.
-    name : str
-        The data in a word, for titles.
-    weight : ndarray or None
-        Weights of the rows; None for ones.
-    table : Table
-        The table as read.
-    """
-
-    X: Any
-    y: Any
-    qid: Indices | None
+    X: Any  # float64, datetime64 without zone, "category" of texts; NaN or NaT is missing
+    y: Any  # relevance of the rows; None for rows to rank
+    qid: Indices | None  # query codes in the order of appearance; None for one list
     schema: Schema
-    name: str
-    weight: Floats | None = None
-    table: Any = None
+    name: str  # of the data, for titles
+    weight: Floats | None = None  # None for ones
+    table: Any = None  # as read, with numbers as floats
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        parts = [f"{self.name}: {count(len(self.y), 'row')}", count(self.X.shape[1], "column")]
+        parts = [f"{self.name}: {count(len(self.X), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
             parts.append(count(self.qid.max() + 1, "query"))
-        if self.schema.relevance == "binary":
+        if self.y is None:
+            pass
+        elif self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
             parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:
@@ -163,25 +145,15 @@ def model_data(
     """Read a table as that of the training was read."""
     table = read_table(path, notes, options.sep, options.encoding)
     if options.decimal is not None:
-        schema = _with_decimal(schema, table, options.decimal)
+        forms = {name: options.decimal for name in schema.columns_of(NUMBER) if name in table.frame}
+        read = {n: f for n, f in forms.items() if f in table.texts(n).number_marks()}
+        schema = replace(schema, decimal=options.decimal, formats={**schema.formats, **read})
     if labelled:
         check_columns(table, [schema.target], "the target")
         table = _labelled_rows(table, schema.target, options, notes)
     X = feature_frame(table, schema, notes, " as it did in training,")
     check_known(X, schema, table.path, notes)
     return _dataset(table, schema, X, notes, labelled=labelled)
-
-
-def _with_decimal(schema: Schema, table: Table, mark: str) -> Schema:
-    """Return a schema with another decimal mark where the numbers can be read by it."""
-    formats = {
-        name: mark + form[1:]
-        if form[0] in ".," and mark in table.texts(name).number_marks()
-        else form
-        for name, form in schema.formats.items()
-        if name in table.frame
-    }
-    return replace(schema, decimal=mark, formats=formats)
 
 
 def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled: bool) -> Dataset:
@@ -194,7 +166,7 @@ def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled
             y = column.numbers(schema.decimal, "must hold numbers for --relevance graded,")
         else:
             y = binary_target(table, schema.target, schema.positive, schema.classes, notes)
-        check_comparable(y, qid, schema.target, schema.qid, table.path)
+        check_comparable(y, qid, (schema.target, schema.qid), table.path)
     return Dataset(X, y, qid, schema, table.path, table=table.with_columns(numbers))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._errors import import_extra
 
-MOST = 0.9
-"""Share of a column's texts from which on the others count as typing errors."""
+MOST = 0.9  # share of a column's texts from which on the others count as typing errors
 ISO, SECONDS = "ISO8601", "seconds"
 
 _PANDAS_MISSING = frozenset(
@@ -36,6 +35,7 @@ _CORES = {
     for mark, other in ((".", ","), (",", "."))
 }
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
+_PARTS = re.compile(r"[-/.\s]|[a-z]{3}", re.I)
 _ISO = re.compile(r"\d{4}-\d\d(-\d\d([T ].*)?)?")
 _DAYS = ["%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"]
 _DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
@@ -46,21 +46,12 @@ _DATES = [ISO, *(day + time for time, day in product(_TIMES, _DAYS))]
 
 @dataclass(frozen=True)
 class Texts:
-    """The distinct texts of a column, without blanks at their ends.
+    """The distinct texts of a column, without blanks at their ends and without missing ones."""
 
-    Attributes
-    ----------
-    values : list of str
-        The texts in the order of their first rows; none of them stands for a missing value.
-    codes : ndarray
-        Position of each row's text in `values`; -1 where it is missing.
-    unusual : list of str
-        Texts that count as missing, but do not in pandas.
-    """
-
-    values: list[str]
-    codes: Any
-    unusual: list[str]
+    values: list[str]  # in the order of their first rows
+    codes: Any  # position of each row's text in `values`; -1 where it is missing
+    unusual: list[str]  # texts that count as missing, but do not in pandas
+    _numbers: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, column: Any, *, as_written: bool = False, pandas_only: bool = False) -> Texts:
@@ -68,7 +59,7 @@ class Texts:
         codes, cells = import_extra("pandas").factorize(column)
         values: dict[str, int] = {}
         places, unusual = [], []
-        for text in (written(cell) for cell in cells):
+        for text in map(written, np.asarray(cells, dtype=object)):
             is_missing = text in ({""} if as_written else _PANDAS_MISSING)
             if not is_missing and not as_written and not pandas_only:
                 is_missing = text.casefold() in _MISSING
@@ -78,8 +69,7 @@ class Texts:
 
     def spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
-        pandas = import_extra("pandas")
-        rows = pandas.Series(values).reindex(self.codes)
+        rows = import_extra("pandas").Series(values).reindex(self.codes)
         return rows.reset_index(drop=True)
 
     def row_of(self, position: int) -> int:
@@ -90,23 +80,33 @@ class Texts:
         """Return what the texts mean in a form: numbers, seconds or dates; NaN or NaT if none."""
         pandas = import_extra("pandas")
         if form[0] in ".,":
-            return numbers(self.values, form[0])
+            return self.numbers(form[0])
         if form == SECONDS:
             long = [t + ":00" if t.count(":") == 1 else t for t in self.values]
             long = [t if _DURATION.fullmatch(t) else "" for t in long]
-            return pandas.to_timedelta(pandas.Series(long, dtype=object)).dt.total_seconds()
+            spans = pandas.to_timedelta(pandas.Series(long, dtype=object), errors="coerce")
+            return spans.dt.total_seconds()
         texts = [t if form != ISO or _ISO.fullmatch(t) else "" for t in self.values]
         cells = pandas.Series(texts, dtype=object)
         dates = pandas.to_datetime(cells, format=form, errors="coerce", utc=True)
         return dates.dt.tz_localize(None).astype("datetime64[us]")
 
+    def numbers(self, mark: str) -> Floats:
+        """Return the numbers of the texts, NaN where one is no number."""
+        if mark not in self._numbers:
+            self._numbers[mark] = numbers(self.values, mark)
+        return self._numbers[mark]
+
     def number_marks(self) -> list[str]:
         """Return the decimal marks with which all texts are numbers."""
-        return [mark for mark in ".," if self.values and self._are_numbers(mark)]
-
-    def _are_numbers(self, mark: str) -> bool:
-        start = numbers(self.values[:50], mark)  # a quick no
-        return not np.isnan(start).any() and not np.isnan(numbers(self.values, mark)).any()
+        some = self.values[:50]  # a quick no
+        return [
+            mark
+            for mark in ".,"
+            if some
+            and not np.isnan(numbers(some, mark)).any()
+            and not np.isnan(self.numbers(mark)).any()
+        ]
 
     def date_forms(self) -> dict[str, float]:
         """Return the forms of dates that fit some texts, with the share of texts they fit."""
@@ -121,8 +121,8 @@ class Texts:
 
     def unclear_number(self, mark: str) -> int | None:
         """Return the position of a text whose thousands mark may be meant as decimal mark."""
-        other = numbers(self.values, ",."[mark == ","])
-        unclear = other != numbers(self.values, mark)
+        other = self.numbers(",."[mark == ","])
+        unclear = other != self.numbers(mark)
         unclear &= ~np.isnan(other) & np.array([",."[mark == ","] in t for t in self.values])
         long = any(re.match(r"[-+]?\d{4}", text) for text in self.values)
         if unclear.any() and (long or unclear.mean() <= 1 - MOST):
@@ -134,16 +134,26 @@ class Texts:
         return all(map(_NUMBER.fullmatch, self.values))
 
 
+def plain_numbers(column: Any) -> Any:
+    """Return a column of text as numbers if each is plain, and its marks can't be misunderstood."""
+    pandas = import_extra("pandas")
+    cells = column.mask(column.isin(_PANDAS_MISSING))
+    try:
+        values = pandas.to_numeric(cells)
+    except (ValueError, TypeError):
+        return column
+    some = cells.dropna().iloc[:50].tolist()
+    is_clear = not some or np.isnan([_number(text, ",") for text in some]).any()
+    return values if is_clear or not any("." in text for text in some) else column
+
+
 def is_plain(texts: list[str]) -> bool:
     """Return whether texts of numbers are written as Python writes them."""
     return re.search(r"[^\d.e+-]", "".join(texts), re.I) is None
 
 
 def written(value: Any) -> str:
-    """Return a cell as text, 1 for 1.0.
-
-    The same column can be read as integers from one file and as floats or text from another.
-    """
+    """Return a cell as text, 1 for 1.0: files differ in what they take as a float."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
@@ -152,7 +162,7 @@ def written(value: Any) -> str:
 def numbers(texts: list[str], mark: str) -> Floats:
     """Return the numbers of texts, NaN where one is no number."""
     pandas = import_extra("pandas")
-    if mark == ".":
+    if mark == "." or "." not in "".join(texts):
         plain = pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce")
         if plain.notna().all():
             return np.asarray(plain, dtype=np.float64)
@@ -171,7 +181,4 @@ def _number(text: str, mark: str) -> float:
 
 
 def _has_parts(text: str) -> bool:
-    return (
-        re.search(r"\d", text) is not None
-        and re.search(r"[-/.\s]|[a-z]{3}", text, re.I) is not None
-    )
+    return re.search(r"\d", text) is not None and _PARTS.search(text) is not None

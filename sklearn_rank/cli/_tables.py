@@ -5,13 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import numpy as np
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import SECONDS, Texts
+from sklearn_rank.cli._numbers import SECONDS, Texts, plain_numbers
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets._letor import open_binary
 
@@ -41,7 +39,7 @@ _LETOR_LINE = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\S+)?(\s+\d+:\S+)*
 _MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
 _CONTENTS = {
     "boolean": {"boolean"},
-    "number": {"decimal"},
+    "number": {"decimal", "integer", "floating", "mixed-integer-float"},
     SECONDS: {"timedelta", "timedelta64", "time"},
     "date": {"datetime", "datetime64", "date"},
     "category": {"string", "mixed-integer", "mixed", "categorical"},
@@ -63,7 +61,10 @@ class Table:
         """Return the distinct texts of a column."""
         key = (name, *how.items())
         if key not in self._texts:
-            self._texts[key] = Texts.of(self.frame[name], **how)
+            cells = self.frame[name]
+            if self.text is not None:
+                cells = self.text.iloc[:, self.frame.columns.get_loc(name)]
+            self._texts[key] = Texts.of(cells, **how)
         return self._texts[key]
 
     def with_columns(self, columns: dict[str, Any]) -> Table:
@@ -90,7 +91,10 @@ def read_table(name: str, notes: list[str], sep: str | None, encoding: str | Non
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
     if name != STDIN:
         return _read_file(Path(name), notes, sep, encoding)
-    with _stdin_as_file() as path:
+    with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
+        path = Path(folder, "input")
+        path.write_bytes(sys.stdin.buffer.read())
+        path = path.rename(path.with_suffix(_suffix_by_content(path)))
         try:
             table = _read_file(path, notes, sep, encoding)
         except InputError as error:
@@ -118,17 +122,6 @@ def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | No
     return table
 
 
-@contextmanager
-def _stdin_as_file() -> Iterator[Path]:
-    """Yield a temporary copy of standard input, which the readers read more than once."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "input"
-        with open(path, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        named = path.with_name(f"input{_suffix_by_content(path)}")
-        yield path.rename(named)
-
-
 def _suffix_by_content(path: Path) -> str:
     try:
         with open_binary(path) as file:
@@ -143,23 +136,20 @@ def _suffix_by_content(path: Path) -> str:
 
 
 def _kind_of(path: Path) -> str:
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    kind = _SUFFIXES.get(suffix)
-    if kind in {None, "by content", "letor"}:
-        if _looks_like_letor(path):
-            return "letor"
-        if kind == "letor":
-            raise InputError(
-                f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); "
-                "a table must be named .csv, .tsv or .parquet"
-            )
-        if kind is None:
-            raise InputError(
-                f"{path}: unknown kind of file; the name must end in {', '.join(_SUFFIXES)}, with "
-                "or without .gz"
-            )
-        return "csv"
-    return str(kind)
+    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix, "")
+    if kind in {"", "by content", "letor"} and _looks_like_letor(path):
+        return "letor"
+    if kind == "letor":
+        raise InputError(
+            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); a table "
+            "must be named .csv, .tsv or .parquet"
+        )
+    if not kind:
+        raise InputError(
+            f"{path}: unknown kind of file; the name must end in {', '.join(_SUFFIXES)}, with or "
+            "without .gz"
+        )
+    return "csv" if kind == "by content" else kind
 
 
 def _looks_like_letor(path: Path) -> bool:
@@ -175,7 +165,8 @@ def _looks_like_letor(path: Path) -> bool:
 def _read_csv(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
     sep = "tab" if sep is None and path.name.lower().removesuffix(".gz").endswith(".tsv") else sep
     text = read_csv(path, sep, encoding, notes)
-    frame = text.set_axis(_filled(text.columns), axis=1)
+    columns = [plain_numbers(text.iloc[:, j]) for j in range(text.shape[1])]
+    frame = import_extra("pandas").concat(columns, axis=1).set_axis(_filled(text.columns), axis=1)
     return Table(frame, str(path), text=text, is_typed=False)
 
 

@@ -32,8 +32,10 @@ def _push_score(
     return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
 
 
-def _linear_ndcg(y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None) -> Any:
-    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid)
+def _linear_ndcg(
+    y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None, average: Any = "mean"
+) -> Any:
+    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid, average=average)
 
 
 _CUT_OFF = Number(1, integer=True)
@@ -219,6 +221,17 @@ class RankingScorer(BaseEstimator):
                 f"{type(estimator).__name__} returned an array of shape {scores.shape}."
             )
         return scores
+
+    def of_queries(self, relevance: Any, y_score: Any, *, qid: Any) -> Floats:
+        """Return the metric of given scores in each query, NaN in queries that are left out.
+
+        The ids are sorted. Metrics of pairs, and functions without the parameter ``average``, are
+        not means over queries: a ValueError.
+        """
+        function, options = _parse(self.name)
+        if "average" not in inspect.signature(function).parameters:
+            raise ValueError(f"{self.label} is not a mean over queries.")
+        return np.asarray(function(relevance, y_score, qid=qid, average=None, **options))
 
     # scikit-learn asks every scorer for it while metadata routing is off.
     def _accept_sample_weight(self) -> bool:

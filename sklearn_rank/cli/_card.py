@@ -24,7 +24,7 @@ from sklearn_rank.cli._rankers import parse_params, with_name
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json
-from sklearn_rank.scorecard._scorecard import FEW_TERMS, RIDGE, SMALL
+from sklearn_rank.scorecard.scorecard import FEW_TERMS, RIDGE, SMALL
 
 _TABLE = "table"
 """Key of the details under which a stored card says how its columns are read."""

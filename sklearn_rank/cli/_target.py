@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Indices, Values
+from sklearn_rank._validation import CLEARLY_ON_TOP
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._numbers import numbers, written
 from sklearn_rank.cli._tables import Table
 from sklearn_rank.metrics import auc_score
 
-# Classes that are ranked first without a note.
-_OBVIOUS = frozenset(
-    {"yes", "y", "true", "t", "1", "positive", "pos", "success"}
-    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
-)
 _MANY_CLASSES, _LEAK, _MIN_CLASS, _MAX_ROWS = 20, 0.995, 20, 20_000
 
 
@@ -64,7 +60,7 @@ def choose_positive(table: Table, target: str, positive: str | None, notes: list
             f"({listing(classes, 5)}), binary relevance needs two; choose --relevance graded for "
             "numbers of which more is better, or --positive VALUE for one class against the rest"
         )
-    if is_text and classes[1].casefold() not in _OBVIOUS:
+    if is_text and classes[1].casefold() not in CLEARLY_ON_TOP:
         notes.append(
             f"class {classes[1]!r} is on top (the later in the alphabet); --positive chooses"
         )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -122,12 +122,6 @@ class Engine(ABC):
     @abstractmethod
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round until `descent` says to stop; return the booster."""
-
-    @abstractmethod
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1; return the booster."""
 
     @abstractmethod
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _MOST_LEAVES = 131_072
@@ -118,14 +118,6 @@ class LightGBM(Engine):
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
         return booster
-
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
-        params = self._params(settings, "binary")
-        rows = self.module.Dataset(_as_matrix(X), label=y, weight=weight, params=params)
-        return self.module.train(params, rows, settings.n_estimators)
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes

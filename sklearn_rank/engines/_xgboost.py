@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 from sklearn_rank.engines._bins import bin_starts
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
@@ -95,15 +95,6 @@ class XGBoost(Engine):
             verbose_eval=False,
             **own,
         )
-
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
-        rows = self._matrix(X, settings, label=y, weight=weight)
-        params = {**self._params(settings, "binary:logistic"), "verbosity": 0}
-        del params["base_score"]  # the engine starts at the share of the ones
-        return self.module.train(params, rows, settings.n_estimators, verbose_eval=False)
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         params = {

@@ -72,7 +72,7 @@ def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(
     frame["slip"] = ["x", *map(str, range(199))]
     frame.to_csv("rows.csv", index=False)
     argv = ["rows.csv", "--target", "y", "-o", "m.skops", *FAST]
-    run(["train", *argv, "--category", "one", "slip"])
+    run(["train", *argv, "--category", "one,slip"])
     kinds = load_model("m.skops", []).schema.kinds
     assert (kinds["one"], kinds["slip"]) == ("category", "category")
 

@@ -48,13 +48,21 @@ _METRICS = """
 --plot FILE  Also draw a picture (.png, .pdf, .svg).
 """
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+def _not_zero(context: Any, option: Any, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("0 is no number of jobs", context, option)
+    return value
+
+
 _FORCE = "--force  Overwrite files that exist."
 _SETTINGS: dict[str, dict[str, Any]] = {
     "--relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
     "--decimal": {"type": click.Choice([".", ","])},
     "--seed": {"type": click.IntRange(0), "default": 0},
     "--cv": {"type": click.IntRange(2), "default": 5},
-    "--n-jobs": {"type": int},
+    "--n-jobs": {"type": int, "callback": _not_zero},
     "--max-terms": {"type": click.IntRange(1)},
     "--top": {"type": click.IntRange(1)},
     "--fdr": {"type": _SHARE},

@@ -20,7 +20,7 @@ from sklearn_rank.cli._output import write_atomically
 
 MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.", "skrub.")
 
 

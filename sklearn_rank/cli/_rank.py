@@ -126,8 +126,8 @@ def _reasons(model: Model, X: Any) -> dict[str, Any]:
     is_card = hasattr(ranker, "card_")
     if not is_card and not hasattr(ranker, "contributions"):
         raise InputError(
-            f"--explain needs a score that is a sum over the columns; that of {model.ranker} is "
-            "not, as it was fitted. PNormPushRanker, RankBoost, ListNetLinear and cards have one"
+            f"--explain needs a score that can be divided among the columns; {model.ranker} has "
+            "none as it was fitted. Rankers of stumps or trees, ListNetLinear and cards have"
         )
     rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
     columns = _columns_of_features(model.pipeline, X)

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
-from sklearn_rank.cli._card import load_card
+from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import write_atomically

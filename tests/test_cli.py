@@ -196,7 +196,7 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
 
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
-    assert "ListNetLinear must be one of 'lbfgs', 'ogd'" in message
+    assert "PNormPushRanker must be one of 'coordinate', 'corrective', 'lbfgs'" in message
     assert "--param goes to every ranker that has it, --rankers chooses" in message
     argv = [*COMPARE, "--rankers", "PNormPushRanker", "--cv", "2", "--param", "solver=gd"]
     assert "--rankers" not in fails(argv, capsys)

@@ -147,7 +147,7 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 80)
     run(BIG)
     captured = capsys.readouterr()
-    assert "KernelPairwiseSGDRanker 0." in captured.out
+    assert "KernelPairwiseSGDRanker  0." in captured.out
     assert "square of the rows" not in captured.err
 
 
@@ -157,7 +157,7 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
 def test_a_kernel_that_is_asked_for_or_linear_is_never_left_out(square_rows, capsys, words):
     run([*BIG, *words])
     captured = capsys.readouterr()
-    assert "KernelPairwiseSGDRanker 0." in captured.out
+    assert "KernelPairwiseSGDRanker  0." in captured.out
     assert "square of the rows" not in captured.err
 
 
@@ -196,7 +196,7 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
 
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
-    assert "ListNetLinear must be one of 'lbfgs', 'ogd'" in message
+    assert "PNormPushRanker must be one of 'coordinate', 'corrective', 'lbfgs'" in message
     assert "--param goes to every ranker that has it, --rankers chooses" in message
     argv = [*COMPARE, "--rankers", "PNormPushRanker", "--cv", "2", "--param", "solver=gd"]
     assert "--rankers" not in fails(argv, capsys)
@@ -223,7 +223,7 @@ def test_a_column_named_qid_is_noted(folder, capsys):
     run([*argv, "--cv", "2"])
     assert "--qid qid would make it the query" in capsys.readouterr().err
     run([*argv, "--cv", "2", "--qid", "qid"])
-    assert capsys.readouterr().err == ""
+    assert "--qid qid" not in capsys.readouterr().err
 
 
 def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatch):
@@ -872,7 +872,8 @@ def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, 
 
         monkeypatch.setattr(kind, "fit", fit)
     params = ["n_estimators=3", "p=2", "gamma=0.1"]
-    run([*COMPARE, "--cv", "2", "--drop", "grade", *param(*params)])
+    names = ",".join(kind.__name__ for kind in RANKERS)
+    run([*COMPARE, "--rankers", names, "--cv", "2", "--drop", "grade", *param(*params)])
     assert seen == {
         **dict.fromkeys(RANKERS, (None, None, None)),
         **dict.fromkeys(BOOSTERS, (3, None, None)),

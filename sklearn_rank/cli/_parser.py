@@ -157,7 +157,7 @@ _command(
     "Example: sklearn-rank compare loans.csv --target default --positive yes",
     f"""{_TABLE}
 --rankers NAME,...  Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with
- queries or grades, KernelPairwiseSGDRanker up to 5000 training rows, BoostedTreesRanker if XGBoost
+ queries or grades, KernelPairwiseSGDRanker up to 2000 training rows, BoostedTreesRanker if XGBoost
  or LightGBM is installed.
 --param NAME=VALUE...  Parameters, such as p=8, of every ranker that has them.
 --cv K  Number of folds; default: 5.

@@ -26,7 +26,7 @@ from sklearn_rank.engines._registry import get_engine
 TREES = "BoostedTreesRanker"
 LOGISTIC, HISTOGRAMS = "logistic regression", "HistGradientBoosting"
 
-MAX_QUADRATIC_ROWS = 5000
+MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
 _QUADRATIC = "KernelPairwiseSGDRanker"

@@ -131,7 +131,7 @@ class _QuerySplitter(BaseCrossValidator):
 
 
 class QueryKFold(_QuerySplitter):
-    r"""Split whole queries into K folds, balanced in rows and in relevant rows.
+    r"""Split the queries into K folds that keep them whole, balanced in rows and in relevant rows.
 
     Every query is tested once. The queries are assigned one by one in descending order of size,
     where a query's size is its share of all rows plus its share of all relevant rows.
@@ -245,10 +245,10 @@ class QueryKFold(_QuerySplitter):
 
 
 class QueryShuffleSplit(_QuerySplitter):
-    """Split whole queries at random; the test sets of different splits may overlap.
+    """Split off random test sets of whole queries, which may overlap between splits.
 
     Every query is tested with the same probability. Systematic sampling along the order by size
-    (as in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
+    (defined in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
     simple random sampling.
 
     Parameters

@@ -30,9 +30,9 @@ class ScorecardDisplay:
     names : sequence of str
         The variables.
     labels : sequence of list of str
-        How the bins of each variable read.
+        Labels of the bins of each variable.
     points : sequence of ndarray
-        Points of the bins of each.
+        Points of the bins of each variable.
     counts, event_rates : sequence of ndarray
         Weight of the training rows in each bin, and share of ``classes_[1]`` among them. NaN
         where unknown.

@@ -33,10 +33,10 @@ class QueryMinMaxScaler(
     This is the query-level normalisation of the LETOR data sets: rows are compared
     within a query only, and the scale of a feature may differ between queries.
 
-    With ``qid`` `fit` learns nothing: `transform` scales each query by its own rows, which
-    must all be passed in one call. Without ``qid`` all rows are one list, of which `fit`
-    learns minimum and maximum: new rows can then lie outside [0, 1], as with scikit-learn's
-    ``MinMaxScaler``. Pass ``qid`` to both `fit` and `transform`, or to neither.
+    With ``qid``, `fit` learns nothing: `transform` scales each query by its own rows, which must
+    all be passed in one call. Without ``qid`` all rows are one list, and `fit` learns its minimum
+    and maximum: new rows can then lie outside [0, 1], as with scikit-learn's ``MinMaxScaler``. Pass
+    ``qid`` to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------

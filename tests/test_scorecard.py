@@ -244,7 +244,7 @@ def test_p_is_searched_set_or_kept():
     without = Scorecard(RankBoost(n_estimators=3), **options).fit(X, Y)
     assert without.p_ is None
     assert without.p_scores_ == {}
-    with pytest.raises(ValueError, match="needs a ranker with a p, which RankBoost has not"):
+    with pytest.raises(ValueError, match="needs a ranker with a p, which RankBoost lacks"):
         Scorecard(RankBoost(), p=4).fit(X, Y)
     with pytest.raises(ValueError, match="can't be set on a frozen ranker"):
         Scorecard(FrozenEstimator(RankBoost().fit(X, Y)), p=4).fit(X, Y)

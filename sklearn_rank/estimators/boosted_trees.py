@@ -360,7 +360,7 @@ class BoostedTreesRanker(
             if len(np.unique(data.weight)) > 1:
                 raise ValueError(
                     f"loss='ndcg' of {name} has no sample weights: in the engines' own objective "
-                    "a weight is not the row so many times."
+                    "a row of weight 2 is not the row twice."
                 )
             if (data.y < 0).any() or (data.y > _HIGHEST_GRADE).any() or (data.y % 1).any():
                 raise ValueError(

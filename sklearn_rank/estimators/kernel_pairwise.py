@@ -305,8 +305,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if solver == "gd" and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
-                "number as eta0: no step that is sure to converge is long enough to be of use. Got "
-                "eta0='auto'."
+                "number as eta0: the largest step that is certain to converge is too small to be "
+                "useful. Got eta0='auto'."
             )
         for setting, is_set in self._descent_settings.items():
             if is_set and solver == "lbfgs":

@@ -116,11 +116,11 @@ class _QuerySplitter(BaseCrossValidator):
         name = type(self).__name__
         if qid is None and groups is None:
             raise ValueError(
-                f"{name} needs qid, the query of each row, to keep queries in one piece. By "
+                f"{name} needs qid, the query of each row, to keep queries whole. By "
                 "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
                 "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
                 "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
-                "params={'qid': qid}). With routing off they hand on groups=qid."
+                "params={'qid': qid}). Without routing they pass on groups=qid."
             )
         if qid is not None and groups is not None:
             raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")

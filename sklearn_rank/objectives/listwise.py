@@ -1,4 +1,4 @@
-"""Losses of whole lists, each the sum over the queries of a block."""
+"""Listwise losses, each the sum over the queries of a block."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
     except Exception as error:
         raise ValueError(
             f"{graph.owner} with weak_ranker={type(estimator).__name__}(...) can't be written as "
-            f"an ONNX graph, for skl2onnx has no converter of it that works: {error}"
+            f"an ONNX graph, because skl2onnx has no working converter for it: {error}"
         ) from error
     return str(part.outputs[0].full_name)
 
@@ -257,8 +257,8 @@ def _of_kernel(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
     if callable(kernel) or kernel == "precomputed":
         name = repr(kernel) if isinstance(kernel, str) else "a function"
         raise ValueError(
-            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: kernels that "
-            "have a name can, but for 'precomputed'."
+            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: named "
+            "kernels can, except 'precomputed'."
         )
     support = np.flatnonzero(ranker.dual_coef_)
     rows = ranker.X_fit_[support]

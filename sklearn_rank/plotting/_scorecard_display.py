@@ -115,7 +115,7 @@ class ScorecardDisplay:
             scorecard, _, names = ranker_and_rows(scorecard)
         if not hasattr(scorecard, "card_"):
             raise ValueError(
-                f"{cls.__name__} draws a scorecard, which {type(scorecard).__name__} is none."
+                f"{cls.__name__} draws a fitted Scorecard. Got {type(scorecard).__name__}."
             )
         if scorecard.card_.feature_names is not None:
             names = None

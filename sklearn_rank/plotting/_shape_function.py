@@ -165,7 +165,7 @@ class ShapeFunctionDisplay:
         if not hasattr(rules, "step_functions"):
             raise ValueError(
                 f"{cls.__name__} needs a boosting ranker fitted with weak_ranker='stump', which "
-                f"is a sum of step functions. {type(estimator).__name__} is none."
+                f"is a sum of step functions. Got {type(estimator).__name__}."
             )
         if all_names is None:
             all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)

@@ -410,7 +410,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         if not hasattr(ranker, "p"):
             raise ValueError(
                 f"p={self.p!r} of Scorecard needs a ranker with a p, which "
-                f"{type(ranker).__name__} has not. Use p=None or p='auto'."
+                f"{type(ranker).__name__} lacks. Use p=None or p='auto'."
             )
         return ranker.set_params(p=self.p)
 
@@ -521,8 +521,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         Returns
         -------
         ndarray of float of shape (n_samples,)
-            Integers, greater for rows that rank higher. Floats hold them, as scikit-learn's
-            tools, such as ``CalibratedClassifierCV``, need them.
+            Integers, greater for rows that rank higher, stored as floats because scikit-learn's
+            tools, such as ``CalibratedClassifierCV``, need floats.
         """
         return (self._totals(X) - self.cut_).astype(np.float64)
 
@@ -543,7 +543,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         return np.asarray(self.classes_[above.astype(np.intp)])
 
     def predict_risk(self, X: Any) -> Floats:
-        """Return the probability of ``classes_[1]`` of each row, from the risk table.
+        """Return the probability of ``classes_[1]`` for each row, from the risk table.
 
         Parameters
         ----------
@@ -553,13 +553,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Probabilities. Totals between those of the table are interpolated, and those beyond
-            have the probability of the nearest.
+            Probabilities. They are interpolated for totals between those of the table; totals
+            beyond it have the probability of the nearest one.
         """
         return probability(self._fitted_card(), self._totals(X))
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
-        """Return the variables that lose most points, of each row: why its total is not higher.
+        """Return the variables that lose each row the most points: why its total is not higher.
 
         Where high totals are good these are the reasons for a refusal. Where ``classes_[1]`` is
         the bad outcome, fit the card with the classes the other way round.
@@ -571,13 +571,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         k : int in [1, inf), default=4
             Number of reasons.
         against : {"best", "mean"} or float, default="best"
-            What points are compared with: the greatest of the variable, their mean over the
-            training rows, or a number such as 0.
+            What the points are compared with: the largest points of the variable, their mean over
+            the training rows, or a number such as 0.
 
         Returns
         -------
         ndarray of object of shape (n_samples, k)
-            Names, most points lost first, those that lose the same by column. None where fewer
+            Names, most points lost first; ties are in the order of the columns. None if fewer
             variables lose points.
 
         Raises
@@ -671,7 +671,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         given = {"tolerance": tolerance, "max_cards": max_cards}
         check_parameters("alternatives", given, allowed)
         if not hasattr(self, "ranker_"):
-            raise ValueError("alternatives fits rankers anew: a card of from_json has none.")
+            raise ValueError("alternatives refits the ranker, which a card of from_json lacks.")
         metadata = {"qid": qid, "sample_weight": sample_weight}
         data = clone(self.ranker_)._validate_training(X, y, qid, sample_weight)[0]
         scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []

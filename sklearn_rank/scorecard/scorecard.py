@@ -213,8 +213,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     p_ : float or None
         The p of the ranker; None if it has none.
     p_scores_ : dict of float to ndarray
-        The scores of each p by fold, repeat after repeat; empty without a search. A p that is
-        more than three standard errors below the best is left out of the next repeats.
+        The scores of each p by fold, one repeat after another; empty without a search. A p more
+        than three standard errors below the best is left out of further repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -227,7 +227,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     See Also
     --------
     sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
-    sklearn_rank.PNormPushRanker : What p is.
+    sklearn_rank.PNormPushRanker : The p-norm push, with the definition of p.
 
     Notes
     -----

@@ -12,6 +12,12 @@ from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 
+CLEARLY_ON_TOP = frozenset(
+    {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
+    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+)
+"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
+
 
 @dataclass(frozen=True)
 class Number:

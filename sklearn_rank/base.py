@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +20,7 @@ from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer,
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
+    CLEARLY_ON_TOP,
     Choice,
     Constraint,
     Jobs,
@@ -34,6 +36,7 @@ from sklearn_rank._validation import (
     refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._warnings import warn
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.preferences import Preferences
 
@@ -466,11 +469,24 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 ensure_all_finite="allow-nan" if tags.allow_nan else True,
                 **options,
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
+            self._refuse_sparse(X, is_allowed=tags.sparse)
             self._explain_columns(X, reset=options.get("reset", True))
+            if "could not convert string" in str(error):
+                raise ValueError(f"{error}. {self._other_arrays}") from error
             raise
         refuse_dates(type(self).__name__, X)
         return checked
+
+    def _refuse_sparse(self, X: Any, *, is_allowed: bool) -> None:
+        if issparse(X) and not is_allowed:
+            raise TypeError(
+                f"Sparse data was passed for X, but {type(self).__name__} with these parameters "
+                "needs dense data: X.toarray(), OneHotEncoder(sparse_output=False), "
+                "ColumnTransformer(..., sparse_threshold=0). Sparse X is for ListNetLinear, "
+                "KernelPairwiseSGDRanker with a kernel by name, BoostedTreesRanker, and boosters "
+                "with weak_ranker='feature'."
+            )
 
     def _explain_columns(self, X: Any, *, reset: bool) -> None:
         """Raise ValueError if a data frame lacks columns or has some that are no numbers."""
@@ -478,8 +494,18 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             validate_data(self, X, reset=False, skip_check_array=True)
         check_columns(type(self).__name__, X, self._other_columns, self._categorical_positions)
 
-    _other_columns = ""
-    """Which other columns are allowed, for messages."""
+    @property
+    def _other_columns(self) -> str:
+        """What to do with other columns, for messages."""
+        return "; OneHotEncoder in a ColumnTransformer encodes categories"
+
+    @property
+    def _other_arrays(self) -> str:
+        """What to do with arrays of text, for messages."""
+        return (
+            f"X must hold numbers for {type(self).__name__}: OneHotEncoder in a ColumnTransformer "
+            "encodes categories."
+        )
 
     @property
     def _categorical_positions(self) -> tuple[int, ...]:
@@ -501,6 +527,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             y = check_relevance(y)
         else:
             classes = self._find_classes(y[keep] if not keep.all() else y)
+            self._warn_of_order(classes)
             y = y == classes[1]
         self._check_features(X)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
@@ -532,6 +559,17 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 f"{classes.tolist()[0]!r}."
             )
         return classes
+
+    def _warn_of_order(self, classes: Values) -> None:
+        """Warn of a class on top that only the alphabet has put there."""
+        low, high = classes.tolist()
+        if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
+            warn(
+                f"{type(self).__name__} ranks {high!r} above {low!r}: of two classes the one that "
+                f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
+                f"of y; y == {high!r} keeps the order, without this warning.",
+                UserWarning,
+            )
 
     def _relevance_of(self, y: Any, sample_weight: Any) -> Any:
         """Return relevance as numbers: classes become 0 and 1."""

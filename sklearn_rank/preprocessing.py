@@ -1,7 +1,8 @@
-"""Scaling of features within queries."""
+"""Scaling of features within queries, and weights of queries."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,12 +10,139 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, with_callbacks
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_qid
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._validation import (
+    Choice,
+    check_column,
+    check_parameters,
+    check_qid,
+    check_weight,
+)
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.grouping import GroupedRows
+from sklearn_rank.preferences import Preferences
 
-__all__ = ["QueryMinMaxScaler"]
+__all__ = ["QueryMinMaxScaler", "query_sample_weight"]
+
+
+def query_sample_weight(
+    y: Any, qid: Any, query_weight: Any = None, *, per: str = "query", sample_weight: Any = None
+) -> Floats:
+    r"""Compute row weights that give each query the weight you choose.
+
+    Pass the result as `sample_weight` to a ranker with a pairwise loss, or to `auc_score`. A pair
+    weighs the product of its rows' weights, so that the rows of query q get
+
+    .. math:: w_i \sqrt{v_q} \quad (\text{per="pair"}), \qquad
+        w_i \sqrt{v_q \Big/ \sum_{(i, k) \in q} w_i w_k} \quad (\text{per="query"})
+
+    where
+
+    - :math:`v_q` is the weight of the query and :math:`w_i` the `sample_weight` of the row;
+    - the sum is over the comparable pairs of the query: rows of different y.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes or relevance.
+    qid : array-like of shape (n_samples,)
+        Query of each row: ints, strings or anything that sorts, in any order.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query: a dict with query ids as keys, or one number per row, the same in all
+        rows of a query. None: 1 for all.
+    per : {"query", "pair"}, default="query"
+        "query": all pairs of a query together weigh `query_weight`, so that with None long
+        and short queries count the same. "pair": each pair is multiplied by it; with 2, a query
+        counts as two copies of it.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Multiplicities of the rows, combined with the query weights.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Weights of the rows. With ``per="query"`` 0 in a query without a comparable pair.
+
+    Raises
+    ------
+    ValueError
+        When an argument is not as described.
+
+    See Also
+    --------
+    sklearn_rank.ListNetLinear : Counts every query once, whatever its weights.
+
+    Notes
+    -----
+    All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly proportional to
+    the weight of a query; with ``push="both"`` each of the two parts is. Two objectives are not:
+    ``push="ir"``, and listwise losses ("cross_entropy", "smoothed_dcg"), in which a constant weight
+    within a query changes nothing. With these, pass the rows of a query twice, under two ids, to
+    count it twice. Bins of features take row weights as
+    multiplicities.
+
+    References
+    ----------
+    Derived here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.metrics import auc_score
+    >>> from sklearn_rank.preprocessing import query_sample_weight
+    >>> y, qid = np.array([1, 0, 1, 0, 0, 0]), np.array(["a", "a", "b", "b", "b", "b"])
+    >>> scores = np.array([1, 2, 9, 3, 4, 5])  # query a is wrong, query b is right
+    >>> auc_score(y, scores, qid=qid)  # b has three of the four pairs
+    0.75
+    >>> equal = query_sample_weight(y, qid)
+    >>> round(auc_score(y, scores, qid=qid, sample_weight=equal), 3)
+    0.5
+    >>> more = query_sample_weight(y, qid, {"a": 3, "b": 1})
+    >>> round(auc_score(y, scores, qid=qid, sample_weight=more), 3)
+    0.25
+    """
+    check_parameters("query_sample_weight", {"per": per}, {"per": Choice(("query", "pair"))})
+    y = check_column(y, "y")
+    code = check_qid(qid, len(y))
+    weight = check_weight(sample_weight, len(y))
+    factor = _weight_of_queries(query_weight, qid, code)
+    if per == "query":
+        pairs = _pair_weights(y, code, weight)
+        factor = np.divide(factor, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+    return np.asarray(weight * np.sqrt(factor)[code])
+
+
+def _weight_of_queries(given: Any, qid: Any, code: Indices) -> Floats:
+    """Return the weight of each query, by code."""
+    first = np.unique(code, return_index=True)[1]
+    if given is None:
+        return np.ones(len(first))
+    if isinstance(given, Mapping):
+        ids = check_column(qid, "qid")[first].tolist()
+        missing = [one for one in ids if one not in given]
+        if missing:
+            raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
+        given = np.array([given[one] for one in ids])[code]
+    weight = check_weight(given, len(code), "query_weight")
+    differs = weight != weight[first][code]
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            "query_weight must be the same in all rows of a query. Row "
+            f"{row} has {weight[row]:g}, the first row of its query {weight[first][code][row]:g}."
+        )
+    return weight[first]
+
+
+def _pair_weights(y: Any, code: Indices, weight: Floats) -> Floats:
+    """Return the total weight of the comparable pairs of each query, by code."""
+    try:
+        level = np.unique(y, return_inverse=True)[1].ravel()
+    except TypeError as error:
+        raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
+    pairs = Preferences.from_labels(level, code, weight)
+    by_level = pairs.reduce(np.add, pairs.weight)
+    above = pairs.scan_above(np.add, by_level, 0.0)
+    return np.asarray(pairs.queries.reduce(np.add, by_level * above))
 
 
 class QueryMinMaxScaler(

@@ -105,6 +105,14 @@ CALLS = {
         partial(metrics.compare_auc, y_true=Y, y_score_a=F, y_score_b=F),
         {"y_true": RELEVANCES, "y_score_a": SCORES, "y_score_b": SCORES, "fold": IDS},
     ),
+    "tpr_at_fpr_interval": (
+        partial(metrics.tpr_at_fpr_interval, y_true=Y, y_score=F, fold=None),
+        {"y_true": RELEVANCES, "y_score": SCORES, "fold": IDS},
+    ),
+    "compare_tpr_at_fpr": (
+        partial(metrics.compare_tpr_at_fpr, y_true=Y, y_score_a=F, y_score_b=F),
+        {"y_true": RELEVANCES, "y_score_a": SCORES, "y_score_b": SCORES, "fold": IDS},
+    ),
     "bootstrap_interval": (
         partial(metrics.bootstrap_interval),
         {"values": {name: SCORES[name] for name in ("table", "cube", "number", "text")}},

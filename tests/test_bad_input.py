@@ -288,13 +288,37 @@ def test_features_that_are_not_finite(ranker, relevance, value, word):
 
 @every_booster
 def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
-    refuses(make(ranker), "dense data is required", X=sparse.csr_array(X), error=TypeError)
+    words = [
+        f"{ranker.__name__} with these parameters needs dense data",
+        "OneHotEncoder(sparse_output=False)",
+        "ListNetLinear",
+        "weak_ranker='feature'",
+    ]
+    refuses(make(ranker), *words, X=sparse.csr_array(X), error=TypeError)
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", "chi2", np.dot], ids=str)
 def test_sparse_features_need_a_kernel_that_takes_them(kernel):
     model = make(KernelPairwiseSGDRanker, kernel=kernel)
-    refuses(model, "dense data is required", X=sparse.csr_array(X), error=TypeError)
+    refuses(model, "needs dense data", X=sparse.csr_array(X), error=TypeError)
+
+
+@every_ranker
+def test_a_class_on_top_by_the_alphabet_alone_is_named(ranker):
+    model = make(ranker, relevance="binary")
+    message = r"ranks 'ok' above 'fraud'.*To rank 'fraud' first, fit y == 'fraud'"
+    with pytest.warns(UserWarning, match=rf"^{ranker.__name__} {message}"):
+        model.fit(X, np.where(Y > 0, "fraud", "ok"))
+    assert model.classes_.tolist() == ["fraud", "ok"]
+
+
+CLEAR = [("Legal", "fraud"), ("no", "yes"), ("0", "1"), (0, 1), (-1, 1), (False, True), (2.0, 5.0)]
+
+
+@pytest.mark.parametrize("names", CLEAR, ids=str)
+def test_a_class_that_is_clearly_on_top_is_no_news(names):
+    names = sorted(names)
+    make(RankBoost).fit(X, np.where(Y > 0, names[1], names[0]))
 
 
 @every_ranker

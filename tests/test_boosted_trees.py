@@ -39,7 +39,7 @@ every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
 DATA = make_queries(n_queries=20, rows_per_query=6, n_features=4, random_state=0)
 X, GRADES, QID = DATA.data, DATA.target, DATA.qid
 RANDOM = np.random.default_rng(0)
-Y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + RANDOM.normal(size=len(X)) > 0, "up", "down")
+Y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + RANDOM.normal(size=len(X)) > 0, "yes", "no")
 WEIGHT = RANDOM.integers(0, 3, len(X)).astype(float)
 MISSING = np.where(RANDOM.random(X.shape) < 0.2, np.nan, X)
 SPARSE = np.where(RANDOM.random(X.shape) < 0.6, 0.0, np.round(X, 1))
@@ -202,7 +202,7 @@ def test_arrays_that_cant_be_written_to(engine):
     for one in (rows, y, weight, qid):
         one.flags.writeable = False
     model = make(engine).fit(rows, y, qid=qid, sample_weight=weight)
-    assert set(model.predict(rows)) <= {"up", "down"}
+    assert set(model.predict(rows)) <= {"yes", "no"}
     other = make(engine).fit(X, Y, qid=QID.astype(str), sample_weight=WEIGHT)
     np.testing.assert_array_equal(scores(model, X), scores(other, X))
 
@@ -373,7 +373,7 @@ def test_rounds_without_a_split_are_no_stages(least):
     stages = np.array(list(model.staged_decision_function(X))) - model.staged_offsets_[:, None]
     # The first round's tree is kept, even without a split.
     assert (np.abs(np.diff(stages, axis=0)).max(axis=1) > 0).all()
-    value = oracles.pair_mean(stages[-1], Y == "up")
+    value = oracles.pair_mean(stages[-1], Y == "yes")
     assert value == pytest.approx(model.objective_curve_[-1], rel=1e-6)
 
 
@@ -464,15 +464,15 @@ def test_ndcg_is_the_model_of_xgboost(with_qid):
 
 
 def test_ndcg_is_the_model_of_lightgbm():
-    parameters = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3, "lambda_l2": 1.0}
-    parameters |= {"min_sum_hessian_in_leaf": 1e-3, "min_data_in_leaf": 7, "min_data_in_bin": 1}
+    parameters = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3}
+    parameters |= {"min_data_in_leaf": 7, "min_data_in_bin": 1}
     parameters |= {"verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
     order = np.argsort(QID, kind="stable")
     sizes = np.unique(QID, return_counts=True)[1]
     rows = lightgbm.Dataset(X[order], GRADES[order], group=sizes)
     wanted = lightgbm.train(parameters, rows, 8).predict(X, raw_score=True)
     model = make("lightgbm", loss="ndcg", relevance="graded", n_estimators=8, min_samples_leaf=7)
-    found = model.set_params(min_child_weight=1e-3).fit(X, GRADES, qid=QID).predict(X)
+    found = model.fit(X, GRADES, qid=QID).predict(X)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
     assert np.ptp(found) > 0
 
@@ -598,7 +598,7 @@ def one_row(kind):
 @pytest.mark.slow
 @every_engine
 def test_categories_unseen_or_missing(engine):
-    y = np.where(LETTERS == "a", Y, "up")
+    y = np.where(LETTERS == "a", Y, "yes")
     model = make(engine, min_child_weight=0, n_estimators=20).fit(FRAME, y)
     missing = scores(model, one_row(None))
     rows = [one_row("new"), pd.DataFrame({"x": [0.1], "kind": [np.nan], "z": [0.2]})]
@@ -938,7 +938,7 @@ def test_a_callback_gets_rows_that_its_ranker_takes(kind, engine):
     for (so_far, seen, y, metadata), stage in zip(log.fitted, stages, strict=True):
         named = pd.DataFrame(seen, columns=FRAME.columns) if kind == "categories" else seen
         score = accuracy_score(y, so_far.predict(named), **metadata)
-        assert score == np.mean((stage > 0) == (Y == "up"))
+        assert score == np.mean((stage > 0) == (Y == "yes"))
 
 
 @pytest.mark.slow

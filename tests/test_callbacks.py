@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 4))
-Y = np.where(X[:, 0] + RANDOM.normal(size=60) > 0, "up", "down")
+Y = np.where(X[:, 0] + RANDOM.normal(size=60) > 0, "yes", "no")
 
 
 class Log:
@@ -241,7 +241,7 @@ def test_a_callback_that_fails_keeps_the_model_of_the_earlier_rounds(failing):
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_every_ranker_begins_and_ends_its_tasks(ranker, relevance):
     log = Log()
-    y = Y if relevance == "binary" else (Y == "up") * 1.0
+    y = Y if relevance == "binary" else (Y == "yes") * 1.0
     parameters = {**cheap(ranker, 3), "relevance": relevance}
     fitted = ranker(**parameters).set_callbacks(log).fit(X, y)
     assert log.calls[0] == ("setup", "fit")

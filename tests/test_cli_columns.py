@@ -72,7 +72,7 @@ def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(
     frame["slip"] = ["x", *map(str, range(199))]
     frame.to_csv("rows.csv", index=False)
     argv = ["rows.csv", "--target", "y", "-o", "m.skops", *FAST]
-    run(["train", *argv, "--category", "one", "slip"])
+    run(["train", *argv, "--category", "one,slip"])
     kinds = load_model("m.skops", []).schema.kinds
     assert (kinds["one"], kinds["slip"]) == ("category", "category")
 
@@ -207,9 +207,9 @@ def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys
 @pytest.mark.parametrize(
     ("cell", "part"),
     [
-        (-1, "column 'w' must hold finite weights from 0 on, but row 3 holds -1"),
-        (np.nan, "column 'w' must hold finite weights from 0 on, but row 3 holds nan"),
-        (np.inf, "column 'w' must hold finite weights from 0 on, but row 3 holds inf"),
+        (-1, "column 'w' must hold weights from 0 on, but row 3 holds '-1'"),
+        (np.nan, "column 'w' must hold weights from 0 on, but row 3 holds 'nan'"),
+        (np.inf, "column 'w' holds infinite values"),
         ("much", "column 'w' must hold numbers to be --weight, but row 3 holds 'much'"),
     ],
 )

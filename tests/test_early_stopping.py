@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negativ
 
 DATA = make_queries(n_queries=25, rows_per_query=6, n_features=4, random_state=0)
 X, QID = DATA.data, DATA.qid
-LABELS = {"binary": np.where(DATA.target > 0, "good", "bad"), "graded": DATA.target}
+LABELS = {"binary": np.where(DATA.target > 0, "yes", "no"), "graded": DATA.target}
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
 NAMES = ["auc", "map", "mrr", "err", "ndcg", "ndcg@10", "ndcg@3", "precision@2", "recall@2"]
 NAMES += ["r_precision", "push@1", "push@4", "pauc@0.3", "tpr@0.3"]

@@ -232,6 +232,13 @@ def test_new_rows_are_scored_by_the_kernel(kernel):
         np.testing.assert_array_equal(model.X_fit_, X[model.fit_rows_])
 
 
+def test_a_single_row_has_the_score_that_it_has_among_many():
+    X, y = load_breast_cancer(return_X_y=True)
+    ranker = KernelPairwiseSGDRanker(max_iter=5).fit(X[:60], y[:60])
+    one_by_one = [ranker.decision_function(row[None])[0] for row in X[:80]]
+    np.testing.assert_allclose(one_by_one, ranker.decision_function(X[:80]), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
 @pytest.mark.parametrize("theta", [0, 0.5])
 def test_a_warm_start_continues_one_long_fit(kernel, theta):

@@ -40,7 +40,7 @@ DATA = make_queries(n_queries=30, rows_per_query=12, n_features=6, random_state=
 SHUFFLE = np.random.default_rng(1).permutation(360)
 X, Y, QID = DATA.data[SHUFFLE], DATA.target[SHUFFLE], DATA.qid[SHUFFLE]
 WEIGHT = np.random.default_rng(2).integers(0, 3, 360).astype(float)
-LABELS = {"graded": Y, "binary": np.where(Y > 0, "good", "bad")}
+LABELS = {"graded": Y, "binary": np.where(Y > 0, "yes", "no")}
 GRADES = {"graded": Y, "binary": (Y > 0).astype(float)}
 
 every_relevance = pytest.mark.parametrize("relevance", ["graded", "binary"])
@@ -286,18 +286,18 @@ def test_streams_of_one_class_at_a_time():
     stream = ListNetLinear(solver="ogd", eta0=0.5, relevance="binary")
     y = LABELS["binary"]
     order = np.argsort(y, kind="stable")
-    stream.partial_fit(X[order[:50]], y[order[:50]], classes=["good", "bad"])
-    assert stream.classes_.tolist() == ["bad", "good"]
+    stream.partial_fit(X[order[:50]], y[order[:50]], classes=["yes", "no"])
+    assert stream.classes_.tolist() == ["no", "yes"]
     assert stream.offset_ == 0
     stream.partial_fit(X, y, qid=QID)
     decision = stream.decision_function(X)
     cut = -stream.offset_
     fewest = min(
-        naive.weighted_error(c, X @ stream.coef_, y == "good")
+        naive.weighted_error(c, X @ stream.coef_, y == "yes")
         for c in naive.error_cuts(X @ stream.coef_)
     )
-    assert naive.weighted_error(cut, X @ stream.coef_, y == "good") == fewest
-    np.testing.assert_array_equal(stream.predict(X) == "good", decision > 0)
+    assert naive.weighted_error(cut, X @ stream.coef_, y == "yes") == fewest
+    np.testing.assert_array_equal(stream.predict(X) == "yes", decision > 0)
 
 
 def test_streams_go_on_from_a_fit():
@@ -351,7 +351,7 @@ def test_failed_pieces_change_nothing(relevance):
         assert set(vars(model)) == set(model.get_params())
     if relevance == "binary":
         with pytest.raises(ValueError, match="one class"):
-            model.partial_fit(X, np.full(360, "good"))
+            model.partial_fit(X, np.full(360, "yes"))
     model.partial_fit(X, y, qid=QID)
     before = dict(vars(model))
     for case in bad.values():
@@ -446,7 +446,7 @@ def test_score_is_the_auc_within_queries(relevance, qid):
 def test_the_offset_makes_the_fewest_training_errors():
     model = ListNetLinear(relevance="binary")
     model.fit(X, LABELS["binary"], qid=QID, sample_weight=WEIGHT)
-    f, positive = X @ model.coef_, LABELS["binary"] == "good"
+    f, positive = X @ model.coef_, LABELS["binary"] == "yes"
     kept = WEIGHT > 0
     errors = [
         naive.weighted_error(c, f[kept], positive[kept], WEIGHT[kept])

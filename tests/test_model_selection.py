@@ -20,6 +20,7 @@ from sklearn.model_selection import (
     KFold,
     check_cv,
     cross_val_predict,
+    cross_val_score,
     cross_validate,
 )
 
@@ -49,6 +50,9 @@ def skewed(seed, n_queries=60):
     qid = rng.permutation(np.repeat(np.arange(n_queries), size))
     share = np.where(rng.random(n_queries) < 0.3, rng.uniform(0, 1, n_queries), 0)
     return qid, (rng.random(len(qid)) < share[qid]).astype(int)
+
+
+groups_warn = pytest.mark.filterwarnings("ignore:.* got groups while metadata routing is disabled")
 
 
 def split(splitter, qid, y=None):
@@ -222,11 +226,25 @@ def test_containers_are_equal(splitter):
 
 
 @both_splitters
+@groups_warn
 def test_groups_are_query_ids(splitter):
     for found, wanted in zip(splitter.split(X, Y, QID), split(splitter, QID, Y), strict=True):
         np.testing.assert_array_equal(found[1], wanted[1])
     with pytest.raises(ValueError, match="qid and groups both mean the query"):
         splitter.split(X, Y, QID, qid=QID)
+
+
+@both_splitters
+def test_groups_that_reach_the_splitter_alone_are_named(splitter):
+    """A ranker is then fitted and scored as on one list: it can't know of the queries."""
+    ranker = ListNetLinear()
+    message = rf"^{type(splitter).__name__} got groups while metadata routing is disabled.*{SWITCH}"
+    with pytest.warns(UserWarning, match=message) as caught:
+        cross_val_score(ranker, X, Y, groups=QID, cv=splitter)
+    assert [one.filename for one in caught] == [__file__]
+    with config_context(enable_metadata_routing=True):
+        cross_val_score(ranker, X, Y, params={"qid": QID}, cv=splitter, error_score="raise")
+        list(splitter.split(X, Y, QID))
 
 
 @both_splitters
@@ -311,6 +329,7 @@ def test_qid_can_have_another_name(splitter):
     assert np.isfinite(found["test_score"]).all()
 
 
+@groups_warn
 def test_without_routing_groups_do():
     found = cross_validate(LinearRegression(), X, Y, groups=QID, cv=QueryKFold(3))
     for (train, test), score in zip(split(QueryKFold(3), QID, Y), found["test_score"], strict=True):

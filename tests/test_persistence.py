@@ -38,7 +38,6 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._versions import InconsistentRankerVersionWarning
 from sklearn_rank.cli import main
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, StumpRules
 from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.pair_sums import MARGIN_LOSSES
@@ -187,7 +186,7 @@ def test_scorers_and_splitters_of_0_1_0_do_the_same():
     )
     for splitter in splitters:
         for old, new in zip(
-            splitter.split(X, groups=QUERY), clone_of(splitter).split(X, groups=QUERY), strict=True
+            splitter.split(X, qid=QUERY), clone_of(splitter).split(X, qid=QUERY), strict=True
         ):
             np.testing.assert_array_equal(old[1], new[1])
 
@@ -219,7 +218,6 @@ old = (
     "estimators._fitting",
     "estimators._kernel_fitting",
     "metrics._scorers",
-    "model_selection._splitters",
 )
 print([name for name in old if f"sklearn_rank.{name}" in sys.modules])
 """
@@ -339,7 +337,7 @@ STORED = {
     "kernel": KernelPairwiseSGDRanker(max_iter=3),
     "linear kernel": KernelPairwiseSGDRanker(kernel="linear", loss=MARGIN_LOSSES["logistic"]),
     "lists": ListNetLinear(relevance="binary", loss=SmoothedDcg(sigma=2.0), max_iter=3),
-    "scorecard": Scorecard(RankBoost(**FEW, categorical_features=[2]), cv=QueryKFold(2)),
+    "scorecard": Scorecard(RankBoost(**FEW, categorical_features=[2]), cv=2),
     **{
         f"trees {engine}": BoostedTreesRanker(**FEW, engine=engine, categorical_features=[2])
         for engine in ("xgboost", "lightgbm")
@@ -352,8 +350,7 @@ STORED = {
 def test_skops_files_name_public_types_only(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        qid = {"qid": QUERY} if name == "scorecard" else {}
-        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y", **qid)
+        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y")
     data = skops.io.dumps(ranker)
     types = skops.io.get_untrusted_types(data=data)
     assert types
@@ -393,6 +390,37 @@ def test_a_score_is_the_same_sum_however_many_rows(n_rules, n_features, n_rows):
     np.testing.assert_allclose(found, expected * np.ones(n_rows), rtol=1e-12, atol=1e-12)
     for row in range(0, n_rows, 1 + n_rows // 20):
         assert rules.scores(rows[row : row + 1], weights, POOL)[0] == found[row]
+
+
+@pytest.mark.parametrize("special_values", [None, {1: [0.0]}, {0: [1.0], 1: [0.0, 2.0]}])
+def test_a_score_of_a_table_is_the_same_sum_however_many_rows(special_values):
+    random = np.random.default_rng(0)
+    rows = random.integers(0, 5, (80, 4)).astype(float)
+    rows[random.random(rows.shape) < 0.2] = np.nan
+    y = np.nan_to_num(rows).sum(axis=1) + random.normal(size=80) > 8
+    options = {"special_values": special_values, "categorical_features": [2]}
+    ranker = PNormPushRanker(n_estimators=40, monotonic_cst=[1, 0, 0, 0], **options).fit(rows, y)
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    h = [rules.values(rows, number) for number in range(len(weights))]
+    expected = rules.scores(np.tile(rows, (60, 1)), weights)[:80]
+    np.testing.assert_allclose(expected, weights @ h, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(rules.scores(rows[:30], weights), expected[:30])
+    for row in range(80):
+        assert rules.scores(rows[row : row + 1], weights)[0] == expected[row]
+    np.testing.assert_array_equal(rules.scores(rows[:0], weights), [])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_thresholds": 5}])
+def test_what_is_kept_for_the_next_row_is_of_these_weights_and_not_stored(options):
+    ranker = fit(PNormPushRanker(n_estimators=5, **options), X)
+    stored = pickle.dumps(fit(clone(ranker), X))
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_.copy()
+    before = rules.scores(X, weights)
+    assert len(pickle.dumps(ranker)) == len(stored)
+    np.testing.assert_array_equal(rules.scores(X, 2 * weights), 2 * before)
+    weights *= 4  # in place
+    np.testing.assert_array_equal(rules.scores(X, weights), 4 * before)
+    np.testing.assert_array_equal(copy.deepcopy(rules).scores(X, weights), 4 * before)
 
 
 def test_one_feature_with_most_of_the_thresholds():

@@ -1,19 +1,23 @@
 """Query-level scaling against a loop, and in pipelines."""
 
 import numpy as np
+import oracles
 import oracles_listwise as naive
 import pandas as pd
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from strategies import problems
 
-from sklearn_rank import ListNetLinear
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.metrics import auc_score
+from sklearn_rank.objectives import pair_loss_and_gradient
+from sklearn_rank.preprocessing import QueryMinMaxScaler, query_sample_weight
 
 DATA = make_queries(n_queries=12, rows_per_query=8, n_features=4, random_state=0)
 ROWS = np.random.default_rng(0).permutation(96)
@@ -106,3 +110,113 @@ def test_frames_keep_their_names():
     assert list(found.columns) == list("abcd")
     assert scaler.get_feature_names_out().tolist() == list("abcd")
     np.testing.assert_allclose(found, naive.query_min_max(X, QID), atol=1e-12)
+
+
+# Weights of queries --------------------------------------------------------------------------
+
+QUERY_DATA = make_queries(n_queries=12, rows_per_query=7, n_features=3, random_state=0)
+GRADES, IDS = QUERY_DATA.target, QUERY_DATA.qid
+COARSE = np.round(QUERY_DATA.data)  # fewer values than bins, so that all weights have one bin each
+TIMES = {one: 1 + one % 3 for one in range(12)}
+
+
+def repeated(qid, times):
+    """Rows in which each query is there so many times, and the ids of the copies."""
+    copies = [
+        (row, f"{one}-{number}") for row, one in enumerate(qid) for number in range(times[one])
+    ]
+    return np.array([row for row, _ in copies]), np.array([one for _, one in copies])
+
+
+@given(problem=problems(queries=["integers"]), loss=st.sampled_from(["exponential", "hinge"]))
+def test_a_query_of_weight_v_is_there_v_times(problem, loss):
+    _, y, qid, w, f = problem
+    w = oracles.row_weights(y, w)
+    times = {one: 1 + int(one) % 3 for one in qid}
+    rows, copies = repeated(qid, times)
+    weight = query_sample_weight(y, qid, times, per="pair", sample_weight=w)
+    expected = oracles.pair_sum(f[rows], y[rows], copies, w[rows], loss)
+    assert oracles.pair_sum(f, y, qid, weight, loss) == pytest.approx(expected, rel=1e-9)
+    if oracles.total_pair_weight(y, qid, w) > 0:
+        expected = auc_score(y[rows], f[rows], qid=copies, sample_weight=w[rows])
+        found = auc_score(y, f, qid=qid, sample_weight=weight)
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+@given(problem=problems(queries=["integers"]))
+def test_every_query_counts_the_same(problem):
+    _, y, qid, w, _ = problem
+    weight = query_sample_weight(y, qid, sample_weight=w)
+    for one in set(qid):
+        rows = qid == one
+        pairs = oracles.total_pair_weight(y[rows], None, None if w is None else w[rows])
+        found = oracles.total_pair_weight(y[rows], None, weight[rows])
+        assert found == pytest.approx(float(pairs > 0), rel=1e-9)
+        if not pairs:
+            assert not weight[rows].any()
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_the_pair_loss_is_proportional(loss):
+    rows, copies = repeated(IDS, TIMES)
+    f = COARSE[:, 0]
+    weight = query_sample_weight(GRADES, IDS, TIMES, per="pair")
+    found = pair_loss_and_gradient(GRADES, f, loss=loss, qid=IDS, sample_weight=weight)[0]
+    expected = pair_loss_and_gradient(GRADES[rows], f[rows], loss=loss, qid=copies)[0]
+    assert found == pytest.approx(expected)
+
+
+RANKERS = [
+    RankBoost(n_estimators=8),
+    PNormPushRanker(n_estimators=8, p=4),
+    PNormPushRanker(n_estimators=8, p=2, loss="logistic", push="bottom"),
+    KernelPairwiseSGDRanker(kernel="linear", solver="lbfgs"),
+]
+
+
+@pytest.mark.parametrize("ranker", RANKERS, ids=str)
+def test_a_ranker_takes_a_query_v_times(ranker):
+    ranker = clone(ranker).set_params(relevance="graded")
+    rows, copies = repeated(IDS, TIMES)
+    expected = clone(ranker).fit(COARSE[rows], GRADES[rows], qid=copies).predict(COARSE)
+    weight = query_sample_weight(GRADES, IDS, TIMES, per="pair")
+    found = clone(ranker).fit(COARSE, GRADES, qid=IDS, sample_weight=weight).predict(COARSE)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    plain = clone(ranker).fit(COARSE, GRADES, qid=IDS).predict(COARSE)
+    assert np.abs(plain - expected).max() > 1e-3
+
+
+def test_query_weights_by_id_and_by_row_are_the_same():
+    by_row = np.array([TIMES[one] for one in IDS])
+    for per in ("pair", "query"):
+        np.testing.assert_array_equal(
+            query_sample_weight(GRADES, IDS, TIMES, per=per),
+            query_sample_weight(GRADES, IDS, by_row, per=per),
+        )
+    names = np.array([f"q{one}" for one in IDS])
+    named = query_sample_weight(GRADES, names, {f"q{one}": v for one, v in TIMES.items()})
+    np.testing.assert_array_equal(named, query_sample_weight(GRADES, IDS, TIMES))
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ({0: 1.0}, r"query_weight must have a weight for every query\. Not for \[1, 2"),
+        (np.arange(84.0), r"query_weight must be the same in all rows of a query\. Row 1 has 1,"),
+        (np.ones(12), r"query_weight must have shape \(84,\)"),
+        (-np.ones(84), "query_weight must not be negative"),
+    ],
+    ids=["missing", "rows", "one a query", "negative"],
+)
+def test_what_is_wrong_with_query_weights_is_named(weight, message):
+    with pytest.raises(ValueError, match=message):
+        query_sample_weight(GRADES, IDS, weight)
+
+
+def test_what_else_is_wrong_is_named():
+    with pytest.raises(ValueError, match="'per' parameter of query_sample_weight must be one of"):
+        query_sample_weight(GRADES, IDS, per="row")
+    with pytest.raises(ValueError, match="qid must hold one id for each of the 84 rows"):
+        query_sample_weight(GRADES, IDS[:3])
+    with pytest.raises(ValueError, match="y must hold values of one kind"):
+        query_sample_weight(np.array([*"ab", 3], dtype=object), [1, 1, 1])

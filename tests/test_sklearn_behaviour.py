@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel
@@ -39,7 +40,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+)
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.estimators._boosting_problem import History
@@ -64,7 +71,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negativ
 
 QUERIES = make_queries(n_queries=15, rows_per_query=8, n_features=4, random_state=0)
 X, QID = QUERIES.data, QUERIES.qid
-LABELS = {"binary": np.where(QUERIES.target > 0, "good", "bad"), "graded": QUERIES.target}
+LABELS = {"binary": np.where(QUERIES.target > 0, "yes", "no"), "graded": QUERIES.target}
 GRADES = {"binary": (QUERIES.target > 0).astype(int), "graded": QUERIES.target}
 WEIGHT = np.random.default_rng(0).integers(0, 4, len(QID)).astype(float)
 
@@ -484,7 +491,7 @@ def test_partial_dependence(ranker):
 @every_ranker
 def test_roc_display(ranker):
     model = fitted(ranker)
-    display = RocCurveDisplay.from_estimator(model, X, LABELS["binary"], pos_label="good")
+    display = RocCurveDisplay.from_estimator(model, X, LABELS["binary"], pos_label="yes")
     assert display.roc_auc == pytest.approx(model.score(X, LABELS["binary"]))
 
 
@@ -635,7 +642,7 @@ def test_staged_decision_functions(ranker, weak_ranker, with_qid):
             assert oracles.cut_error(0.0, decision, BINARY_Y) == fewest
         else:
             assert offset == pytest.approx(oracles.f_skew_offset(decision - offset, BINARY_Y))
-        np.testing.assert_array_equal(labels == "good", decision > 0)
+        np.testing.assert_array_equal(labels == "yes", decision > 0)
 
 
 @every_booster
@@ -1069,3 +1076,70 @@ def test_early_stopping_takes_weights_as_multiplicities(relevance):
     repeated = clone(model).fit(np.repeat(X, times, 0)[order], np.repeat(y, times)[order])
     np.testing.assert_allclose(scores(repeated), scores(weighted), rtol=1e-9)
     assert weighted.n_iter_ < 60
+
+
+# --------------------------------------------------------------------------------------
+# Categories without one-hot encoding
+# --------------------------------------------------------------------------------------
+
+LETTERS = np.tile(list("abcdef"), 20)
+HAS_LETTER = np.isin(LETTERS, ["b", "e"])
+LETTER_FRAME = pd.DataFrame({"number": X[:, 0], "letter": pd.Categorical(LETTERS)})
+TAKE_CATEGORIES = [*BOOSTERS, BoostedTreesRanker]
+one_of_a_kind = pytest.mark.parametrize("ranker", TAKE_CATEGORIES)
+
+
+def scaled(ranker, output="pandas"):
+    columns = make_column_transformer(
+        (StandardScaler(), ["number"]), remainder="passthrough", verbose_feature_names_out=False
+    )
+    return make_pipeline(columns.set_output(transform=output), make(ranker))
+
+
+@one_of_a_kind
+def test_categories_go_through_pipelines_and_searches(ranker):
+    frame, pipe = LETTER_FRAME, scaled(ranker)
+    step = ranker.__name__.lower()
+    search = GridSearchCV(pipe, {f"{step}__n_estimators": [5, 10]}, cv=3, error_score="raise")
+    search.fit(frame, HAS_LETTER)
+    assert search.best_score_ == 1.0
+    as_polars = pl.DataFrame(
+        {"number": X[:, 0], "letter": pl.Series(LETTERS, dtype=pl.Categorical)}
+    )
+    found = make(ranker).fit(as_polars, HAS_LETTER).decision_function(as_polars)
+    expected = make(ranker).fit(frame, HAS_LETTER).decision_function(frame)
+    np.testing.assert_array_equal(found, expected)
+
+
+@one_of_a_kind
+def test_a_category_that_is_unseen_is_missing(ranker):
+    pipe = scaled(ranker).fit(LETTER_FRAME, HAS_LETTER)
+    new = LETTER_FRAME.iloc[:2].assign(letter=pd.Categorical(["unseen", None]), number=0.0)
+    unseen, missing = pipe.decision_function(new)
+    assert unseen == missing
+
+
+@one_of_a_kind
+def test_text_in_an_array_says_how_it_becomes_a_category(ranker):
+    message = r"could not convert string .*categorical_features.*set_output\(transform='pandas'\)"
+    with pytest.raises(ValueError, match=message):
+        scaled(ranker, "default").fit(LETTER_FRAME, HAS_LETTER)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ListNetLinear(relevance="binary"),
+        KernelPairwiseSGDRanker(),
+        RankBoost(weak_ranker="feature"),
+        PNormPushRanker(solver="lbfgs"),
+    ],
+    ids=str,
+)
+def test_who_takes_no_categories_names_the_encoder(model):
+    message = r"Column 'letter' of X must hold numbers .*OneHotEncoder in a ColumnTransformer"
+    for kind in ("category", "str"):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(LETTER_FRAME.astype({"letter": kind}), HAS_LETTER)
+    with pytest.raises(ValueError, match=r"could not convert string .*OneHotEncoder in a Column"):
+        clone(model).fit(LETTER_FRAME.to_numpy(), HAS_LETTER)

@@ -25,7 +25,7 @@ DATA = make_queries(n_queries=30, rows_per_query=6, n_features=4, random_state=0
 IS_TRAIN = DATA.qid < 20
 X, X_VAL = DATA.data[IS_TRAIN], DATA.data[~IS_TRAIN]
 QID, QID_VAL = DATA.qid[IS_TRAIN], DATA.qid[~IS_TRAIN]
-LABELS = {"binary": np.where(DATA.target > 0, "good", "bad"), "graded": DATA.target}
+LABELS = {"binary": np.where(DATA.target > 0, "yes", "no"), "graded": DATA.target}
 WEIGHT_VAL = np.random.default_rng(0).integers(0, 4, len(QID_VAL)).astype(float)
 STOPPERS = [*BOOSTERS, BoostedTreesRanker]
 
@@ -165,7 +165,7 @@ def test_categories_have_the_codes_of_training(ranker):
     frame_val = pd.DataFrame(X_VAL).assign(kind=pd.Categorical(kinds_val))
     frame.columns = frame_val.columns = [*"vwxy", "kind"]
     model.fit(frame, y, X_val=frame_val, y_val=y_val)
-    is_good = y_val == "good"
+    is_good = y_val == "yes"
     expected = [auc_score(is_good, scores) for scores in stages(model, frame_val)]
     np.testing.assert_allclose(model.validation_scores_, expected, rtol=0, atol=1e-12)
 
@@ -293,11 +293,11 @@ BAD = {
     "text": ({"X_val": np.full(X_VAL.shape, "a")}, r"X_val of \w+ must be like X."),
     "no rows": ({"X_val": X_VAL[:0]}, r"X_val of \w+ must be like X. Found array with 0 sample"),
     "rows": ({"X_val": X_VAL[:9]}, r"X_val has 9, y_val has 60"),
-    "classes": ({"y_val": np.full(60, "great")}, r"y_val has labels .*\['great'\].*'bad', 'good'"),
+    "classes": ({"y_val": np.full(60, "great")}, r"y_val has labels .*\['great'\].*'no', 'yes'"),
     "no qid": ({"qid": None}, r"Got qid_val without qid\."),
     "no qid_val": ({"qid_val": None}, r"Got qid without qid_val\."),
     "ids": ({"qid_val": QID_VAL[:9]}, r"qid_val must hold one id for each of the 60 rows"),
-    "no pair": ({"y_val": np.full(60, "bad")}, r"X_val and y_val of \w+ have no comparable pair"),
+    "no pair": ({"y_val": np.full(60, "no")}, r"X_val and y_val of \w+ have no comparable pair"),
     "negative": ({"sample_weight_val": -WEIGHT_VAL}, "sample_weight_val must not be negative"),
     "zero": ({"sample_weight_val": 0 * WEIGHT_VAL}, "sample_weight_val: all weights are zero"),
     "weights": (

@@ -1,21 +1,24 @@
-"""Cross-validation by whole queries."""
+"""Folds of whole queries, cross-validation, and the choice of parameters in training rows."""
 
 from __future__ import annotations
 
+import itertools
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._intervals import LabelledRows
-from sklearn_rank.cli._metrics import compute_metrics
+from sklearn_rank.cli._metrics import LabelledRows, measure
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
@@ -30,102 +33,114 @@ Fold = tuple[Indices, Indices]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A ranker or a baseline: a row of the table.
-
-    Attributes
-    ----------
-    name : str
-        Name in the table.
-    pipeline : Pipeline
-        Unfitted.
-    is_baseline : bool
-        Whether it is a classifier: it learns ``relevance > 0`` and ignores queries.
-    """
+    """A row of the table: a ranker or a baseline, and the parameters to search for it."""
 
     name: str
     pipeline: Pipeline
-    is_baseline: bool = False
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The scores and metrics of one candidate on one fold, and the warnings it gave."""
+    """What one candidate did on one fold."""
 
     name: str
     fold: int
-    metrics: dict[str, float]
-    warnings: list[str]
+    rows: Indices
     scores: Floats
+    seconds: float
+    warnings: list[str]
+    chosen: str
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     """Split into folds of whole queries."""
     levels, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
-    few_levels = len(levels) <= _MAX_LEVELS
-    shuffled = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    n_lists = len(data.y) if data.qid is None else len(np.unique(data.qid))
+    if n_lists < n_folds:
+        unit = "rows" if data.qid is None else "queries"
+        raise InputError(f"--cv {n_folds} needs as many {unit}; there are {n_lists}")
+    if data.schema.relevance == "binary" and data.qid is None and count.min() < n_folds:
+        raise InputError(
+            f"--cv {n_folds} needs as many rows of each class; the rarer has {count.min()}"
+        )
+    stratify = len(levels) <= _MAX_LEVELS and count.min() >= n_folds
+    splitter = StratifiedKFold if stratify else KFold
     if data.qid is not None:
-        n_queries = int(data.qid.max()) + 1
-        if n_queries < n_folds:
-            raise InputError(f"--cv {n_folds} needs as many queries; there are {n_queries}")
-        stratify = few_levels and count.min() >= n_folds and n_queries <= _MAX_STRATIFIED_GROUPS
-        splitter = (StratifiedGroupKFold if stratify else GroupKFold)(**shuffled)
-    else:
-        if data.schema.relevance == "binary" and count.min() < n_folds:
-            raise InputError(
-                f"--cv {n_folds} needs as many rows of each class; the rarer has {count.min()}"
-            )
-        if len(data.y) < n_folds:
-            raise InputError(f"--cv {n_folds} needs as many rows; there are {len(data.y)}")
-        stratify = few_levels and count.min() >= n_folds
-        splitter = (StratifiedKFold if stratify else KFold)(**shuffled)
-    return list(splitter.split(data.X, level, groups=data.qid))
+        stratify = stratify and n_lists <= _MAX_STRATIFIED_GROUPS
+        splitter = StratifiedGroupKFold if stratify else GroupKFold
+    folds = splitter(n_splits=n_folds, shuffle=True, random_state=seed)
+    return list(folds.split(data.X, level, groups=data.qid))
+
+
+def take(data: Dataset, rows: Indices) -> Dataset:
+    """Return some rows of a data set."""
+    parts = {key: getattr(data, key) for key in ("y", "qid", "weight")}
+    parts = {key: None if one is None else one[rows] for key, one in parts.items()}
+    return replace(data, X=data.X.iloc[rows], **parts)
 
 
 def cross_validate(
-    candidates: list[Candidate], data: Dataset, folds: list[Fold], n_jobs: int | None
+    candidates: list[Candidate], data: Dataset, metric: str, options: Any
 ) -> list[FoldResult]:
-    """Fit and measure each candidate on each fold."""
+    """Fit each candidate on each fold and score the rows held out."""
+    folds = make_folds(data, options.cv, options.seed)
     tasks = [
-        delayed(_run_fold)(candidate, data, number, fold)
+        delayed(_run_fold)(candidate, data, number, fold, metric, options.seed)
         for candidate in candidates
         for number, fold in enumerate(folds)
     ]
     results = []
     with progress("cross-validating", total=len(tasks)) as advance:
-        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        for result in Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks):
             results.append(result)
             advance()
     return results
 
 
-def _run_fold(candidate: Candidate, data: Dataset, number: int, fold: Fold) -> FoldResult:
-    train, test = fold
-    y, qid = data.y[train], None if data.qid is None else data.qid[train]
-    weight = None if data.weight is None else data.weight[train]
-    if candidate.is_baseline:
-        y, qid = (y > 0).astype(int), None
-    pipeline = clone(candidate.pipeline)
+def _run_fold(
+    candidate: Candidate, data: Dataset, number: int, fold: Fold, metric: str, seed: int
+) -> FoldResult:
+    training = take(data, fold[0])
     start = time.perf_counter()
-    warnings = fit_pipeline(
-        pipeline, data.X.iloc[train], y, qid, weight, f"{candidate.name}, fold {number + 1}"
-    )
+    with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
+        pipeline, chosen = search(candidate, training, metric, seed)
+        warnings = fit_pipeline(pipeline, training, f"{candidate.name}, fold {number + 1}")
     seconds = time.perf_counter() - start
-    scores = scores_of(pipeline, data.X.iloc[test])
-    metrics = compute_metrics(
-        data.y[test].astype(float), scores, None if data.qid is None else data.qid[test]
-    )
-    metrics["fit_seconds"] = seconds
-    return FoldResult(candidate.name, number, metrics, warnings, scores)
+    scores = scores_of(pipeline, data.X.iloc[fold[1]])
+    return FoldResult(candidate.name, number, fold[1], scores, seconds, warnings, chosen)
 
 
-def held_out(
-    results: list[FoldResult], data: Dataset, folds: list[Fold]
-) -> tuple[LabelledRows, dict[str, Floats]]:
-    """Return all rows with their folds, and the held-out scores of each candidate."""
-    number = np.empty(len(data.y), dtype=np.intp)
-    for fold, (_, test) in enumerate(folds):
-        number[test] = fold
-    scores: dict[str, Floats] = {result.name: np.empty(len(data.y)) for result in results}
-    for result in results:
-        scores[result.name][folds[result.fold][1]] = result.scores
-    return LabelledRows(data.y.astype(float), data.qid, number), scores
+def search(candidate: Candidate, data: Dataset, metric: str, seed: int) -> tuple[Pipeline, str]:
+    """Return the candidate, unfitted, with parameters chosen in two times three folds, and these.
+
+    Of the settings, in the order given, the first is taken whose metric is within one standard
+    error of the best: the error, over folds, of the mean difference from the best.
+    """
+    pipelines = {}
+    for values in itertools.product(*candidate.grid.values()):
+        setting = dict(zip(candidate.grid, values, strict=True))
+        given = {f"ranker__{key}": value for key, value in setting.items()}
+        told = ", ".join(f"{key}={value}" for key, value in setting.items())
+        pipelines[told] = clone(candidate.pipeline).set_params(**given)
+    if len(pipelines) == 1:
+        return next(iter(pipelines.values())), next(iter(pipelines))
+    found = []
+    for train, test in make_folds(data, 3, seed) + make_folds(data, 3, seed + 1):
+        fitted, held_out = take(data, train), take(data, test)
+        rows = LabelledRows(held_out.y.astype(float), held_out.qid)
+        for told, pipeline in pipelines.items():
+            one = clone(pipeline)
+            fit_pipeline(one, fitted, f"{candidate.name} with {told}")
+            found.append(measure(metric, rows, scores_of(one, held_out.X), is_quick=True).mean)
+    told = list(pipelines)[_first_good(np.reshape(found, (-1, len(pipelines))))]
+    return pipelines[told], told
+
+
+def _first_good(found: Floats) -> int:
+    """Return the first setting within one standard error of the best; a row is a fold."""
+    found = found[~np.isnan(found).any(axis=1)]
+    if len(found) < 2:
+        return 0
+    below = found[:, [found.mean(axis=0).argmax()]] - found
+    return int(np.argmax(below.mean(axis=0) <= below.std(axis=0, ddof=1) / np.sqrt(len(found))))

@@ -6,38 +6,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sklearn.datasets import load_breast_cancer
+import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._columns import (
-    BOOLEAN,
-    CATEGORY,
     NUMBER,
+    Column,
     Schema,
     check_columns,
+    check_known,
     choose_features,
     feature_frame,
-    note_absent_features,
-    note_unseen,
     query_codes,
     row_weights,
 )
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import numbers_from_text
+from sklearn_rank.cli._numbers import written
 from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.cli._target import (
-    as_written,
     binary_target,
     check_comparable,
     choose_positive,
     distinct_classes,
-    graded_target,
-    note_new_classes,
+    note_leaks,
 )
-from sklearn_rank.datasets import make_queries
+from sklearn_rank.datasets import make_credit, make_queries
 
-_MAX_KNOWN_CLASSES = 100
-"""Maximum number of classes that a model stores to detect new ones."""
+_MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
+_STORY = (
+    "three kinds of bad payers, of whom only those who never pay, few and alike, can be found at "
+    "the top of the list"
+)
 
 
 @dataclass(frozen=True)
@@ -62,191 +61,176 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features, target, query codes and weights (None: ones) of a table.
+    """Features, target, query codes and weights of a table."""
 
-    Attributes
-    ----------
-    X : DataFrame
-        Numbers are float64, dates datetime64, categories and booleans of dtype "category"; NaN
-        or NaT is missing.
-    y : ndarray or None
-        Relevance of the rows; None for rows to rank.
-    qid : ndarray or None
-        Query codes in the order of appearance; None for one list.
-    schema : Schema
-        How the columns are read.
-    name : str
-        The data in a word, for titles.
-    weight : ndarray or None
-        Weights of the rows; None for ones.
-    table : Table
-        The table as read.
-    """
-
-    X: Any
-    y: Any
-    qid: Indices | None
+    X: Any  # float64, datetime64 without zone, "category" of texts; NaN or NaT is missing
+    y: Any  # relevance of the rows; None for rows to rank
+    qid: Indices | None  # query codes in the order of appearance; None for one list
     schema: Schema
-    name: str
-    weight: Floats | None = None
-    table: Any = None
+    name: str  # of the data, for titles
+    weight: Floats | None = None  # None for ones
+    table: Any = None  # as read, with numbers as floats
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        parts = [f"{self.name}: {count(len(self.y), 'row')}", count(self.X.shape[1], "column")]
+        parts = [f"{self.name}: {count(len(self.X), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
             parts.append(count(self.qid.max() + 1, "query"))
-        if self.schema.relevance == "binary":
+        if self.y is None:
+            pass
+        elif self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
             parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:
-            parts.append(f"relevance from {as_written(self.y.min())} to {as_written(self.y.max())}")
+            parts.append(f"relevance from {written(self.y.min())} to {written(self.y.max())}")
         return ", ".join(parts)
 
 
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
-        return _sample_data(options, notes)
-    # Categories are read as text, as when the model is applied: 007 is not 7.
-    table = read_table(options.data, lambda name: name not in options.category)
-    return _from_table(table, options, notes)
-
-
-def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
-    """Read labelled rows, besides `data`, that are read in the same way, with their weights."""
-    other = model_data(path, data.schema, options, notes, labelled=True)
-    return replace(other, weight=row_weights(other.table, data.schema.weight))
-
-
-def model_data(
-    path: str, schema: Schema, options: TableOptions, notes: list[str], *, labelled: bool
-) -> Dataset:
-    """Read a table in the way of a stored model."""
-    typed = {*schema.columns_of(NUMBER, BOOLEAN), schema.target}
-    table = read_table(path, typed.__contains__, keep_text=True)
-    note_absent_features(table, schema, notes)
-    table = numbers_from_text(table, schema.columns_of(NUMBER), notes, required=True)
-    if labelled:
-        data = _labelled_data(table, schema, notes)
+        table, options = _example(options)
     else:
-        qid = query_codes(table, schema.qid)
-        data = Dataset(feature_frame(table, schema), None, qid, schema, table.path, table=table)
-    note_unseen(data.X, schema, notes)
-    return data
-
-
-def _labelled_data(table: Table, schema: Schema, notes: list[str]) -> Dataset:
-    """Return the rows of a table that has the target column of `schema`."""
-    check_columns(table, [schema.target], "the target")
-    column = table.frame[schema.target]
-    y: Values
-    if schema.positive is None:
-        y = graded_target(column, table.path)
-    else:
-        y = binary_target(column, schema.positive, table.path)
-        if not y.any():
-            raise InputError(
-                f"{table.path}: no row of column {schema.target!r} is of the class "
-                f"{schema.positive!r} that the model puts on top; the classes are "
-                f"{listing(dict.fromkeys(map(as_written, column.unique())), 10)}"
-            )
-        note_new_classes(column, schema.positive, schema.classes, notes)
-    qid = query_codes(table, schema.qid)
-    check_comparable(y, qid, schema.target, schema.qid, table.path)
-    return Dataset(feature_frame(table, schema), y, qid, schema, table.path, table=table)
-
-
-def _from_table(table: Table, options: TableOptions, notes: list[str]) -> Dataset:
-    target, query = _named_columns(table, options)
-    single = [name for name in (target, query, options.weight) if name]
-    reserved = {*single, *options.drop}
-    if table.is_letor:
-        reserved.add("comment")
-    elif query is None and "qid" in table.frame.columns and "qid" not in reserved:
-        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+        table = read_table(options.data, notes, options.sep, options.encoding)
+    options = _check_names(table, options)
+    target, query = options.target or "target", options.qid
+    table = _labelled_rows(table, target, options, notes)
+    reserved = {target, query, options.weight, *options.drop, *(["comment"] * table.is_letor)}
     features = [name for name in table.frame.columns if name not in reserved]
+    if query is None and not table.is_letor and "qid" in features:
+        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
     notes += [
         f"column {name!r} looks like the target {target!r}; --drop it if it is"
         for name in features
         if name.strip().casefold() == target.strip().casefold()
     ]
-    undeclared = [name for name in features if name not in options.category]
-    table = numbers_from_text(table, undeclared, notes, required=False)
-    positive = _positive(table, target, options, notes)
-    schema = Schema(
-        kinds=choose_features(table, reserved, notes, options.category),
-        target=target,
-        qid=query,
-        relevance=options.relevance,
-        positive=positive,
-        is_letor=table.is_letor,
-        classes=None if positive is None else _few_classes(table.frame[target]),
-        weight=options.weight,
+    kinds, formats, decimal = choose_features(
+        table, features, notes, options.keep, options.category, options.decimal
     )
-    data = _labelled_data(table, schema, notes)
-    known = {
-        name: list(data.X[name].cat.categories) for name in schema.columns_of(BOOLEAN, CATEGORY)
-    }
-    schema = replace(schema, categories=known)
-    return replace(data, schema=schema, weight=row_weights(table, options.weight))
+    positive, classes = None, None
+    if options.relevance == "binary":
+        positive = choose_positive(table, target, options.positive, notes)
+        classes = distinct_classes(table, target)
+    elif options.positive is not None:
+        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+    schema = Schema(
+        kinds,
+        target,
+        query,
+        options.relevance,
+        positive,
+        table.is_letor,
+        classes if classes and len(classes) <= _MAX_KNOWN_CLASSES else None,
+        options.weight,
+        decimal,
+        formats=formats,
+    )
+    X = feature_frame(table, schema, notes)
+    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
+    data = _dataset(table, replace(schema, categories=known), X, notes, labelled=True)
+    note_leaks(X, data.y, data.qid, notes)
+    return replace(data, weight=row_weights(table, options.weight, decimal))
 
 
-def _named_columns(table: Table, options: TableOptions) -> tuple[str, str | None]:
-    """Check the column names of the options; return those of the target and the query."""
-    target = options.target
-    if target is None and table.is_letor:
-        target = "target"
+def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
+    """Read labelled rows, with their weights, as those of `data` were read."""
+    other = model_data(path, data.schema, options, notes, labelled=True)
+    weight = row_weights(other.table, data.schema.weight, data.schema.decimal)
+    return replace(other, weight=weight)
+
+
+def model_data(
+    path: str, schema: Schema, options: TableOptions, notes: list[str], *, labelled: bool
+) -> Dataset:
+    """Read a table as that of the training was read."""
+    table = read_table(path, notes, options.sep, options.encoding)
+    if options.decimal is not None:
+        forms = {name: options.decimal for name in schema.columns_of(NUMBER) if name in table.frame}
+        read = {n: f for n, f in forms.items() if f in table.texts(n).number_marks()}
+        schema = replace(schema, decimal=options.decimal, formats={**schema.formats, **read})
+    if labelled:
+        check_columns(table, [schema.target], "the target")
+        table = _labelled_rows(table, schema.target, options, notes)
+    X = feature_frame(table, schema, notes, " as it did in training,")
+    check_known(X, schema, table.path, notes)
+    return _dataset(table, schema, X, notes, labelled=labelled)
+
+
+def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled: bool) -> Dataset:
+    numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
+    qid = query_codes(table, schema.qid)
+    y: Any = None
+    if labelled:
+        if schema.positive is None:
+            column = Column(table, schema.target, notes)
+            y = column.numbers(schema.decimal, "must hold numbers for --relevance graded,")
+        else:
+            y = binary_target(table, schema.target, schema.positive, schema.classes, notes)
+        check_comparable(y, qid, (schema.target, schema.qid), table.path)
+    return Dataset(X, y, qid, schema, table.path, table=table.with_columns(numbers))
+
+
+def _labelled_rows(table: Table, target: str, options: TableOptions, notes: list[str]) -> Table:
+    is_missing = table.texts(target, pandas_only=True).codes < 0
+    if not is_missing.any():
+        return table
+    rows = count(int(is_missing.sum()), "row")
+    if not options.skip_unlabelled or is_missing.all():
+        raise InputError(
+            f"{table.path}: column {target!r} is missing in {rows}; --skip-unlabelled "
+            "leaves them out"
+        )
+    notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
+    return table.rows(~is_missing)
+
+
+def _check_names(table: Table, options: TableOptions) -> TableOptions:
+    """Return the options with the columns that they name; all must be there, and differ."""
+    has = set(table.frame.columns)
+    target, query = options.target, options.qid
+    if table.is_letor:
+        target, query = target or "target", query or ("qid" if "qid" in has else None)
     if target is None:
         raise InputError(
             f"--target COL is needed; the columns of {table.path} are "
             f"{listing(table.frame.columns)}"
         )
-    check_columns(table, [target], "--target")
-    query = options.qid
-    if query is None and table.is_letor and "qid" in table.frame.columns:
-        query = "qid"
-    check_columns(table, [query] if query else [], "--qid")
-    check_columns(table, options.drop, "--drop")
-    check_columns(table, options.category, "--category")
-    check_columns(table, [options.weight] if options.weight else [], "--weight")
-    single = [name for name in (target, query, options.weight) if name]
-    named = [*single, *set(options.drop), *set(options.category)]
-    if len(set(named)) < len(named):
+    many = {name: _split(getattr(options, name), has) for name in ("drop", "keep", "category")}
+    single = {"target": target, "qid": query, "weight": options.weight}
+    named = {role: [name] for role, name in single.items() if name} | many
+    for role, names in named.items():
+        check_columns(table, names, f"--{role}")
+    taken = [name for role, names in named.items() if role != "keep" for name in set(names)]
+    if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
         raise InputError(
-            "--target, --qid, --weight, --drop and --category must name different columns"
+            "--target, --qid, --weight, --drop and --category must name different columns, and "
+            "--keep none of the first four"
         )
-    return target, query
+    drop, keep, category = many.values()
+    return replace(options, target=target, qid=query, drop=drop, keep=keep, category=category)
 
 
-def _positive(table: Table, target: str, options: TableOptions, notes: list[str]) -> str | None:
-    if options.relevance == "binary":
-        return choose_positive(table.frame[target], options.positive, table.path, notes)
-    if options.positive is not None:
-        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    return None
+def _split(words: Sequence[str], columns: set[str]) -> list[str]:
+    """Return the column names of words like "a,b"; a column may have a comma in its name."""
+    return [
+        name.strip() if name not in columns else name
+        for word in words
+        for name in ([word] if word in columns else word.split(","))
+    ]
 
 
-def _few_classes(column: Any) -> list[str] | None:
-    classes = distinct_classes(column)
-    return classes if len(classes) <= _MAX_KNOWN_CLASSES else None
-
-
-def _sample_data(options: TableOptions, notes: list[str]) -> Dataset:
-    """Return a built-in data set."""
-    for option in ("target", "qid", "weight", "drop", "category"):
+def _example(options: TableOptions) -> tuple[Table, TableOptions]:
+    """Return generated data and the options that name its columns."""
+    for option in ("target", "qid", "weight", "drop", "keep", "category"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
-    pandas = import_extra("pandas")
     if options.relevance == "binary":
-        cancer = load_breast_cancer(as_frame=True)
-        frame = cancer.data.assign(diagnosis=cancer.target_names[cancer.target])
-        name, target, query = "breast cancer (scikit-learn)", "diagnosis", None
-    else:
-        queries = make_queries(n_queries=60, rows_per_query=40, random_state=options.seed)
-        names = [f"f{j}" for j in range(1, queries.data.shape[1] + 1)]
-        frame = pandas.DataFrame(queries.data, columns=names)
-        frame = frame.assign(relevance=queries.target, query=queries.qid)
-        name, target, query = "generated queries", "relevance", "query"
-    given = replace(options, target=target, qid=query)
-    return _from_table(Table(frame, name), given, notes)
+        credit = make_credit(5000, random_state=options.seed)
+        frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
+        name = f"generated loan applications ({_STORY})"
+        return Table(frame, name), replace(options, target="defaults")
+    queries = make_queries(n_queries=60, rows_per_query=40, random_state=options.seed)
+    names = [f"f{j}" for j in range(1, queries.data.shape[1] + 1)]
+    frame = import_extra("pandas").DataFrame(queries.data, columns=names)
+    frame = frame.assign(relevance=queries.target, query=queries.qid)
+    return Table(frame, "generated queries"), replace(options, target="relevance", qid="query")

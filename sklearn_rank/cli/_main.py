@@ -8,11 +8,6 @@ from collections.abc import Sequence
 
 from sklearn_rank.cli._errors import InputError, import_extra
 
-_BAD_INPUT = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-_INTERRUPTED_MESSAGE = "sklearn-rank: interrupted; no file was left half-written"
-_BROKEN_PIPE = 141  # 128 + SIGPIPE
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
@@ -29,34 +24,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         import_extra("click")
-        from sklearn_rank.cli._parser import run
-
-        run(list(sys.argv[1:] if argv is None else argv))
+        import_extra("sklearn_rank.cli._parser").run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print(_INTERRUPTED_MESSAGE, file=sys.stderr)
-        return _INTERRUPTED
     except BrokenPipeError:
         # The reader of the output (`head`, say) has exited. Python would fail again when it
         # flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        return 141  # 128 + SIGPIPE, as shells report it
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
         print(f"sklearn-rank: error: {_explain(error)}", file=sys.stderr)
-        return _BAD_INPUT
-    except ImportError as error:
-        if not _is_interruption(error):
+        return 2
+    except (KeyboardInterrupt, ImportError) as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__ or cause.__context__  # extension modules hide Ctrl-C
+        if cause is None:
             raise
-        print(_INTERRUPTED_MESSAGE, file=sys.stderr)
-        return _INTERRUPTED
+        print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
+        return 130  # 128 + SIGINT
     return 0
-
-
-def _is_interruption(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused an error: extension modules turn it into an ImportError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _explain(error: Exception) -> str:

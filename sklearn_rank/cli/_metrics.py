@@ -1,127 +1,165 @@
-"""The metrics that compare and evaluate print.
+"""Metrics of held-out rows, by the names of `ranking_scorer`, with 95 % intervals.
 
-All are functions of `sklearn_rank.metrics`, with its conventions: a row is *relevant* when
-its relevance is above 0, and tied rows count as if shuffled (the expected value) in NDCG,
-average precision and precision. These are computed in each query and averaged. Queries
-without a relevant row, or with a single row, are skipped: their value would not depend on
-the order. The order of the file does not matter. NDCG has the gain 2^y - 1; that with the
-linear gain, y, is in JSON only.
+The sampling unit is the query where there are queries, else the row; in one list only the AUC and
+the share found at a false positive rate have an interval. The models are fixed: an interval does
+not include how a model varies with its training rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Mask, Values
-from sklearn_rank.metrics import (
-    auc_score,
-    average_precision,
-    ndcg_score,
-    p_norm_push_loss,
-    precision_at_k,
-)
+from sklearn_rank import metrics
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli._dataset import Dataset
+from sklearn_rank.cli._errors import InputError, split
+from sklearn_rank.metrics import ranking_scorer
+
+_LEAST = 10
+"""Least queries, or rows of the rarer class, for an interval; half of that in a fold."""
+
+_AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
+_RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A metric: its key in JSON, its heading in tables, and a short description."""
+class LabelledRows:
+    """Relevance of rows, their queries (None: one list) and the folds that held them out."""
 
-    key: str
-    heading: str
-    meaning: str
-    greater_is_better: bool = True
-
-
-METRICS = (
-    Metric("auc", "AUC", "share of pairs in the right order"),
-    Metric("r_4", "R_4", "errors, those near the top the most", False),
-    Metric("ndcg_at_10", "NDCG@10", "gain of the first ten, the first most"),
-    Metric("average_precision", "AP", "average precision"),
-    Metric("precision_at_10", "P@10", "relevant share of the first ten"),
-    Metric("precision_at_1_percent", "P@1%", "relevant share of the first 1%"),
-)
-
-JSON_ONLY = (Metric("ndcg_linear_at_10", "NDCG@10, linear gain", "as NDCG@10, the gain is y"),)
+    y: Floats
+    qid: Indices | None
+    fold: Indices | None = None
 
 
-def compute_metrics(y: Floats, scores: Floats, qid: Values | None) -> dict[str, float]:
-    """Compute every metric of `METRICS` and `JSON_ONLY`; NaN where it is not defined."""
-    metrics = {
-        "auc": _or_nan(lambda: auc_score(y, scores, qid=qid)),
-        "r_4": _or_nan(lambda: p_norm_push_loss(y, scores, p=4, qid=qid)),
-    }
-    for key, values in query_values(y, scores, qid, list(_PER_QUERY)).items():
-        metrics[key] = float(values.mean()) if len(values) else float("nan")
-    return metrics
+@dataclass(frozen=True)
+class Measured:
+    """A metric of one ranking, in folds too, and beside the best ranking of a comparison."""
+
+    mean: float
+    interval: tuple[float, float] | None = None
+    folds: list[float] = field(default_factory=list)
+    below_best: Any = None
+    is_worse: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return nested dictionaries."""
+        content = {key: one for key, one in vars(self).items() if one}
+        return content | ({"below_best": asdict(self.below_best)} if self.below_best else {})
 
 
-def query_values(
-    y: Floats, scores: Floats, qid: Values | None, keys: Sequence[str]
-) -> dict[str, Floats]:
-    """Return some metrics of each query that is not skipped; no values where undefined."""
-    rows = _rows_not_skipped(y, scores, qid)
-    return {key: _query_values(key, *rows) for key in keys}
+def choose_metrics(names: Iterable[str], data: Dataset | None) -> list[str]:
+    """Return the metrics of an option, checked, or those that are shown by default."""
+    chosen = list(dict.fromkeys(split(names)))
+    for name in chosen:
+        try:
+            ranking_scorer(name)
+        except ValueError as error:
+            allowed = str(error).partition("must be ")[2].partition(". Got ")[0]
+            raise InputError(f"unknown metric {name!r}; the metrics are {allowed}") from error
+    return chosen or ["auc", "ndcg@10" if data is not None and has_grades(data) else "tpr@0.05"]
 
 
-def skipped_queries(y: Floats, qid: Values | None) -> int:
-    """Return the number of queries that NDCG, AP and P@ skip."""
-    return int(np.count_nonzero(~_queries_not_skipped(y, _codes(y, qid))))
+def has_grades(data: Dataset) -> bool:
+    """Whether rows have queries or grades."""
+    return data.qid is not None or data.schema.relevance == "graded"
 
 
-def _precision_at_1_percent(y: Floats, scores: Floats, qid: Values) -> Floats:
-    """Return the precision of each query, grouped by the number of places."""
-    places = -(-np.bincount(qid)[qid] // 100)
-    parts = []
-    for k in np.unique(places):
-        rows = places == k
-        part = precision_at_k(y[rows], scores[rows], k=int(k), qid=qid[rows], average=None)
-        parts.append(np.asarray(part))
-    return np.concatenate(parts)
+def top_metric(names: list[str]) -> str:
+    """Return the metric that says which ranking is best at the top."""
+    found = (name for start in _AT_THE_TOP for name in names if name.startswith(start))
+    return next(found, names[0])
 
 
-_PER_QUERY: dict[str, Callable[..., Any]] = {
-    "ndcg_at_10": partial(ndcg_score, k=10, average=None),
-    "average_precision": partial(average_precision, average=None),
-    "precision_at_10": partial(precision_at_k, k=10, average=None),
-    "precision_at_1_percent": _precision_at_1_percent,
-    "ndcg_linear_at_10": partial(ndcg_score, k=10, gain="linear", average=None),
-}
+def heading(name: str) -> str:
+    """Return how tables call a metric."""
+    kind, _, at = name.partition("@")
+    if kind == "tpr":
+        return f"first {100 * float(at):g} %"
+    return {"precision": "P@", "map": "AP"}.get(kind, name.upper()[: len(kind) + 1]) + at
 
 
-def _query_values(key: str, y: Floats, scores: Floats, codes: Values) -> Floats:
-    """Return a metric of each query; no values where it is undefined."""
-    if len(y) == 0:
-        return np.empty(0)
+def measure(name: str, rows: LabelledRows, scores: Floats, *, is_quick: bool = False) -> Measured:
+    """Return a metric, its values in folds and (unless quick) interval; NaN if not defined."""
+    n_folds = 0 if rows.fold is None else int(rows.fold.max()) + 1
+    parts = [rows.fold == number for number in range(n_folds)] or [np.ones(len(rows.y), bool)]
+    folds = []
+    for part in parts:
+        try:
+            qid = None if rows.qid is None else rows.qid[part]
+            folds.append(ranking_scorer(name).measure(rows.y[part], scores[part], qid=qid))
+        except ValueError:  # no pair, no relevant row, or NDCG of a negative or huge relevance
+            folds.append(float("nan"))
+    defined = [one for one in folds if np.isfinite(one)]
+    measured = Measured(float(np.mean(defined)) if defined else float("nan"), None, folds[:n_folds])
+    if is_quick:
+        return measured
     try:
-        return np.asarray(_PER_QUERY[key](y, scores, qid=codes))
-    except ValueError:  # NDCG of a negative or huge relevance, or scores that are NaN
-        return np.empty(0)
+        found = _with_interval(name, rows, scores)
+    except ValueError:  # fewer than two queries with a pair in a fold, or NaN
+        return measured
+    mean = found.auc if name == "auc" else found.mean
+    return replace(measured, mean=mean, interval=(found.low, found.high))
 
 
-def _rows_not_skipped(
-    y: Floats, scores: Floats, qid: Values | None
-) -> tuple[Floats, Floats, Values]:
-    codes = _codes(y, qid)
-    rows = _queries_not_skipped(y, codes)[codes]
-    return y[rows], scores[rows], codes[rows]
+def compare_with_best(
+    names: list[str], rows: LabelledRows, scores: Mapping[str, Floats]
+) -> dict[str, dict[str, Measured]]:
+    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
+    table = {}
+    for name in names:
+        column = {key: measure(name, rows, one) for key, one in scores.items()}
+        best = max(column, key=lambda key: column[key].mean)
+        others = {key: one for key, one in column.items() if key != best}
+        if all(one.interval for one in column.values()):
+            for key, one in others.items():
+                found = difference(name, rows, scores[best], scores[key])
+                # The best is chosen from the same data. Dividing the error rate by the number of
+                # the others still bounds the probability that the true best is starred (Hsu1981).
+                is_worse = found.p_value < 0.05 / len(others)
+                column[key] = replace(one, below_best=found, is_worse=is_worse)
+        table[name] = column
+    return table
 
 
-def _codes(y: Floats, qid: Values | None) -> Values:
-    return np.zeros(len(y), dtype=np.intp) if qid is None else qid
+def difference(name: str, rows: LabelledRows, a: Floats, b: Floats) -> Any:
+    """Return the RankingComparison of two rankings by a metric that has intervals."""
+    if name == "auc":
+        return metrics.compare_auc(rows.y, a, b, qid=rows.qid, fold=rows.fold)
+    if rows.qid is None:
+        rate, how = float(name.partition("@")[2]), _RESAMPLING
+        return metrics.compare_tpr_at_fpr(rows.y, a, b, max_fpr=rate, fold=rows.fold, **how)
+    values = (ranking_scorer(name).of_queries(rows.y, one, qid=rows.qid) for one in (a, b))
+    return metrics.compare_rankings(*values, **_RESAMPLING)
 
 
-def _queries_not_skipped(y: Floats, codes: Values) -> Mask:
-    n_relevant = np.bincount(codes, weights=y > 0)
-    return (np.bincount(codes) > 1) & (n_relevant > 0)
+def _with_interval(name: str, rows: LabelledRows, scores: Floats) -> Any:
+    """Return a metric with its interval; ValueError if it has none."""
+    if rows.qid is not None and name != "auc":
+        values = ranking_scorer(name).of_queries(rows.y, scores, qid=rows.qid)
+        _check_enough(int((~np.isnan(values)).sum()), _LEAST)
+        return metrics.bootstrap_interval(values, **_RESAMPLING)
+    if rows.qid is None:
+        _check_enough(_n_rarer(rows.y), _LEAST)
+        for fold in [] if rows.fold is None else np.unique(rows.fold):
+            _check_enough(_n_rarer(rows.y[rows.fold == fold]), _LEAST / 2)
+    if name == "auc":
+        found = metrics.auc_interval(rows.y, scores, qid=rows.qid, fold=rows.fold)
+        _check_enough(_LEAST if rows.qid is None else found.n_queries, _LEAST)
+        return found
+    if not name.startswith("tpr@"):
+        raise ValueError(f"{name} of one list has no interval")
+    rate, how = float(name.partition("@")[2]), _RESAMPLING
+    return metrics.tpr_at_fpr_interval(rows.y, scores, max_fpr=rate, fold=rows.fold, **how)
 
 
-def _or_nan(metric: Callable[[], float]) -> float:
-    try:
-        return float(metric())
-    except ValueError:  # no comparable pair among these rows
-        return float("nan")
+def _check_enough(number: int, least: float) -> None:
+    if number < least:
+        raise ValueError("too few rows or queries for an interval")
+
+
+def _n_rarer(y: Floats) -> int:
+    return len(y) - int(np.unique(y, return_counts=True)[1].max())

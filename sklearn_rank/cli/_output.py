@@ -12,14 +12,10 @@ from typing import Any
 from sklearn_rank.cli._errors import InputError
 
 
-def check_output(
-    name: str,
-    *,
-    force: bool,
-    suffixes: tuple[str, ...],
-    inputs: tuple[str | None, ...] = (),
-) -> Path:
-    """Return the path; raise InputError if it cannot or must not be written."""
+def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -> Path | None:
+    """Return the path of an output; InputError if it can't or mustn't be written."""
+    if name is None:
+        return None
     path = Path(name)
     if not path.name.lower().endswith(suffixes):
         raise InputError(f"{path}: the name of this output must end in {' or '.join(suffixes)}")
@@ -28,23 +24,12 @@ def check_output(
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
     if path.exists():
-        if any(source is not None and _is_same(path, source) for source in inputs):
+        inputs = (getattr(options, key, None) for key in ("data", "model", "validation", "card"))
+        if any(one and os.path.exists(one) and path.samefile(one) for one in inputs):
             raise InputError(f"{path}: is an input of this command and will not be overwritten")
-        if not force:
+        if not options.force:
             raise InputError(f"{path}: exists; add --force to overwrite it")
     return path
-
-
-def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -> Path | None:
-    """Check an output of a command, beside its inputs; None if it is not asked for."""
-    if name is None:
-        return None
-    inputs = tuple(getattr(options, key, None) for key in ("data", "model", "validation"))
-    return check_output(name, force=options.force, suffixes=suffixes, inputs=inputs)
-
-
-def _is_same(path: Path, source: str) -> bool:
-    return Path(source).exists() and path.samefile(source)
 
 
 @contextmanager

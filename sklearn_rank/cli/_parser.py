@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Callable
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,15 +18,72 @@ import click
 import sklearn_rank
 from sklearn_rank.cli._errors import InputError, listing
 
-_RANKERS = ", ".join(sklearn_rank.__all__)
-_DATA_HELP = (
+# An option a line: names, metavar, help. No metavar: a flag; "..." at its end: repeatable.
+_READING = """
+--decimal MARK  Decimal mark of numbers, . or , (default: found in the file).
+--sep MARK  What separates cells; default: found in the file.
+--encoding NAME  Encoding of text, such as latin-1.
+"""
+_TABLE = f"""
+--target COL  Column that says what belongs on top.
+--qid COL  Column with the query of each row; default: one list.
+--weight COL  Column of row weights for fitting, 2 being the row twice; metrics count rows once.
+--positive VALUE  Class that belongs on top; default: the greater.
+--relevance KIND  binary (default): two classes; graded: numbers of which more is better.
+--drop COL,...  Columns not to use.
+--keep COL,...  Columns to use that would be left out, such as row numbers.
+--category COL,...  Columns of numbers that are codes, not amounts.
+{_READING}
+--skip-unlabelled  Leave out rows without a target.
+--seed N  Random seed; default: 0.
+"""
+_SEARCH = """
+--search NAME=VALUE,...  Choose parameters by folds of the training rows: p=1,4,16. Of the settings
+ within one standard error of the best, the first is taken. Repeat it for other parameters.
+"""
+_METRICS = """
+--metrics NAME,...  Of auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err,
+ r_precision, push@p; default: auc,tpr@0.05 (the first 5 %), with queries or grades auc,ndcg@10.
+--json FILE  Also write every number (.json).
+--plot FILE  Also draw a picture (.png, .pdf, .svg).
+"""
+
+
+def _not_zero(context: Any, option: Any, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("0 is no number of jobs", context, option)
+    return value
+
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_FORCE = "--force  Overwrite files that exist."
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "--relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
+    "--decimal": {"type": click.Choice([".", ","])},
+    "--seed": {"type": click.IntRange(0), "default": 0},
+    "--cv": {"type": click.IntRange(2), "default": 5},
+    "--n-jobs": {"type": int, "callback": _not_zero},
+    "--max-terms": {"type": click.IntRange(1)},
+    "--top": {"type": click.IntRange(1)},
+    "--fdr": {"type": _SHARE},
+    "--calibrate": {"type": _SHARE},
+    "--ranker": {"default": "PNormPushRanker"},
+    "--to": {"required": True},
+}
+_DATA = (
     "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
-    "svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input. "
+    "svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input."
 )
-_METRICS = (
-    "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err, r_precision, push@p; "
-    "default: auc,tpr@0.05, or auc,ndcg@10 with queries or grades"
+_RANKERS = ", ".join(sklearn_rank.__all__)
+
+
+@click.group(
+    no_args_is_help=False,
+    help="Rankers on your own table: compare them, train one, rank with it.",
 )
+@click.version_option(sklearn_rank.__version__, message="sklearn-rank %(version)s")
+def commands() -> None:
+    """Do nothing before a command."""
 
 
 def run(words: list[str]) -> None:
@@ -44,15 +101,13 @@ def run(words: list[str]) -> None:
 
 def _explain(error: click.UsageError) -> str:
     """Return what is wrong with the words of a command line, and what is allowed."""
-    command = error.ctx.info_name if error.ctx is not None else None
-    if command is not None and isinstance(error, click.NoSuchOption):
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for one in error.ctx.command.params for name in one.opts if "--" in name]
         close = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
         guess = f"did you mean {close[0]}? " if close else ""
-        of = "" if command == "sklearn-rank" else f" of {command}"
-        return (
-            f"unknown option {error.option_name}{of}; {guess}the options are {listing(known, 99)}"
-        )
+        command = error.ctx.info_name
+        option = error.option_name + ("" if command == "sklearn-rank" else f" of {command}")
+        return f"unknown option {option}; {guess}the options are {listing(known, 99)}"
     message = error.format_message().removesuffix(".")
     if "extra argument" in message:
         message += "; an option takes several values as a,b (--drop a,b) or when it is repeated"
@@ -61,187 +116,107 @@ def _explain(error: click.UsageError) -> str:
     return message[0].lower() + message[1:]
 
 
-@click.group(
-    no_args_is_help=False, help="Rankers on your own table: compare them, train one, rank with it."
-)
-@click.version_option(sklearn_rank.__version__, message="sklearn-rank %(version)s")
-def commands() -> None:
-    """Do nothing before a command."""
-
-
-def _command(function: str, name: str, text: str, *options: Callable[..., Any]) -> None:
-    """Add a command that runs a function of the module of its name, without "-"."""
+def _command(name: str, arguments: str, text: str, options: str, output: str = "") -> None:
+    """Add a command; its last word is a function, its first the module, with _ before it."""
 
     def call(**values: Any) -> None:
-        for key in ("model", "data", "validation", "card"):
+        for key in ("model", "data", "validation", "calibration", "card"):
             path = values.get(key)
-            is_stdin = path == "-" and key == "data"
-            if path is not None and not is_stdin and not os.path.exists(path):
+            if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
-        module, _, attribute = function.partition(".")
-        home = importlib.import_module(f"sklearn_rank.cli.{module}")
-        dataset = importlib.import_module("sklearn_rank.cli._dataset")
-        fields = dataset.TableOptions.__dataclass_fields__
-        table = dataset.TableOptions(**{key: values[key] for key in fields if key in values})
-        getattr(home, attribute)(SimpleNamespace(**values, table=table))
+        home = importlib.import_module(f"sklearn_rank.cli._{name.split(maxsplit=1)[0]}")
+        table_options = importlib.import_module("sklearn_rank.cli._dataset").TableOptions
+        fields = {key: values[key] for key in table_options.__dataclass_fields__ if key in values}
+        getattr(home, name.rsplit(maxsplit=1)[-1])(
+            SimpleNamespace(**values, table=table_options(**fields))
+        )
 
-    for option in reversed(options):
-        call = option(call)
+    lines = re.sub(r"\n ", " ", f"{options}\n{output}\n{_FORCE}").splitlines()
+    for line in reversed([line for line in lines if line]):
+        words, _, about = line.partition("  ")
+        names = [word for word in words.split() if word[0] == "-"]
+        metavar = words.split()[-1] if len(words.split()) > len(names) else None
+        settings = _SETTINGS.get(names[-1], {})
+        if "-o" in names:
+            settings = {"required": "default" not in about}
+        kind = {"is_flag": True} if metavar is None else {"metavar": metavar}
+        several = {"multiple": True} if words.endswith("...") else {}
+        call = click.option(*names, help=about, **kind, **several, **settings)(call)
+    for argument in reversed(arguments.split()):
+        required = "[" not in argument
+        call = click.argument(argument.strip("[]").lower(), required=required)(call)
     commands.command(name, help=text)(call)
 
 
-def _option(*names: str, **settings: Any) -> Callable[..., Any]:
-    return click.option(*names, **{"metavar": "VALUE", **settings})
-
-
-def _several(name: str, text: str, metavar: str = "COL,...") -> Callable[..., Any]:
-    return click.option(name, multiple=True, metavar=metavar, help=text)
-
-
-def _flag(name: str, text: str) -> Callable[..., Any]:
-    return click.option(name, is_flag=True, help=text)
-
-
-_READING = (
-    _option("--decimal", type=click.Choice([".", ","]), help="Decimal mark of numbers."),
-    _option("--sep", help="What separates cells; default: found in the file."),
-    _option("--encoding", metavar="NAME", help="Encoding of text, such as latin-1."),
-    _flag("--skip-unlabelled", "Leave out rows without a target."),
-)
-_TABLE = (
-    _option("--target", metavar="COL", help="Column that says what belongs on top."),
-    _option("--qid", metavar="COL", help="Column with the query of each row; default: one list."),
-    _option(
-        "--weight",
-        metavar="COL",
-        help="Column of row weights for fitting, 2 being the row twice; metrics count every row "
-        "once.",
-    ),
-    _option("--positive", help="Class that belongs on top; default: the greater."),
-    _option(
-        "--relevance",
-        type=click.Choice(["binary", "graded"]),
-        default="binary",
-        metavar="KIND",
-        help="binary (default): two classes; graded: numbers of which more is better.",
-    ),
-    _several("--drop", "Columns not to use."),
-    _several("--keep", "Columns to use that would be left out, such as row numbers."),
-    _several("--category", "Columns of numbers that are codes, not amounts."),
-    *_READING,
-    _option("--seed", metavar="N", type=click.IntRange(0), default=0, help="Random seed; 0."),
-)
-_FORCE = _flag("--force", "Overwrite files that exist.")
-_DATA, _MODEL = click.argument("data"), click.argument("model")
-_SEARCH = _several(
-    "--search",
-    "Parameters to choose by cross-validation in the training rows: p=1,4,16. Of the settings "
-    "within one standard error of the best the first is taken. Repeat for further parameters.",
-    "NAME=VALUE,...",
-)
-_METRIC_LIST = _several("--metrics", f"Of {_METRICS}.", "NAME,...")
-_JSON = _option("--json", metavar="FILE", help="Also write every number (.json).")
-_PLOT = _option("--plot", metavar="FILE", help="Also draw a picture (.png, .pdf, .svg).")
-
 _command(
-    "_commands.compare",
     "compare",
+    "[DATA]",
     "Cross-validate rankers beside logistic regression and HistGradientBoosting.\n\n"
-    f"{_DATA_HELP}Without DATA: an example. Held-out metrics with 95 % intervals; a star marks "
+    f"{_DATA} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks "
     "what is worse than the best by more than noise.\n\n"
     "Example: sklearn-rank compare loans.csv --target default --positive yes",
-    click.argument("data", required=False),
-    *_TABLE,
-    _several(
-        "--rankers",
-        f"Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with queries or "
-        "grades, KernelPairwiseSGDRanker up to 5000 training rows, BoostedTreesRanker if XGBoost "
-        "or LightGBM is installed.",
-        "NAME,...",
-    ),
-    _several("--param", "Parameters, such as p=8, of every ranker that has them.", "NAME=VALUE"),
-    _SEARCH,
-    _METRIC_LIST,
-    _option("--cv", metavar="K", type=click.IntRange(2), default=5, help="Number of folds; 5."),
-    _option("--n-jobs", metavar="N", type=int, help="Folds to fit at once; -1: all cores."),
-    _JSON,
-    _PLOT,
-    _FORCE,
+    f"""{_TABLE}
+--rankers NAME,...  Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with
+ queries or grades, KernelPairwiseSGDRanker up to 5000 training rows, BoostedTreesRanker if XGBoost
+ or LightGBM is installed.
+--param NAME=VALUE...  Parameters, such as p=8, of every ranker that has them.
+--cv K  Number of folds; default: 5.
+--n-jobs N  Folds to fit at once; -1: all cores.
+{_SEARCH}{_METRICS}""",
 )
 _command(
-    "_commands.train",
     "train",
-    f"Fit a ranker to all rows and store it.\n\n{_DATA_HELP}\n\n"
+    "DATA",
+    f"Fit a ranker to all rows and store it.\n\n{_DATA}\n\n"
     "Example: sklearn-rank train loans.csv --target default -o loans.skops",
-    _DATA,
-    *_TABLE,
-    _option(
-        "--ranker",
-        metavar="NAME",
-        default="PNormPushRanker",
-        help=f"One of {_RANKERS}; default: PNormPushRanker.",
-    ),
-    _several("--param", "Parameters of the ranker, such as p=8.", "NAME=VALUE"),
-    _SEARCH,
-    _option("--metric", metavar="NAME", help="What --search looks at, a name as in compare."),
-    _option(
-        "--validation",
-        metavar="FILE",
-        help="Rows that decide when boosting stops; default: a tenth of DATA.",
-    ),
-    _option("-o", "--output", metavar="MODEL", required=True, help="Model file (.skops)."),
-    _FORCE,
+    f"""{_TABLE}
+--ranker NAME  One of {_RANKERS}; default: PNormPushRanker.
+--param NAME=VALUE...  Parameters of the ranker, such as p=8.
+{_SEARCH}
+--metric NAME  What --search looks at, a name as in compare.
+--validation FILE  Rows that decide when boosting stops.
+--calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.""",
+    "-o --output MODEL  Model file (.skops).",
 )
 _command(
-    "_rank.rank",
     "rank",
-    f"Order the rows of a table, best first within each query.\n\n{_DATA_HELP}MODEL was written "
-    "by train.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
-    _MODEL,
-    _DATA,
-    *_READING[:3],
-    _option(
-        "-o",
-        "--output",
-        metavar="OUT",
-        required=True,
-        help="Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the columns of "
-        "DATA, score, and rank within the query.",
-    ),
-    _FORCE,
+    "MODEL DATA",
+    f"Order the rows of a table, best first within each query.\n\n{_DATA} MODEL was written "
+    "by train or card.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
+    f"""{_READING}
+--top N  Write the first N rows of each list only.
+--explain  Add what adds most to each score, or takes most from it, as reason_1 to reason_3.
+--fdr SHARE  Add a column selected: the longest head with at most this expected share of false
+ alarms. Needs train --calibrate, or --calibration.
+--calibration FILE  Labelled rows, none of which the model was fitted to.""",
+    "-o --output OUT  Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the"
+    " columns of DATA, score, and rank within the query.",
 )
 _command(
-    "_commands.evaluate",
     "evaluate",
-    f"Measure a model on rows whose target is known, with 95 % intervals.\n\n{_DATA_HELP}MODEL "
+    "MODEL DATA",
+    f"Measure a model on rows whose target is known, with 95 % intervals.\n\n{_DATA} MODEL "
     "was written by train.\n\nExample: sklearn-rank evaluate loans.skops test.csv",
-    _MODEL,
-    _DATA,
-    *_READING,
-    _METRIC_LIST,
-    _JSON,
-    _PLOT,
-    _FORCE,
+    f"{_READING}\n--skip-unlabelled  Leave out rows without a target.\n{_METRICS}",
 )
 _command(
-    "_card.card",
     "card",
-    f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA_HELP}\n\n"
+    "DATA",
+    f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA}\n\n"
     "Example: sklearn-rank card loans.csv --target default --max-terms 10 -o card.json",
-    _DATA,
-    *_TABLE,
-    _option("--max-terms", metavar="N", type=click.IntRange(1), help="Most terms of the card."),
-    _option("--points", metavar="LOW:HIGH", help="Range of the points of a term: -5:5."),
-    _option("-o", "--output", metavar="CARD", required=True, help="File of the card (.json)."),
-    _FORCE,
+    f"""{_TABLE}
+--max-terms N  Most terms of the card; default: 10.
+--points LOW:HIGH  Range of the points of a term; default: -5:5.
+--monotone COL=1,...  Columns whose points only rise (1) or only fall (-1).
+--special COL=-999,...  Numbers that are codes, which get points of their own.
+--param NAME=VALUE...  Parameters of Scorecard or its ranker, such as p=4.""",
+    "-o --output CARD  File of the card (.json).",
 )
 _command(
-    "_card.export",
     "card export",
+    "CARD",
     "Write a scorecard in another form.\n\n"
     "Example: sklearn-rank card export card.json --to sql -o card.sql",
-    click.argument("card"),
-    _option("--to", required=True, metavar="FORM", help="sql, pmml, csv, xlsx, html, text, onnx."),
-    _option("-o", "--output", metavar="FILE", help="File to write; default: the terminal."),
-    _FORCE,
+    "--to FORM  sql, pmml, csv, xlsx, html, text, onnx.",
+    "-o --output FILE  File to write; default: the terminal.",
 )

@@ -11,15 +11,10 @@ from sklearn_rank.cli._errors import import_extra
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr while the block runs; yield the function that advances it.
-
-    Without `total` the bar does not show how much is done.
-    """
+    """Show a bar on stderr while the block runs; yield the function that advances it."""
     if not sys.stderr.isatty():
         yield lambda: None
         return
-    console = import_extra("rich.console").Console(stderr=True)
-    # Transient: the bar disappears at the end.
-    with import_extra("rich.progress").Progress(console=console, transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda: bar.advance(task)
+    bar = import_extra("click").progressbar
+    with bar(length=total or 1, label=description, file=sys.stderr) as shown:
+        yield lambda: shown.update(1)

@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.cli._columns import Schema
+from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import optional_output, write_atomically
 from sklearn_rank.cli._progress import progress
 from sklearn_rank.cli._rankers import scores_of
-from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._store import Model, load_model
 from sklearn_rank.grouping import Groups
+from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+_N_REASONS = 3
 
 
 def rank(options: Any) -> None:
@@ -29,7 +35,12 @@ def rank(options: Any) -> None:
     data = model_data(options.data, model.schema, options.table, notes, labelled=False)
     with progress("ranking"):
         scores = scores_of(model.pipeline, data.X)
-    ranked = _ranked(data, scores, keeps_text=path is None or _is_text(path))
+        added: dict[str, Any] = {"score": scores}
+        if options.fdr is not None:
+            added |= _select(model, scores, options, notes)
+        if options.explain:
+            added |= _reasons(model, data.X)
+    ranked = _ranked(data, added, options.top, keeps_text=path is None or _is_text(path))
     if path is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
@@ -38,13 +49,17 @@ def rank(options: Any) -> None:
         _write_table(ranked, temporary)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
-    print(f"{path}: {count(len(ranked), 'row')} ranked in {lists}")
+    written = f", {len(ranked)} written" if len(ranked) < len(scores) else ""
+    print(f"{path}: {count(len(scores), 'row')} ranked in {lists}{written}")
 
 
-def _ranked(data: Dataset, scores: Floats, *, keeps_text: bool) -> Any:
-    """Add score and rank; sort by query in order of appearance, then by score, then by row."""
-    table = data.table
-    taken = [name for name in ("score", "rank") if name in table.frame.columns]
+def _ranked(data: Dataset, added: dict[str, Any], top: int | None, *, keeps_text: bool) -> Any:
+    """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
+
+    With `top` only so many rows of each query are returned.
+    """
+    table, scores = data.table, added["score"]
+    taken = [name for name in (*added, "rank") if name in table.frame.columns]
     if taken:
         raise InputError(
             f"{table.path}: already has a column {taken[0]!r}, which the result needs; rename it"
@@ -52,9 +67,96 @@ def _ranked(data: Dataset, scores: Floats, *, keeps_text: bool) -> Any:
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
     order = np.lexsort((-scores, query))
     ranks = Groups.of_runs(query[order]).positions + 1
+    kept = ranks <= (top or len(ranks))
+    order, ranks = order[kept], ranks[kept]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
     rows = table.text if keeps_text and table.text is not None else table.frame
-    return rows.iloc[order].assign(score=scores[order], rank=ranks)
+    columns = {name: values[order] for name, values in added.items()}
+    return rows.iloc[order].assign(score=columns.pop("score"), rank=ranks, **columns)
+
+
+def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
+    _check_one_list(data.schema, "--calibrate")
+    parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
+    return take(data, np.sort(parts[0])), take(data, np.sort(parts[1]))
+
+
+def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
+    """Return what a model stores of its calibration rows."""
+    negatives = scores_of(pipeline, data.X)[data.y == 0]
+    return {"negatives": negatives.tolist(), "n_rows": len(data.y)}
+
+
+def _check_one_list(schema: Schema, option: str) -> None:
+    if schema.positive is None or schema.qid is not None:
+        raise InputError(f"{option} needs two classes and no queries, for which its bound holds")
+
+
+def _select(
+    model: Model, scores: Floats, options: Any, notes: list[str]
+) -> dict[str, Mask | Floats]:
+    """Return the column that marks the rows to take; a note says how many they are."""
+    _check_one_list(model.schema, "--fdr")
+    stored, schema = model.calibration, model.schema
+    if options.calibration is not None:
+        data = model_data(options.calibration, schema, options.table, notes, labelled=True)
+        stored = calibration(model.pipeline, data)
+    if stored is None:
+        raise InputError(
+            f"--fdr needs labelled rows that {options.model} was not fitted to: train --calibrate "
+            "0.25 holds some out, or --calibration FILE brings them"
+        )
+    n_held_out, negatives = stored["n_rows"], np.asarray(stored["negatives"], dtype=np.float64)
+    selected = select_head(conformal_p_values(scores, negatives, n_held_out), options.fdr)
+    least = int(np.ceil(len(scores) / (options.fdr * (n_held_out + 1)) - 1e-9))
+    notes.append(
+        f"{count(int(selected.sum()), 'row')} selected: the longest head whose expected share of "
+        f"false alarms is at most {options.fdr:g}"
+        if selected.any()
+        else f"no row is selected: {count(n_held_out, 'calibration row')} don't show that any "
+        f"head is pure enough; a head must have at least {least} of the {len(scores)} rows"
+    )
+    return {"selected": selected}
+
+
+def _reasons(model: Model, X: Any) -> dict[str, Any]:
+    """Return columns of the largest contributions to each score, such as "income +0.31"."""
+    ranker = model.pipeline[-1]
+    is_card = hasattr(ranker, "card_")
+    if not is_card and not hasattr(ranker, "contributions"):
+        raise InputError(
+            f"--explain needs a score that is a sum over the columns; that of {model.ranker} is "
+            "not, as it was fitted. PNormPushRanker, RankBoost, ListNetLinear and cards have one"
+        )
+    rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
+    columns = _columns_of_features(model.pipeline, X)
+    given = ranker.points(rows) if is_card else ranker.contributions(rows)
+    parts = np.zeros((X.shape[1], len(X)))
+    np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
+    order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
+    names, texts = np.asarray(X.columns, dtype=object)[order], np.vectorize("{:+.3g}".format)
+    values = np.take_along_axis(parts, order, axis=0)
+    reasons = np.where(values == 0, "", names + " " + texts(values).astype(object))
+    return {f"reason_{number}": of_rows for number, of_rows in enumerate(reasons, 1)}
+
+
+def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
+    """Return the column of X from which each feature of the ranker is made."""
+    found = np.arange(X.shape[1])
+    for _, step in pipeline.steps[:-1]:
+        if hasattr(step, "output_indices_"):
+            # A transformer of several columns leaves each of them one feature.
+            blocks = []
+            for name, _, columns in step.transformers_:
+                outputs = step.output_indices_[name]
+                n_outputs = outputs.stop - outputs.start
+                places = X.columns.get_indexer(np.atleast_1d(columns))
+                blocks += [np.broadcast_to(places, n_outputs)] if n_outputs else []
+            found = np.concatenate(blocks)
+        elif getattr(step, "indicator_", None) is not None:
+            found = np.append(found, found[step.indicator_.features_])
+    return found
 
 
 def _is_text(path: Path) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -17,140 +17,180 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, MAX_CATEGORIES, NUMBER, Schema
-from sklearn_rank.cli._errors import InputError, listing
-from sklearn_rank.cli._trees import TREES, TreeClassifier
+from sklearn_rank._protocols import Floats
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
+from sklearn_rank.cli._dataset import Dataset
+from sklearn_rank.cli._errors import InputError, import_extra, listing, split
+from sklearn_rank.engines._registry import get_engine
 
-BASELINE = "logistic regression"
+TREES = "BoostedTreesRanker"
+LOGISTIC, HISTOGRAMS = "logistic regression", "HistGradientBoosting"
 
 MAX_QUADRATIC_ROWS = 5000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
-_QUADRATIC = frozenset({"KernelPairwiseSGDRanker"})
-"""Rankers whose time is quadratic in the number of rows."""
+_QUADRATIC = "KernelPairwiseSGDRanker"
+_FEW_VALUES = 40
+"""A text column of more values than this becomes numbers that follow its letters."""
+
+MIN_STOPPING_ROWS = 10_000
+"""Training rows from which on boosting stops early, as in HistGradientBoosting: of fewer rows a
+tenth says too little, and is missed in training."""
+
+_PATIENCE = 10
+"""Rounds without progress after which boosting then ends."""
+
+_OF_TREES = {"learning_rate": 0.05, "n_estimators": 200, "subsample": 0.7, "colsample": 0.7}
+"""Parameters of trees: random parts of the rows and columns rank new rows better on most data."""
 
 
-def available_rankers() -> dict[str, Any]:
-    """Return the estimators of `sklearn_rank` by name."""
-    public = {name: getattr(sklearn_rank, name) for name in sklearn_rank.__all__}
-    return {
-        name: value
-        for name, value in public.items()
-        if inspect.isclass(value) and issubclass(value, BaseEstimator)
-    }
+def choose_rankers(names: Iterable[str]) -> list[str]:
+    """Return the names of rankers, given in any case."""
+    by_form = {name.casefold(): name for name in sklearn_rank.__all__}
+    unknown = [name for name in names if name.casefold() not in by_form]
+    if unknown:
+        rankers = listing(sklearn_rank.__all__)
+        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {rankers}")
+    return list(dict.fromkeys(by_form[name.casefold()] for name in names))
 
 
-def choose_rankers(names: Iterable[str] | None) -> list[str]:
-    """Return the names of rankers, given in any case; None means all of them."""
-    rankers = available_rankers()
-    by_form = {name.casefold(): name for name in rankers}
-    chosen: dict[str, None] = {}
-    for name in rankers if names is None else names:
-        if name.casefold() not in by_form:
-            hint = "; put DATA before --rankers" if "." in name else ""
-            raise InputError(f"unknown ranker {name!r}; the rankers are {listing(rankers)}{hint}")
-        chosen[by_form[name.casefold()]] = None
-    return list(chosen)
-
-
-def parse_params(texts: Iterable[str]) -> dict[str, Any]:
-    """Parse texts of the form ``name=value``."""
+def parse_params(
+    texts: Iterable[str], option: str = "--param", *, several: bool = False
+) -> dict[str, Any]:
+    """Parse texts of the form ``name=value``, or ``name=value,value``."""
     params: dict[str, Any] = {}
     for text in texts:
-        param, equals, value = text.partition("=")
+        name, equals, value = text.partition("=")
         if not equals:
-            hint = "; put DATA before --param" if "." in text else ""
-            raise InputError(f"--param {text}: must read NAME=VALUE, such as p=8{hint}")
-        if param == "relevance":
-            raise InputError(f"--param {text}: use --relevance {value}")
-        if param in params:
-            raise InputError(f"--param {text}: {param!r} is given twice")
-        params[param] = _parse_value(value)
-    return params
+            raise InputError(f"{option} {text}: must read NAME=VALUE, such as p=8")
+        if name == "relevance":
+            raise InputError(f"{option} {text}: use --relevance {value}")
+        if name in params:
+            raise InputError(f"{option} {text}: {name!r} is given twice")
+        params[name] = [_parse_value(one) for one in split([value])] if several else value
+    return params if several else {name: _parse_value(one) for name, one in params.items()}
 
 
-def make_rankers(
-    names: list[str], relevance: str, seed: int, params: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return unfitted rankers; each gets those parameters that it has."""
-    rankers = {name: available_rankers()[name]() for name in names}
+def make_rankers(names: list[str], options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return unfitted rankers, and the values of --search; each gets the parameters it has."""
+    params = parse_params(options.param)
+    grid = parse_params(options.search, "--search", several=True)
+    rankers = {name: getattr(sklearn_rank, name)() for name in names}
     known = {name: ranker.get_params(deep=False) for name, ranker in rankers.items()}
     allowed = list(dict.fromkeys(p for has in known.values() for p in has if p != "relevance"))
-    for param in params:
-        if param not in allowed:
+    for option, given in (("--param", params), ("--search", grid)):
+        for param in given.keys() - set(allowed):
             who = f"{names[0]} has no" if len(names) == 1 else "no ranker has a"
+            parameters = listing(allowed, 99)
             raise InputError(
-                f"--param {param}: {who} parameter {param!r}; "
-                f"the parameters are {listing(allowed, 99)}"
+                f"{option} {param}: {who} parameter {param!r}; the parameters are {parameters}"
             )
+    for param in params.keys() & grid.keys():
+        raise InputError(f"--search {param}: --param sets it to {params[param]}")
+    given = {"relevance": options.relevance, "random_state": options.seed, **params}
     for name, ranker in rankers.items():
-        # Not every ranker has random_state; all have relevance.
-        ranker.set_params(relevance=relevance)
-        given = {"random_state": seed, **params}
-        ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
-    return rankers
+        mine = {**(_OF_TREES if name == TREES else {}), **given}
+        ranker.set_params(**{key: value for key, value in mine.items() if key in known[name]})
+    grids = {name: {k: v for k, v in grid.items() if k in has} for name, has in known.items()}
+    return rankers, grids
 
 
-def leave_out_slow(rankers: Mapping[str, Any], n_rows: int, notes: list[str]) -> dict[str, Any]:
-    """Return the rankers that are fast enough for `n_rows` rows; a note names the others."""
-    slow = [name for name, ranker in rankers.items() if n_rows > _max_rows(name, ranker)]
-    notes += [
-        f"no {name}: its time grows with the square of the rows, and a fold trains on {n_rows}, "
-        f"more than {MAX_QUADRATIC_ROWS}; --rankers {name} runs it nevertheless, and with "
-        "--param kernel=linear its time grows with the rows only"
-        for name in slow
-    ]
-    return {name: ranker for name, ranker in rankers.items() if name not in slow}
+def stop_early(rankers: Mapping[str, Any], options: Any, n_rows: int) -> None:
+    """Let boosting stop early where there are rows to spare, unless parameters say otherwise."""
+    is_set = {"n_iter_no_change"} & {text.partition("=")[0] for text in options.param}
+    enough = n_rows >= MIN_STOPPING_ROWS or getattr(options, "validation", None) is not None
+    for ranker in rankers.values() if enough and not is_set else ():
+        if hasattr(ranker, "n_iter_no_change"):
+            ranker.set_params(n_iter_no_change=_PATIENCE)
 
 
-def _max_rows(name: str, ranker: Any) -> float:
-    is_quadratic = name in _QUADRATIC and ranker.kernel != "linear"
-    return MAX_QUADRATIC_ROWS if is_quadratic else np.inf
+def left_out_by_default(options: Any, n_rows: int, *, has_grades: bool) -> dict[str, str]:
+    """Return the rankers that are compared only when asked for, and why if it needs a note."""
+    left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
+    if n_rows > MAX_QUADRATIC_ROWS and "kernel=linear" not in options.param:
+        left_out[_QUADRATIC] = (
+            f"its time grows with the square of the rows, and a fold trains on {n_rows}, more "
+            f"than {MAX_QUADRATIC_ROWS}; --rankers {_QUADRATIC} runs it nevertheless, and with "
+            "--param kernel=linear its time grows with the rows only"
+        )
+    try:
+        check_engine({TREES: sklearn_rank.BoostedTreesRanker()})
+    except InputError as error:
+        left_out[TREES] = str(error)
+    return left_out
 
 
-def ranker_pipeline(ranker: Any, schema: Schema) -> Pipeline:
-    """Return a pipeline of column encoding and ranker.
-
-    Rankers that accept missing values use thresholds, which do not depend on scales: they get
-    the columns unchanged. The others are linear or kernel models, which need imputed and scaled
-    columns.
-    """
-    return _pipeline(ranker, schema, scales=not get_tags(ranker).input_tags.allow_nan)
-
-
-def baseline_pipelines(rankers: Mapping[str, Any], schema: Schema) -> dict[str, Pipeline]:
-    """Return pipelines with classifiers: logistic regression, and beside trees their engine's."""
-    linear = LogisticRegression(max_iter=1000)
-    baselines = {BASELINE: _pipeline(linear, schema, scales=True)}
+def check_engine(rankers: Mapping[str, Any]) -> None:
+    """Raise InputError if trees are among the rankers and their engine can't be used."""
     if TREES in rankers:
-        trees = TreeClassifier(rankers[TREES])
-        baselines[trees.name] = _pipeline(trees, schema, scales=False)
-    return baselines
+        try:
+            get_engine(rankers[TREES].engine, TREES)
+        except (ImportError, ValueError) as error:
+            raise InputError(str(error)) from error
 
 
-def _pipeline(model: Any, schema: Schema, *, scales: bool) -> Pipeline:
-    steps = [("columns", _encoder(schema)), *(_fill_and_scale() if scales else [])]
+def baselines(data: Dataset, seed: int) -> dict[str, Any]:
+    """Return the models of scikit-learn that rankers are compared with, as they come."""
+    is_graded = data.schema.relevance == "graded"
+    trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
+    models = {LOGISTIC: LogisticRegression(max_iter=1000), HISTOGRAMS: trees(random_state=seed)}
+    if np.unique(data.y > 0).size < 2:
+        del models[LOGISTIC]
+    return models
+
+
+def pipeline_for(model: Any, schema: Schema) -> Pipeline:
+    """Return a pipeline of column encoding and ranker or baseline.
+
+    Trees get categories as they are, stumps (which take missing values) as 0/1 columns, and
+    linear and kernel models imputed and scaled ones.
+    """
+    name = type(model).__name__
+    steps: list[tuple[str, Any]] = [
+        ("columns", _encoder(schema, keeps_categories=name.startswith((TREES, HISTOGRAMS))))
+    ]
+    if not get_tags(model).input_tags.allow_nan:
+        fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        steps += [("fill", fill), ("scale", StandardScaler())]
     return Pipeline([*steps, ("ranker", model)])
 
 
+def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
+    categories = schema.columns_of(BOOLEAN, CATEGORY)
+    few = [name for name in categories if len(schema.categories[name]) <= _FEW_VALUES]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
+    # One for each column: features can be traced to columns.
+    how = "passthrough" if keeps_categories else one_hot
+    steps += [(f"category {i}", how, [name]) for i, name in enumerate(few)]
+    for i, name in enumerate(one for one in categories if one not in few):
+        # skrub takes seconds to import, so only where it is needed.
+        encoder = import_extra("skrub").StringEncoder(random_state=0)
+        steps.append((f"text {i}", encoder, name))
+    for i, name in enumerate(schema.columns_of(DATE)):
+        encoder = import_extra("skrub").DatetimeEncoder(resolution="second", add_weekday=True)
+        steps.append((f"date {i}", encoder, name))
+    # Names have the step before them: a column a_b may be beside a category b of a column a.
+    return ColumnTransformer(steps).set_output(transform="pandas")
+
+
 def fit_pipeline(
-    pipeline: Pipeline,
-    X: Any,
-    y: Values,
-    qid: Values | None,
-    weight: Values | None,
-    name: str,
+    pipeline: Pipeline, data: Dataset, name: str, validation: Dataset | None = None
 ) -> list[str]:
-    """Fit, passing `qid` and `weight` to the ranker; return the distinct warnings."""
-    # An error of the ranker's own checks is bad input.
-    given = {"ranker__qid": qid, "ranker__sample_weight": weight}
-    routed = {key: value for key, value in given.items() if value is not None}
+    """Fit to a data set, with queries and weights; return the distinct warnings."""
+    *_, (_, model) = pipeline.steps
+    is_ranker = type(model).__name__ in sklearn_rank.__all__
+    y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
+    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            pipeline.fit(X, y, **routed)
-        except (ValueError, TypeError) as error:
+            X = pipeline[:-1].fit_transform(data.X, y)
+            if validation is not None:
+                given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
+                given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
+            model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
+        except (ValueError, TypeError) as error:  # an error of the ranker's own checks
             raise InputError(with_name(name, str(error))) from error
     return list(dict.fromkeys(_shorten(str(w.message).partition("\n")[0]) for w in caught))
 
@@ -170,25 +210,6 @@ def scores_of(pipeline: Pipeline, X: Any) -> Floats:
     """Return the scores of the rows."""
     method = "decision_function" if hasattr(pipeline, "decision_function") else "predict"
     return np.asarray(getattr(pipeline, method)(X), dtype=np.float64)
-
-
-def _encoder(schema: Schema) -> ColumnTransformer:
-    one_hot = OneHotEncoder(
-        handle_unknown="ignore", max_categories=MAX_CATEGORIES, sparse_output=False
-    )
-    return ColumnTransformer(
-        [
-            ("number", "passthrough", schema.columns_of(NUMBER)),
-            ("category", one_hot, schema.columns_of(BOOLEAN, CATEGORY)),
-        ],
-        sparse_threshold=0.0,
-        verbose_feature_names_out=False,
-    )
-
-
-def _fill_and_scale() -> list[tuple[str, BaseEstimator]]:
-    fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
-    return [("fill", fill), ("scale", StandardScaler())]
 
 
 def _parse_value(text: str) -> Any:

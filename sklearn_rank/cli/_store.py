@@ -13,14 +13,15 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
+from sklearn_rank.cli._card import load_card
 from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import write_atomically
 
 MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
-_FORMAT_VERSION = 1
-_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.")
+_FORMAT_VERSION = 2
+_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.", "skrub.")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Model:
     pipeline: Pipeline
     ranker: str
     schema: Schema
+    calibration: dict[str, Any] | None = None
+    """Scores of held-out negatives, and the number of held-out rows."""
 
 
 def save_model(model: Model, path: Path, *, force: bool) -> None:
@@ -41,6 +44,7 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
         "ranker": model.ranker,
         "schema": asdict(model.schema),
         "pipeline": model.pipeline,
+        "calibration": model.calibration,
     }
     skops_io = import_extra("skops.io")
     with write_atomically(path, force=force) as temporary:
@@ -50,6 +54,9 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
 def load_model(name: str, notes: list[str]) -> Model:
     """Load a model that `save_model` stored; any other file is an error, and is not loaded."""
     path = Path(name)
+    if path.suffix == ".json":
+        pipeline, schema = load_card(name)
+        return Model(pipeline, "Scorecard", schema)
     skops_io = import_extra("skops.io")
     if not path.exists():
         raise InputError(f"{path}: no such file")
@@ -63,7 +70,7 @@ def load_model(name: str, notes: list[str]) -> Model:
     if foreign:
         raise InputError(
             f"{path}: refused, since it holds types that are not of sklearn_rank, "
-            f"scikit-learn or NumPy: {listing(foreign)}"
+            f"scikit-learn, skrub or NumPy: {listing(foreign)}"
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -88,11 +95,12 @@ def _as_model(content: Any, path: Path) -> Model:
         getattr(pipeline[-1], "booster_", None)  # trees are read by their engine
     except Exception as error:  # no engine, or bytes that it can't read
         raise InputError(f"{path}: the model cannot be loaded ({error})") from error
-    return Model(pipeline, content["ranker"], Schema(**content["schema"]))
+    schema = Schema(**content["schema"])
+    return Model(pipeline, content["ranker"], schema, content.get("calibration"))
 
 
 def _is_trusted(type_name: str) -> bool:
-    """Whether a type is a class of the three packages; their functions are not trusted."""
+    """Whether a type is a class of the four packages; their functions are not trusted."""
     if not type_name.startswith(_TRUSTED_PACKAGES):
         return False
     module, _, name = type_name.rpartition(".")

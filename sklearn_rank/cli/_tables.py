@@ -3,145 +3,153 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
-import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sklearn_rank.cli._csv import read_csv
-from sklearn_rank.cli._errors import InputError, import_extra
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._numbers import SECONDS, Texts, plain_numbers
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets._letor import open_binary
 
 STDIN = "-"
 _STDIN_NAME = "standard input"
-_CSV = (".csv", ".tsv")
-_PARQUET = (".parquet", ".pq")
-_LETOR = (".txt", ".svm", ".svmlight", ".libsvm", ".letor")
-_LETOR_LINE = re.compile(rb"\s*[^\s:,]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
-_LETOR_START = re.compile(rb"\s*(#|[+-]?[\d.]+(e[+-]?\d+)?\s)", re.I)
-_MAX_DENSE_CELLS = 2**30
-"""Maximum size of a sparse file as a dense table: 8 GiB of floats."""
+_KINDS = {
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "excel": (".xlsx", ".xlsm"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "letor": (".svm", ".svmlight", ".libsvm", ".letor"),
+    "by content": (".txt", ".dat", ".data", ".tab"),
+}
+_SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+_MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".xlsx"}
+_QUERIES = (".query", ".group")
+_LETOR_LINE = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
+_MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
+_CONTENTS = {
+    "boolean": {"boolean"},
+    "number": {"decimal", "integer", "floating", "mixed-integer-float"},
+    SECONDS: {"timedelta", "timedelta64", "time"},
+    "date": {"datetime", "datetime64", "date"},
+    "category": {"string", "mixed-integer", "mixed", "categorical"},
+}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as read from a file.
+    """A table as read from a file."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        The rows; column names are strings.
-    path : str
-        Path of the file, for messages.
-    is_letor : bool
-        Whether missing columns are zeros.
-    text : DataFrame or None
-        The unparsed cells of a CSV file, if requested.
-    """
+    frame: Any  # column names are strings
+    path: str  # for messages
+    is_letor: bool = False  # whether missing columns are zeros
+    text: Any = None  # the cells of a CSV file as they are written
+    is_typed: bool = True  # whether text that looks like a number is meant as text
+    _texts: dict[Any, Texts] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    frame: Any
-    path: str
-    is_letor: bool = False
-    text: Any = None
+    def texts(self, name: str, **how: bool) -> Texts:
+        """Return the distinct texts of a column."""
+        key = (name, *how.items())
+        if key not in self._texts:
+            cells = self.frame[name]
+            if self.text is not None:
+                cells = self.text.iloc[:, self.frame.columns.get_loc(name)]
+            self._texts[key] = Texts.of(cells, **how)
+        return self._texts[key]
+
+    def with_columns(self, columns: dict[str, Any]) -> Table:
+        """Return the table with columns added or changed."""
+        return replace(self, frame=self.frame.assign(**columns))
+
+    def rows(self, mask: Any) -> Table:
+        """Return the table with some of its rows."""
+        text = None if self.text is None else self.text[mask].reset_index(drop=True)
+        return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
 
 
-def read_table(
-    name: str, is_typed: Callable[[str], bool] = lambda _: True, *, keep_text: bool = False
-) -> Table:
-    """Read a CSV, Parquet or svmlight/LETOR file.
+def content(column: Any) -> str:
+    """Return the kind of a column by its cells, or the name of a type that has no kind."""
+    types = import_extra("pandas").api.types
+    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
+        return "number"
+    # pandas reads booleans with missing values as objects.
+    name = types.infer_dtype(column, skipna=True)
+    return next((kind for kind, names in _CONTENTS.items() if name in names), name)
 
-    Parameters
-    ----------
-    name : str
-        Path of the file; "-" is standard input, whose format is detected.
-    is_typed : callable
-        Whether the type of a column of a CSV file is inferred; all others stay text, so that
-        an id 007 does not become the number 7. The default is all columns.
-    keep_text : bool, default=False
-        Whether to keep the unparsed cells of a CSV file as well.
-    """
+
+def read_table(name: str, notes: list[str], sep: str | None, encoding: str | None) -> Table:
+    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
     if name != STDIN:
-        return _read_file(Path(name), is_typed, keep_text)
-    with _stdin_as_file() as path:
+        return _read_file(Path(name), notes, sep, encoding)
+    with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
+        path = Path(folder, "input")
+        path.write_bytes(sys.stdin.buffer.read())
+        path = path.rename(path.with_suffix(_suffix_by_content(path)))
         try:
-            table = _read_file(path, is_typed, keep_text)
+            table = _read_file(path, notes, sep, encoding)
         except InputError as error:
             raise InputError(str(error).replace(str(path), _STDIN_NAME)) from error
+    notes[:] = [note.replace(str(path), _STDIN_NAME) for note in notes]
     return replace(table, path=_STDIN_NAME)
 
 
-def _read_file(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
+def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
     try:
-        read = _READERS[_format_of(path)]
-        table = read(path, is_typed, keep_text)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, not a file") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        if not _is_gzip(path):
-            raise InputError(f"{path}: is named .gz, but is not gzip-compressed") from error
+        kind = _kind_of(path)
+        if kind == "csv":
+            table = _read_csv(path, notes, sep, encoding)
+        else:
+            readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
+            table = readers.get(kind, _read_letor)(path, notes)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        reasons = {FileNotFoundError: "no such file", IsADirectoryError: "is a folder, not a file"}
+        reason = reasons.get(type(error), f"cannot be read ({error.strerror or error})")
+        raise InputError(f"{path}: {reason}") from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
     return table
 
 
-@contextmanager
-def _stdin_as_file() -> Iterator[Path]:
-    """Yield a temporary copy of standard input, which the readers read more than once."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "input"
-        with open(path, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        named = path.with_name(f"input{_suffix_by_content(path)}")
-        yield path.rename(named)
-
-
 def _suffix_by_content(path: Path) -> str:
-    gzip_suffix = ".gz" if _is_gzip(path) else ""
     try:
         with open_binary(path) as file:
             start = file.read(4)
             line = start + file.readline()
     except (OSError, EOFError, zlib.error):  # damaged: the reader explains it
-        return f".csv{gzip_suffix}"
-    if start == b"PAR1":
-        return ".parquet"
-    is_letor = _LETOR_START.match(line) is not None and _looks_like_letor(path)
-    return f"{'.txt' if is_letor else '.csv'}{gzip_suffix}"
+        return ".csv"
+    if re.match(rb'\s*(\[\s*)?\{\s*"', line):
+        return ".jsonl"
+    is_letor = bool(line.strip()) and _looks_like_letor(path)
+    return _MAGIC.get(start, ".svm" if is_letor else ".csv")
 
 
-def _format_of(path: Path) -> str:
-    if not path.exists():
-        raise FileNotFoundError(path)
-    name = path.name.lower()
-    suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix in _CSV:
-        return "csv"
-    if suffix in _PARQUET:
-        return "parquet"
-    # ".gz" and ".txt" do not determine the format: the content does.
-    if (suffix in _LETOR or name.endswith(".gz")) and _looks_like_letor(path):
+def _kind_of(path: Path) -> str:
+    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix, "")
+    if kind in {"", "by content", "letor"} and _looks_like_letor(path):
         return "letor"
-    if suffix in _LETOR:
+    if kind == "letor":
         raise InputError(
-            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); "
-            "a table must be named .csv, .tsv or .parquet"
+            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); a table "
+            "must be named .csv, .tsv or .parquet"
         )
-    raise InputError(
-        f"{path}: unknown kind of file; the name must end in "
-        f"{', '.join(_CSV + _PARQUET + _LETOR)}, with or without .gz"
-    )
+    if not kind:
+        raise InputError(
+            f"{path}: unknown kind of file; the name must end in {', '.join(_SUFFIXES)}, with or "
+            "without .gz"
+        )
+    return "csv" if kind == "by content" else kind
 
 
 def _looks_like_letor(path: Path) -> bool:
@@ -154,31 +162,80 @@ def _looks_like_letor(path: Path) -> bool:
     return True  # empty: the reader reports it
 
 
-def _is_gzip(path: Path) -> bool:
-    with open(path, "rb") as raw:
-        return raw.read(2) == b"\x1f\x8b"
+def _read_csv(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
+    sep = "tab" if sep is None and path.name.lower().removesuffix(".gz").endswith(".tsv") else sep
+    text = read_csv(path, sep, encoding, notes)
+    columns = [plain_numbers(text.iloc[:, j]) for j in range(text.shape[1])]
+    frame = import_extra("pandas").concat(columns, axis=1).set_axis(_filled(text.columns), axis=1)
+    return Table(frame, str(path), text=text, is_typed=False)
 
 
-def _read_csv(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
-    frame, text = read_csv(path, is_typed, keep_text=keep_text)
-    return Table(frame, str(path), text=text)
+def _filled(names: Iterable[Any]) -> list[str]:
+    """Return names with text for columns without one."""
+    return [str(name) or f"Unnamed: {j}" for j, name in enumerate(names)]
 
 
-def _read_parquet(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
+def _read_excel(path: Path, notes: list[str]) -> Table:
+    pandas = import_extra("pandas")
+    import_extra("openpyxl")
+    try:
+        with pandas.ExcelFile(path, engine="openpyxl") as book:
+            sheet, *others = book.sheet_names
+            how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+            cells = pandas.read_excel(book, sheet_name=sheet, **how)
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: is not an Excel workbook ({error})") from error
+    if others:
+        notes.append(f"{path}: sheet {sheet!r} is read, not {listing(map(repr, others), 5)}")
+    if cells.empty:
+        raise InputError(f"{path}: sheet {sheet!r} is empty")
+    rows = cells.iloc[1:].dropna(how="all").reset_index(drop=True)
+    frame = rows.set_axis(_filled(cells.iloc[0].fillna("")), axis=1).infer_objects()
+    return replace(_checked(frame, path), is_typed=False)
+
+
+def _read_json(path: Path, notes: list[str]) -> Table:
+    with open_binary(path) as file:
+        content = file.read().strip()
+    try:
+        parts = [content] if content.startswith(b"[") else content.splitlines()
+        rows = [json.loads(part) for part in parts if part.strip()]
+        rows = rows[0] if content.startswith(b"[") else rows
+        frame = import_extra("pandas").DataFrame.from_records([dict(row) for row in rows])
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"{path}: is not JSON of one object a line, nor a list of objects ({error})"
+        ) from error
+    return _checked(frame, path)
+
+
+def _read_parquet(path: Path, notes: list[str]) -> Table:
     pandas = import_extra("pandas")
     pyarrow = import_extra("pyarrow")
     try:
         frame = pandas.read_parquet(path, engine="pyarrow").reset_index(drop=True)
     except (pyarrow.ArrowException, ValueError) as error:
         raise InputError(f"{path}: is not a Parquet file ({error})") from error
+    return _checked(frame, path)
+
+
+def _checked(frame: Any, path: Path) -> Table:
     frame.columns = [str(column) for column in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{path}: has more than one column {repeated[0]!r}; rename all but one")
+    for name in frame.columns[[str(dtype) == "object" for dtype in frame.dtypes]]:
+        nested = frame[name].map(lambda cell: isinstance(cell, list | dict | tuple | np.ndarray))
+        if nested.any():
+            row = int(nested.argmax())
+            raise InputError(
+                f"{path}: column {name!r} holds nested values (row {row + 1}: "
+                f"{str(frame[name][row])[:40]}); write one value a cell"
+            )
     return Table(frame, str(path))
 
 
-def _read_letor(path: Path, is_typed: Callable[[str], bool], keep_text: bool) -> Table:
+def _read_letor(path: Path, notes: list[str]) -> Table:
     pandas = import_extra("pandas")
     try:
         bunch = load_letor(path, return_comments=True)
@@ -191,11 +248,26 @@ def _read_letor(path: Path, is_typed: Callable[[str], bool], keep_text: bool) ->
     frame = pandas.DataFrame(dense, columns=[f"f{j}" for j in range(1, n_columns + 1)])
     whole = (bunch.target == bunch.target.round()).all()
     frame.insert(0, "target", bunch.target.astype(int) if whole else bunch.target)
-    if bunch.qid is not None:
-        frame.insert(1, "qid", bunch.qid)
+    qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
+    if qid is not None:
+        frame.insert(1, "qid", qid)
     if any(bunch.comments):
         frame["comment"] = bunch.comments
     return Table(frame, str(path), is_letor=True)
 
 
-_READERS = {"csv": _read_csv, "parquet": _read_parquet, "letor": _read_letor}
+def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
+    """Return the queries by the sizes in a file beside, as LightGBM and XGBoost read them."""
+    stem = path.name.removesuffix(".gz")
+    beside = [path.with_name(name + end) for name in (path.name, stem) for end in _QUERIES]
+    file = next((one for one in beside if one.is_file()), None)
+    if file is None:
+        return None
+    words = file.read_text(encoding="utf-8", errors="replace").split()
+    if not all(word.isdecimal() and word.isascii() for word in words):
+        raise InputError(f"{file}: must hold the number of rows of each query, one a line")
+    sizes = np.array(words, dtype=np.int64)
+    if sizes.sum() != n_rows:
+        raise InputError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
+    notes.append(f"{count(len(sizes), 'query')} as in {file}")
+    return np.repeat(np.arange(1, len(sizes) + 1), sizes)

@@ -1,4 +1,4 @@
-"""The target column: relevance of the rows."""
+"""The target column: relevance of the rows, and features that give it away."""
 
 from __future__ import annotations
 
@@ -6,144 +6,125 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import first_bad_cell
+from sklearn_rank._protocols import Indices, Values
+from sklearn_rank._validation import CLEARLY_ON_TOP
+from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._numbers import numbers, written
+from sklearn_rank.cli._tables import Table
+from sklearn_rank.metrics import auc_score
 
-_OBVIOUS = frozenset(
-    {"yes", "y", "true", "t", "1", "positive", "pos", "success"}
-    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
-)
-"""Classes that are ranked first without a note."""
-
-
-def as_written(value: Any) -> str:
-    """Return a class as text, 1 for 1.0.
-
-    Classes are compared in this form, because the same column can be read as integers
-    from one file and as floats or text from another.
-    """
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
+_MANY_CLASSES, _LEAK, _MIN_CLASS, _MAX_ROWS = 20, 0.995, 20, 20_000
 
 
-def choose_positive(column: Any, positive: str | None, path: str, notes: list[str]) -> str:
-    """Return the class to rank first, in the form of `as_written`."""
-    _check_no_missing(column, path)
-    classes = distinct_classes(column)
+def classes_of(texts: list[str], positive: str | None = None) -> list[str]:
+    """Return classes in the form of training, in which True may be 1: 1.0 is 1, TRUE is True."""
+    names = {"true": "True", "false": "False"}
+    if positive in {"0", "1"}:
+        names = {"true": "1", "false": "0"}
+    elif positive in names.values():
+        names |= {"1": "True", "0": "False"}
+    values = zip(texts, numbers(texts, "."), strict=True)
+    plain = [text if np.isnan(value) else written(value) for text, value in values]
+    return [names.get(name.casefold(), name) for name in plain]
+
+
+def distinct_classes(table: Table, target: str) -> list[str]:
+    """Return the classes in ascending order."""
+    classes = list(dict.fromkeys(classes_of(table.texts(target, pandas_only=True).values)))
+    is_text = bool(np.isnan(numbers(classes, ".")).any())
+    return sorted(classes, key=str.casefold if is_text else float)
+
+
+def choose_positive(table: Table, target: str, positive: str | None, notes: list[str]) -> str:
+    """Return the class to rank first."""
+    classes, start = distinct_classes(table, target), f"{table.path}: column {target!r} has"
+    is_text = bool(np.isnan(numbers(classes, ".")).any())
     if len(classes) == 1:
         raise InputError(
-            f"{path}: column {column.name!r} has one class only ({classes[0]}); "
-            "two are needed to rank one above the other"
+            f"{start} one class only ({classes[0]}); two are needed to rank one above the other"
         )
-    if positive is None:
-        if len(classes) > 2:
+    if positive is not None:
+        given = classes_of([positive.strip()])[0]
+        alike = [name for name in classes if name.casefold() == given.casefold()]
+        if given not in classes and len(alike) != 1:
             raise InputError(
-                f"{path}: column {column.name!r} has {len(classes)} classes "
-                f"({listing(classes, 5)}), binary relevance needs two; choose "
-                "--relevance graded, or --positive VALUE for one class against the rest"
+                f"{table.path}: --positive {positive} is no class of column {target!r}; the "
+                f"classes are {listing(classes, 10)}"
             )
-        if isinstance(column.dropna().iloc[0], str) and classes[-1].casefold() not in _OBVIOUS:
-            notes.append(
-                f"class {classes[-1]!r} is on top (the later in the alphabet); --positive chooses"
-            )
-        return classes[-1]
-    alike = [name for name in classes if name.casefold() == positive.casefold()]
-    if positive not in classes and len(alike) == 1:
-        positive = alike[0]
-    if positive not in classes and _number_as_written(positive) in classes:
-        positive = _number_as_written(positive)
+        return given if given in classes else alike[0]
+    if len(classes) > 2:
+        forms = table.texts(target, pandas_only=True).date_forms()
+        what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
+        raise InputError(
+            f"{start} {len(classes)} {'dates' if 1 in forms.values() else what} "
+            f"({listing(classes, 5)}), binary relevance needs two; choose --relevance graded for "
+            "numbers of which more is better, or --positive VALUE for one class against the rest"
+        )
+    if is_text and classes[1].casefold() not in CLEARLY_ON_TOP:
+        notes.append(
+            f"class {classes[1]!r} is on top (the later in the alphabet); --positive chooses"
+        )
+    return classes[1]
+
+
+def binary_target(
+    table: Table, target: str, positive: str, known: list[str] | None, notes: list[str]
+) -> Indices:
+    """Return 1 for the rows of the positive class and 0 for all others."""
+    texts = table.texts(target, pandas_only=True)
+    classes = classes_of(texts.values, positive)
+    new = [name for name in dict.fromkeys(classes) if known and name not in known]
     if positive not in classes:
         raise InputError(
-            f"{path}: --positive {positive} is no class of column {column.name!r}; "
-            f"the classes are {listing(classes, 10)}"
+            f"{table.path}: no row of column {target!r} is of the class {positive!r} that the "
+            f"model puts on top; the classes are {listing(dict.fromkeys(classes), 10)}"
         )
-    return positive
-
-
-def binary_target(column: Any, positive: str, path: str) -> Indices:
-    """Return 1 for the rows of the positive class and 0 for all others."""
-    _check_no_missing(column, path)
-    belongs = {value: name == positive for value, name in written_classes(column, positive).items()}
-    y: Indices = column.map(belongs).to_numpy(dtype=np.int64)
-    return y
-
-
-def written_classes(column: Any, positive: str) -> dict[Any, str]:
-    """Return the classes as written in training, where True is also 1 and False also 0."""
-    written = {value: as_written(value) for value in column.unique()}
-    if positive in written.values():
-        return written
-    if positive in {"0", "1"}:
-        other = {"true": "1", "false": "0"}
-    elif positive in {"True", "False"}:
-        other = {"1": "True", "0": "False", "true": "True", "false": "False"}
-    else:
-        return written
-    return {value: other.get(name.casefold(), name) for value, name in written.items()}
-
-
-def note_new_classes(column: Any, positive: str, known: list[str] | None, notes: list[str]) -> None:
-    """Note which classes did not occur in training."""
-    found = dict.fromkeys(written_classes(column, positive).values())
-    new = [] if known is None else [name for name in found if name not in known]
     if new:
         notes.append(
-            f"column {column.name!r}: the model never saw {listing(map(repr, new), 5)}; "
-            f"all but {positive!r} count as not on top"
+            f"column {target!r}: the model never saw {listing(map(repr, new), 5)}; all but "
+            f"{positive!r} count as not on top"
         )
-
-
-def graded_target(column: Any, path: str) -> Floats:
-    """Return the relevance of each row."""
-    is_numeric = import_extra("pandas").api.types.is_numeric_dtype
-    if not is_numeric(column.dtype):
-        row, value = first_bad_cell(column) or (1, column.iloc[0])
-        raise InputError(
-            f"{path}: graded relevance needs numbers, but row {row} of column {column.name!r} "
-            f"holds {as_written(value)!r}"
-        )
-    _check_no_missing(column, path)
-    y: Floats = column.to_numpy(dtype=np.float64)
-    if not np.isfinite(y).all():
-        raise InputError(f"{path}: column {column.name!r} holds infinite values")
-    return y
+    return np.array([name == positive for name in classes], dtype=np.int64)[texts.codes]
 
 
 def check_comparable(
-    y: Values, qid: Values | None, target: str, query: str | None, path: str
+    y: Values, qid: Values | None, names: tuple[str, str | None], path: str
 ) -> None:
-    """Raise InputError if no query has rows of different relevance."""
+    """Raise InputError if no query has rows of different relevance; `names` are the columns."""
     codes = np.zeros(len(y), dtype=np.intp) if qid is None else qid
-    lowest = np.full(codes.max() + 1, np.inf)
-    np.minimum.at(lowest, codes, y)
-    if (y > lowest[codes]).any():
-        return
-    where = "" if qid is None else f" within any query of {query!r}"
-    raise InputError(f"{path}: {target!r} has no two different values{where}: nothing to rank")
+    if import_extra("pandas").Series(y).groupby(codes).nunique().max() < 2:
+        where = "" if qid is None else f" within any query of {names[1]!r}"
+        raise InputError(
+            f"{path}: {names[0]!r} has no two different values{where}: nothing to rank"
+        )
 
 
-def _check_no_missing(column: Any, path: str) -> None:
-    missing = int(column.isna().sum())
-    if missing:
-        raise InputError(f"{path}: column {column.name!r} is missing in {count(missing, 'row')}")
-
-
-def distinct_classes(column: Any) -> list[str]:
-    """Return the distinct values in ascending order."""
-    values = list(column.unique())
-    try:
-        values.sort()
-    except TypeError:  # numbers and text in one column
-        values.sort(key=str)
-    if all(isinstance(value, str) for value in values):
-        values.sort(key=str.casefold)
-    return list(dict.fromkeys(as_written(value) for value in values))
-
-
-def _number_as_written(text: str) -> str:
-    try:
-        return as_written(float(text))
-    except ValueError:
-        return text
+def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
+    """Note features that alone order nearly all pairs of rows: they may tell the target."""
+    pandas = import_extra("pandas")
+    rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
+    top, half = pandas.Series(y > y.min())[rows], np.arange(len(rows)) % 2 == 0
+    for name in X:
+        column = value = X[name].iloc[rows]
+        if column.dtype == "category":  # the rate of a category is that of the other half
+            parts = [
+                top[part].groupby(column[part].astype(object)).mean() for part in (~half, half)
+            ]
+            value = (
+                column.astype(object).map(parts[0]).where(half, column.astype(object).map(parts[1]))
+            )
+        elif column.dtype.kind == "M":
+            value = column.astype(np.int64).where(column.notna())
+        views = {"": value.astype(float), ", by its missing values,": column.isna().astype(float)}
+        for how, score in views.items():
+            known = score.notna().to_numpy()
+            if np.bincount(top[known], minlength=2).min() < _MIN_CLASS:
+                continue
+            auc = auc_score(top[known], score[known], qid=None if qid is None else qid[rows][known])
+            if max(auc, 1 - auc) > _LEAK:
+                notes.append(
+                    f"column {name!r} alone{how} orders the rows with an AUC of "
+                    f"{max(auc, 1 - auc):.4f}: likely a leak of the target; --drop {name} unless "
+                    "it is known when rows are to be ranked"
+                )
+                break

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -41,8 +41,8 @@ min_child_weight, reg_lambda, subsample, colsample, engine_params
     max_depth: int = 30
     max_bins: int = 255
     min_samples_leaf: int | None = None
-    min_child_weight: float = 1.0
-    reg_lambda: float = 1.0
+    min_child_weight: float | None = None
+    reg_lambda: float | None = None
     subsample: float = 1.0
     colsample: float = 1.0
     monotonic: tuple[int, ...] | None = None
@@ -122,12 +122,6 @@ class Engine(ABC):
     @abstractmethod
     def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
         """Grow trees round by round until `descent` says to stop; return the booster."""
-
-    @abstractmethod
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1; return the booster."""
 
     @abstractmethod
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:

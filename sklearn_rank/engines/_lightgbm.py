@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _MOST_LEAVES = 131_072
@@ -119,14 +119,6 @@ class LightGBM(Engine):
                 break
         return booster
 
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
-        params = self._params(settings, "binary")
-        rows = self.module.Dataset(_as_matrix(X), label=y, weight=weight, params=params)
-        return self.module.train(params, rows, settings.n_estimators)
-
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes
         params = {
@@ -135,8 +127,6 @@ class LightGBM(Engine):
             "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
             "max_bin": settings.max_bins,
-            "min_sum_hessian_in_leaf": max(settings.min_child_weight, _LEAST_CURVATURE),
-            "lambda_l2": settings.reg_lambda,
             "bagging_fraction": settings.subsample,
             "bagging_freq": int(settings.subsample < 1),
             "feature_fraction": settings.colsample,
@@ -153,6 +143,11 @@ class LightGBM(Engine):
             "metric": "None",
             "verbosity": -1,
         }
+        if settings.min_child_weight is not None:
+            least = max(settings.min_child_weight, _LEAST_CURVATURE)
+            params["min_sum_hessian_in_leaf"] = least
+        if settings.reg_lambda is not None:
+            params["lambda_l2"] = settings.reg_lambda
         if settings.monotonic is not None:
             params["monotone_constraints"] = list(settings.monotonic)
         if "force_row_wise" in settings.engine_params:

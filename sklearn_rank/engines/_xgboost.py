@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 from sklearn_rank.engines._bins import bin_starts
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
@@ -96,23 +96,12 @@ class XGBoost(Engine):
             **own,
         )
 
-    def train_classifier(
-        self, settings: TreeSettings, X: Any, y: Values, weight: Floats | None
-    ) -> Any:
-        """Grow trees by the engine's own log-loss of the classes 0 and 1."""
-        rows = self._matrix(X, settings, label=y, weight=weight)
-        params = {**self._params(settings, "binary:logistic"), "verbosity": 0}
-        del params["base_score"]  # the engine starts at the share of the ones
-        return self.module.train(params, rows, settings.n_estimators, verbose_eval=False)
-
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         params = {
             "objective": objective,
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
             "max_bin": settings.max_bins,
-            "min_child_weight": settings.min_child_weight,
-            "reg_lambda": settings.reg_lambda,
             "subsample": settings.subsample,
             "colsample_bytree": settings.colsample,
             "seed": settings.seed,
@@ -122,6 +111,10 @@ class XGBoost(Engine):
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
         }
+        if settings.min_child_weight is not None:
+            params["min_child_weight"] = settings.min_child_weight
+        if settings.reg_lambda is not None:
+            params["reg_lambda"] = settings.reg_lambda
         if settings.max_leaf_nodes is not None:
             params["grow_policy"] = "lossguide"
             params["max_leaves"] = settings.max_leaf_nodes

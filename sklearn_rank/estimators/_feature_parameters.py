@@ -100,10 +100,26 @@ class CategoricalMixin:
         codes = self._known_codes
         return () if codes is None else codes.positions
 
-    _other_columns = (
-        ", or be one of categories, of dtype 'category' with categorical_features='from_dtype' "
-        "or named in categorical_features"
-    )
+    @property
+    def _other_columns(self: Any) -> str:
+        if self._wanted_categories is None:
+            advice: str = super()._other_columns  # type: ignore[misc]
+            return advice
+        return (
+            ", or be one of categories, of dtype 'category' with categorical_features='from_dtype' "
+            "or named in categorical_features"
+        )
+
+    @property
+    def _other_arrays(self: Any) -> str:
+        if self._wanted_categories is None:
+            advice: str = super()._other_arrays  # type: ignore[misc]
+            return advice
+        return (
+            f"X must hold numbers for {type(self).__name__}, or categories: name these columns in "
+            "categorical_features, or pass a data frame with dtype 'category', in a pipeline by "
+            "set_output(transform='pandas')."
+        )
 
     def _validate_features(self: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if reset:

@@ -108,11 +108,12 @@ class BoostedTreesRanker(
         Minimum number of rows in a leaf; identical rows count once, whatever their weights.
         None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
         has no such limit and accepts only None.
-    min_child_weight : float in [0, inf), default=1.0
+    min_child_weight : float in [0, inf) or None, default=None
         Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
-        average.
-    reg_lambda : float in [0, inf), default=1.0
-        Ridge penalty on the values of the leaves: added to the sum of curvatures.
+        average. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost.
+    reg_lambda : float in [0, inf) or None, default=None
+        Ridge penalty on the values of the leaves: added to the sum of curvatures. None: the
+        engine's default, 0 in LightGBM, 1 in XGBoost.
     subsample : float in (0, 1], default=1.0
         Share of the rows that each tree is grown on, drawn for each tree.
     colsample : float in (0, 1], default=1.0
@@ -229,8 +230,8 @@ class BoostedTreesRanker(
         "max_depth": Number(1, 30, integer=True, other=(None,)),
         "min_samples_leaf": Number(1, integer=True, other=(None,)),
         "max_bins": Number(2, 65_535, integer=True),
-        "min_child_weight": Number(0, closed="left"),
-        "reg_lambda": Number(0, closed="left"),
+        "min_child_weight": Number(0, closed="left", other=(None,)),
+        "reg_lambda": Number(0, closed="left", other=(None,)),
         "subsample": Number(0, 1, "right"),
         "colsample": Number(0, 1, "right"),
         "categorical_features": CategoricalFeatures(),
@@ -252,8 +253,8 @@ class BoostedTreesRanker(
         max_depth: int | None = None,
         max_bins: int = 255,
         min_samples_leaf: int | None = None,
-        min_child_weight: float = 1.0,
-        reg_lambda: float = 1.0,
+        min_child_weight: float | None = None,
+        reg_lambda: float | None = None,
         subsample: float = 1.0,
         colsample: float = 1.0,
         monotonic_cst: Any = None,
@@ -446,8 +447,8 @@ class BoostedTreesRanker(
             max_depth=30 if self.max_depth is None else int(self.max_depth),
             max_bins=int(self.max_bins),
             min_samples_leaf=None if self.min_samples_leaf is None else int(self.min_samples_leaf),
-            min_child_weight=float(self.min_child_weight),
-            reg_lambda=float(self.reg_lambda),
+            min_child_weight=self.min_child_weight,
+            reg_lambda=self.reg_lambda,
             subsample=float(self.subsample),
             colsample=float(self.colsample),
             monotonic=self._monotonic(n_features),

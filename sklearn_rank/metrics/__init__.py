@@ -58,6 +58,7 @@ from sklearn_rank.metrics._stability import (
     population_stability_index,
     stability_table,
 )
+from sklearn_rank.metrics._tpr_interval import compare_tpr_at_fpr, tpr_at_fpr_interval
 from sklearn_rank.metrics._two_classes import (
     KSInterval,
     gini_score,
@@ -84,6 +85,7 @@ __all__ = [
     "characteristic_stability",
     "compare_auc",
     "compare_rankings",
+    "compare_tpr_at_fpr",
     "err_score",
     "gains_table",
     "gini_score",
@@ -106,5 +108,6 @@ __all__ = [
     "reciprocal_rank_sum",
     "reverse_heights",
     "stability_table",
+    "tpr_at_fpr_interval",
     "tpr_at_fpr_score",
 ]

@@ -32,8 +32,10 @@ def _push_score(
     return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
 
 
-def _linear_ndcg(y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None) -> Any:
-    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid)
+def _linear_ndcg(
+    y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None, average: Any = "mean"
+) -> Any:
+    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid, average=average)
 
 
 _CUT_OFF = Number(1, integer=True)
@@ -220,6 +222,17 @@ class RankingScorer(BaseEstimator):
             )
         return scores
 
+    def of_queries(self, relevance: Any, y_score: Any, *, qid: Any) -> Floats:
+        """Return the metric of given scores in each query, NaN in queries that are left out.
+
+        The ids are sorted. Metrics of pairs, and functions without the parameter ``average``, are
+        not means over queries: a ValueError.
+        """
+        function, options = _parse(self.name)
+        if "average" not in inspect.signature(function).parameters:
+            raise ValueError(f"{self.label} is not a mean over queries.")
+        return np.asarray(function(relevance, y_score, qid=qid, average=None, **options))
+
     # scikit-learn asks every scorer for it while metadata routing is off.
     def _accept_sample_weight(self) -> bool:
         return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
@@ -256,7 +269,7 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
           `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
           queries, with the default gain and queries without a relevant row left out;
-        -     "ndcg_linear": `ndcg_score` with the linear gain, as in scikit-learn;
+        - "ndcg_linear": `ndcg_score` with the linear gain, as in scikit-learn;
         - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
           k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];

@@ -1,8 +1,8 @@
 """Splitters of whole queries, a check of splitters, and how many rows of a list to take."""
 
 from sklearn_rank.model_selection._leakage import QueryLeakage, check_query_leakage
+from sklearn_rank.model_selection._splitters import QueryKFold, QueryShuffleSplit
 from sklearn_rank.model_selection.conformal import ConformalSelector
-from sklearn_rank.model_selection.splitters import QueryKFold, QueryShuffleSplit
 
 __all__ = [
     "ConformalSelector",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from sklearn_rank._validation import check_column, check_qid
+from sklearn_rank.model_selection._splitters import split_queries
 
 __all__ = ["QueryLeakage", "check_query_leakage"]
 
@@ -118,9 +118,7 @@ def check_query_leakage(
     """
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     codes = check_qid(qid, n_samples)
-    splitter = check_cv(cv)
-    takes_qid = "qid" in inspect.signature(splitter.split).parameters
-    splits = splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
+    splits = split_queries(check_cv(cv), X, y, qid=qid, groups=groups)
     ever_leaks = np.zeros(codes.max() + 1, dtype=bool)
     n_queries, n_rows = [], []
     for train, test in splits:

@@ -1,3 +1,369 @@
-"""The old name of `sklearn_rank.model_selection.splitters`, for files of version 0.1.0."""
+"""Splitters of whole queries."""
 
-from sklearn_rank.model_selection.splitters import QueryKFold, QueryShuffleSplit  # noqa: F401
+from __future__ import annotations
+
+import inspect
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._validation import (
+    Constraint,
+    Flag,
+    Number,
+    Seed,
+    check_column,
+    check_lengths,
+    check_parameters,
+    check_qid,
+)
+from sklearn_rank._warnings import warn
+
+__all__ = ["QueryKFold", "QueryShuffleSplit"]
+
+
+def _counts_and_size(codes: Indices, relevant: Mask) -> tuple[Floats, Floats]:
+    """Return the numbers of rows and of relevant rows of each query, and the sum of its shares."""
+    counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=relevant)]).T
+    return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
+
+
+def _jittered(size: Floats, random: Any) -> Floats:
+    """Return randomised sizes: one more than twice another stays the greater of the two."""
+    return np.asarray(size * (1 - random.random_sample(len(size)) / 2))
+
+
+def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
+    """Mark `n_test` queries by systematic sampling along their order by jittered size."""
+    place = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
+    drawn = np.empty(len(size), dtype=bool)
+    drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(place + 1e-9)) > 0
+    return drawn
+
+
+class _QuerySplitter(BaseCrossValidator):
+    """Base class: converts between rows and queries; a subclass splits the queries."""
+
+    # Requested by default, so that with metadata routing `qid` is passed only once.
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
+
+    _allowed: ClassVar[dict[str, Constraint]]
+
+    n_splits: int
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, vars(self), self._allowed)
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Return the splits, each a pair of arrays of row indices.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, of which only the number of rows is used.
+        y : array-like of shape (n_samples,), default=None
+            Relevance or class of each row.
+        groups : array-like of shape (n_samples,), default=None
+            Query of each row, from scikit-learn's tools while metadata routing is disabled:
+            they pass `groups` to the splitter alone.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order.
+
+        Returns
+        -------
+        iterator of (train, test)
+            Sorted row indices of both sides. No query has rows on both.
+
+        Raises
+        ------
+        ValueError
+            When neither or both of qid and groups are given, when an array is not as
+            described, or when there are too few queries.
+
+        Warns
+        -----
+        UserWarning
+            When groups are given while metadata routing is disabled: the estimator and the
+            scorer then get no queries, and a ranker takes all rows for one list.
+        """
+        codes = self._query_codes(X, groups, qid)
+        relevant = _is_relevant(y, codes)
+        # Not a generator itself, so that invalid input is an error here, not at the first split.
+        return _row_splits(self._test_queries(codes, relevant), codes)
+
+    def get_n_splits(
+        self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None
+    ) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups, qid : object, default=None
+            Not used; scikit-learn's tools pass them.
+
+        Returns
+        -------
+        int
+            The parameter `n_splits`.
+        """
+        return self.n_splits
+
+    @abstractmethod
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        """Check the number of queries; return a mask of the test queries for each split."""
+
+    def _query_codes(self, X: Any, groups: Any, qid: Any) -> Indices:
+        name = type(self).__name__
+        if qid is None and groups is None:
+            raise ValueError(
+                f"{name} needs qid, the query of each row, to keep queries whole. By "
+                "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
+                "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
+                "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
+                "params={'qid': qid})."
+            )
+        if qid is not None and groups is not None:
+            raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        if qid is not None:
+            return check_qid(qid, n_samples)
+        codes = check_qid(groups, n_samples, "groups")
+        if not sklearn.get_config()["enable_metadata_routing"]:
+            warn(
+                f"{name} got groups while metadata routing is disabled: scikit-learn passes them "
+                "to no other object, so that a ranker is fitted and scored without the queries, as "
+                "on one list. Call sklearn.set_config(enable_metadata_routing=True) and pass qid "
+                "once, in place of groups: search.fit(X, y, qid=qid) or cross_validate(..., "
+                f"params={{'qid': qid}}). By hand: {name}().split(X, y, qid=qid).",
+                UserWarning,
+            )
+        return codes
+
+
+def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> Any:
+    """Return the splits of any splitter: `qid` if its `split` takes it, else `groups`."""
+    takes_qid = "qid" in inspect.signature(splitter.split).parameters
+    return splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
+
+
+class QueryKFold(_QuerySplitter):
+    r"""Split the queries into K folds that keep them whole, balanced in rows and in relevant rows.
+
+    Every query is tested once. The queries are assigned one by one in descending order of size,
+    where a query's size is its share of all rows plus its share of all relevant rows.
+    Each is assigned to the fold f with the smallest
+
+    .. math:: \frac{n_f}{n} \cdot \frac{n_q}{n} + \frac{r_f}{r} \cdot \frac{r_q}{r}
+        \qquad\text{among those with}\qquad n_f + n_q \le \min_g n_g + \max_q n_q
+
+    where
+
+    - :math:`n_f` and :math:`r_f` are the rows and the relevant rows that fold f holds;
+    - :math:`n_q` and :math:`r_q` are those of the query, n and r those of all queries;
+    - a row is relevant when its y is above the lowest y. Without y only rows count.
+
+    Up to a factor of 2 and a constant this is the increase of the sum of the squared shares of
+    the folds, which is minimal when all folds are equal.
+
+    Parameters
+    ----------
+    n_splits : int in [2, inf), default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether to assign the queries in a random order, in which a query still precedes
+        those less than half as large. Without it, or with an int as random_state, the
+        folds do not depend on the order of the rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of `shuffle`; an error without it.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described, or random_state is given without shuffle.
+
+    See Also
+    --------
+    QueryShuffleSplit : Random test sets that may overlap.
+    check_query_leakage : Counts the queries that other splitters divide.
+
+    Notes
+    -----
+    *The row counts of two folds never differ by more than the largest query.* Proof by
+    induction: at the start all counts are zero. Let the claim hold before a query is assigned
+    to fold f, and let m be the smallest count. By the condition f then has at most
+    m + max n_q rows, as all other folds have by assumption; and counts do not decrease, so that
+    the smallest stays at least m. The fold with m rows always satisfies the condition. This
+    holds in any order, also with `shuffle`.
+
+    *No fold is empty*: only an empty fold has cost 0.
+
+    References
+    ----------
+    Defined here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.model_selection import QueryKFold
+    >>> qid = np.array(["a", "b", "a", "c", "d", "a", "d"])
+    >>> X = np.zeros((7, 1))
+    >>> for train, test in QueryKFold(n_splits=2).split(X, qid=qid):
+    ...     print(qid[test])
+    ['a' 'a' 'c' 'a']
+    ['b' 'd' 'd']
+
+    In a search, with metadata routing, ``qid`` is passed once:
+
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> data = make_queries(random_state=0)
+    >>> grid = {"alpha": [1e-4, 1e-2]}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(ListNetLinear(), grid, cv=QueryKFold(3), error_score="raise")
+    ...     search = search.fit(data.data, data.target, qid=data.qid)
+    >>> search.n_splits_
+    3
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(2, integer=True),
+        "shuffle": Flag(),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self._check_parameters()
+        if random_state is not None and not shuffle:
+            raise ValueError(
+                "The 'random_state' parameter of QueryKFold has no effect with shuffle=False. "
+                f"Use shuffle=True. Got random_state={random_state!r}."
+            )
+
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        rows = np.bincount(codes)
+        if len(rows) < self.n_splits:
+            raise ValueError(
+                f"QueryKFold needs at least n_splits={self.n_splits} queries, one for each "
+                f"fold. Got {len(rows)}."
+            )
+        counts, size = _counts_and_size(codes, relevant)
+        if self.shuffle:
+            size = _jittered(size, check_random_state(self.random_state))
+        fold = _assign_folds(counts, np.argsort(-size, kind="stable"), self.n_splits)
+        return (fold == number for number in range(self.n_splits))
+
+
+class QueryShuffleSplit(_QuerySplitter):
+    """Split off random test sets of whole queries, which may overlap between splits.
+
+    Every query is tested with the same probability. Systematic sampling along the order by size
+    (defined in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
+    simple random sampling.
+
+    Parameters
+    ----------
+    n_splits : int in [1, inf), default=10
+        Number of splits.
+    test_size : float in (0, 1), default=0.2
+        Share of the test queries, rounded up; at least one query is left for training.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws. An int gives the same splits in every call of `split`.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described.
+
+    See Also
+    --------
+    QueryKFold : Every query is tested once, and the folds are balanced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.model_selection import QueryShuffleSplit
+    >>> qid = np.array([1, 1, 2, 2, 3, 3, 3, 4, 5])
+    >>> splitter = QueryShuffleSplit(n_splits=2, test_size=0.4, random_state=0)
+    >>> for train, test in splitter.split(np.zeros((9, 1)), qid=qid):
+    ...     print(qid[train], qid[test])
+    [1 1 3 3 3 5] [2 2 4]
+    [2 2 3 3 3 4] [1 1 5]
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(1, integer=True),
+        "test_size": Number(0, 1, closed="neither"),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.random_state = random_state
+        self._check_parameters()
+
+    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+        n_queries = int(codes.max()) + 1
+        if n_queries < 2:
+            raise ValueError(
+                "QueryShuffleSplit needs at least 2 queries, one to train and one to test. "
+                f"Got {n_queries}."
+            )
+        # Rounding errors: 0.07 * 100 is a little more than 7.
+        n_test = max(min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1), 1)
+        random = check_random_state(self.random_state)
+        size = _counts_and_size(codes, relevant)[1]
+        return (_draw_evenly(size, n_test, random) for _ in range(self.n_splits))
+
+
+def _is_relevant(y: Any, codes: Indices) -> Mask:
+    """Return a mask of the rows whose y is above the minimum; no row without y."""
+    if y is None:
+        return np.zeros(len(codes), dtype=bool)
+    labels = check_column(y, "y")
+    check_lengths(X=codes, y=labels)
+    try:
+        return np.asarray(labels != np.unique(labels)[0])
+    except TypeError as error:
+        raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
+
+
+def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
+    """Return the fold of each query; they are assigned in this order."""
+    fold = np.empty(len(counts), dtype=np.intp)
+    held = np.zeros((n_folds, 2))
+    largest = counts[:, 0].max()
+    # Sums of counts are exact, unlike sums of shares, so that equal folds tie.
+    scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
+    for query in order:
+        cost = held @ scaled[query]
+        n_rows = held[:, 0]
+        cost[n_rows + counts[query, 0] > n_rows.min() + largest] = np.inf
+        chosen = np.argmin(cost)
+        fold[query] = chosen
+        held[chosen] += counts[query]
+    return fold
+
+
+def _row_splits(test_queries: Iterator[Mask], codes: Indices) -> Iterator[tuple[Indices, Indices]]:
+    for is_tested in test_queries:
+        in_test = is_tested[codes]
+        yield np.flatnonzero(~in_test), np.flatnonzero(in_test)

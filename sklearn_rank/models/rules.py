@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,6 +22,8 @@ from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 
 __all__ = ["EstimatorRules", "FeatureRules", "StumpRules"]
 
+_Made = TypeVar("_Made")
+_MADE = "_made"
 _CHUNK = 65_536
 _FEW_COMPARISONS = 2_048
 """Comparisons for each feature up to which it is fastest to make all of them at once."""
@@ -76,18 +78,18 @@ class StumpRules:
         The score of a row is the same to the last bit, however many rows are scored: there
         are several ways to find the bin of a value, but one order in which weights are added.
         """
-        tables = _StepTables.of(self, weights)
+        tables = self._tables(weights)
         if X.shape[0] * len(tables.thresholds) <= _FEW_COMPARISONS * len(tables.features):
             return tables.score_few(X)
         return tables.score_many(X, ThreadPool(1) if threads is None else threads)
 
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
         """Return the sum of the rules on each feature, for each row of X."""
-        return _StepTables.of(self, weights).by_feature(X, n_features)
+        return self._tables(weights).by_feature(X, n_features)
 
     def step_functions(self, weights: Floats) -> list[StepFunction]:
         """Return the sum of the rules on each feature that has some, by feature."""
-        return _StepTables.of(self, weights).step_functions()
+        return self._tables(weights).step_functions()
 
     def values(self, X: Floats, number: int) -> Mask:
         """Return h of one rule for each row of X."""
@@ -102,9 +104,33 @@ class StumpRules:
             out = out + weight * self.values(X, number)
             yield out
 
+    def _tables(self, weights: Floats) -> StepTables:
+        return remembered(self, weights, lambda: StepTables.of(self, weights))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return fields_only(self)
+
+
+def remembered(rules: Any, weights: Floats, make: Callable[[], _Made]) -> _Made:
+    """Return what is made of rules and their weights, once for the same weights in a row.
+
+    To make it takes longer than to score a single row.
+    """
+    last: tuple[Floats, _Made] | None = vars(rules).get(_MADE)
+    if last is None or not np.array_equal(last[0], weights):
+        last = weights.copy(), make()
+        vars(rules)[_MADE] = last
+    return last[1]
+
+
+def fields_only(rules: Any) -> dict[str, Any]:
+    """Return the attributes of rules that are stored: without what `remembered` keeps."""
+    return {name: value for name, value in vars(rules).items() if name != _MADE}
+
 
 @dataclass(frozen=True, eq=False)
-class _StepTables:
+class StepTables:
     """The sum of the rules on each feature: a step function, as a table over its bins.
 
     Attributes
@@ -126,7 +152,7 @@ class _StepTables:
     values: Floats
 
     @classmethod
-    def of(cls, rules: StumpRules, weights: Floats) -> _StepTables:
+    def of(cls, rules: StumpRules, weights: Floats) -> StepTables:
         """Add up the rules on each feature."""
         order = np.lexsort((rules.threshold, rules.feature))
         feature, threshold, weight = rules.feature[order], rules.threshold[order], weights[order]
@@ -146,17 +172,19 @@ class _StepTables:
 
     def score_few(self, X: Floats) -> Floats:
         """Return the scores, from all comparisons at once."""
-        n_used = len(self.features)
-        if n_used == 0:
+        if not len(self.features):
             return np.zeros(X.shape[0])
-        x = X[:, self.features]
+        # A running sum adds one after the other, as `score_many` does; `sum` would not.
+        return np.cumsum(self.look_up(X), axis=1)[:, -1] + 0.0
+
+    def look_up(self, X: Floats) -> Floats:
+        """Return the value of each column's step function, from all comparisons at once."""
+        x, n_used = X[:, self.features], len(self.features)
         width = np.diff(self.start)
         above = np.repeat(x, width, axis=1) > self.thresholds
         bins = np.add.reduceat(above, self.start[:-1], axis=1, dtype=np.intp)
         bins = np.where(np.isnan(x), width + 1, bins)
-        found = self.values.take(bins + (self.start[:-1] + 2 * np.arange(n_used)))
-        # A running sum adds one after the other, as `score_many` does; `sum` would not.
-        return np.cumsum(found, axis=1)[:, -1] + 0.0
+        return self.values.take(bins + (self.start[:-1] + 2 * np.arange(n_used)))
 
     def score_many(self, X: Floats, threads: ThreadPool) -> Floats:
         """Return the scores, feature by feature."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
+from sklearn_rank.models.rules import StepTables, fields_only, remembered
 
 __all__ = ["TableRules"]
 
 _CHUNK = 65_536
+_FEW_COMPARISONS = 4_096
+"""Comparisons up to which it is fastest to make all of them at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +156,10 @@ class TableRules:
         Features are added one after the other, so that rounding keeps the order of two rows
         of which one has the larger value of every step function.
         """
-        steps, out = self.step_functions(weights), np.zeros(X.shape[0])
+        steps, tables = remembered(self, weights, lambda: self._steps_and_tables(weights))
+        if 0 < X.shape[0] * len(tables.thresholds) <= _FEW_COMPARISONS:
+            return _score_few(X, steps, tables)
+        out = np.zeros(X.shape[0])
 
         def score(number: int) -> None:
             rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
@@ -161,6 +168,14 @@ class TableRules:
 
         (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
         return out
+
+    def _steps_and_tables(self, weights: Floats) -> tuple[list[StepFunction], StepTables]:
+        steps = self.step_functions(weights)
+        return steps, _as_tables([one for one in steps if _is_plain(one)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return fields_only(self)
 
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
         """Return the sum of the rules on each feature, for each row of X."""
@@ -181,6 +196,34 @@ class TableRules:
         for number, weight in enumerate(weights):
             out = out + weight * self.members(number).take(codes[int(self.feature[number])])
             yield out
+
+
+def _is_plain(step: StepFunction) -> bool:
+    """Whether a step function has ranges and missing values only."""
+    return step.bins.categories is None and not len(step.bins.special)
+
+
+def _as_tables(steps: Sequence[StepFunction]) -> StepTables:
+    """Return plain step functions as tables; one without thresholds gets infinity."""
+    thresholds: list[Floats] = [np.zeros(0)]
+    values: list[Floats] = [np.zeros(0)]
+    for step in steps:
+        is_empty = not len(step.bins.thresholds)
+        thresholds.append(np.array([np.inf]) if is_empty else step.bins.thresholds)
+        values.append(np.insert(step.values, 1, 0.0) if is_empty else step.values)
+    lengths = [len(one) for one in thresholds[1:]]
+    features = np.array([step.feature for step in steps], dtype=np.intp)
+    start = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)]).astype(np.intp)
+    return StepTables(features, np.concatenate(thresholds), start, np.concatenate(values))
+
+
+def _score_few(X: Floats, steps: Sequence[StepFunction], tables: StepTables) -> Floats:
+    """Return the scores of few rows, the features added in the same order as for many."""
+    found, is_plain = np.empty((X.shape[0], len(steps))), np.array([_is_plain(s) for s in steps])
+    found[:, is_plain] = tables.look_up(X)
+    for number in np.flatnonzero(~is_plain).tolist():
+        found[:, number] = steps[number](X[:, steps[number].feature])
+    return np.cumsum(found, axis=1)[:, -1] + 0.0
 
 
 def _same(one: FeatureBins, other: FeatureBins) -> bool:

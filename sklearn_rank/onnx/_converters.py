@@ -88,7 +88,11 @@ def register_converters() -> None:
             _set_types,
             partial(_convert, scores),
             parser=_declare,
-            options={"zipmap": [False, True, "columns"], "output_class_labels": [False, True]},
+            options={
+                "zipmap": [False, True, "columns"],
+                "output_class_labels": [False, True],
+                "raw_scores": [False, True],  # asked for by the converter of CalibratedClassifierCV
+            },
         )
 
 
@@ -137,11 +141,22 @@ def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container
     model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
     graph = OperatorGraph(scope, container, type(model).__name__)
     scores = scores_of(graph, graph_inputs(operator), model)
-    graph.node("Identity", scores, output=outputs[-1])
+    if container.get_options(model, {"raw_scores": False})["raw_scores"]:
+        graph.node("Identity", _two_columns(graph, scores, operator), output=outputs[-1])
+    else:
+        graph.node("Identity", scores, output=outputs[-1])
     if len(outputs) > 1:
         is_upper = graph.node("Greater", scores, graph.constant(np.array(0.0)))
         classes, number = graph.constant(_classes(model)), graph.cast(is_upper, np.int64)
         graph.node("Gather", classes, number, output=outputs[0])
+
+
+def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:
+    """Return minus the scores and the scores, of the type of the input, as skl2onnx has them."""
+    column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
+    both = graph.node("Concat", graph.node("Neg", column), column, axis=1)
+    is_double = "Double" in type(operator.inputs[0].type).__name__
+    return both if is_double else graph.cast(both, np.float32)
 
 
 # Scores by class -------------------------------------------------------------------------------

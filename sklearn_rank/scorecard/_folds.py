@@ -20,6 +20,7 @@ from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.model_selection._splitters import split_queries
 from sklearn_rank.models import ConstrainedStumps, StumpConstraints, Stumps
 from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid
 
@@ -49,14 +50,16 @@ def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list
     for _ in range(n_repeats):
         seed = int(random.randint(2**31 - 1))
         splits = splitter(n_splits, shuffle=True, random_state=seed)
-        repeats.append(_with_pairs(data, splits.split(data.y, data.y, groups=data.qid)))
+        found = split_queries(splits, data.y, data.y, qid=data.qid, groups=None)
+        repeats.append(_with_pairs(data, found))
     return [folds for folds in repeats if len(folds) > 1]
 
 
 def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
     """Return the folds of a splitter, or given ones, as one repeat, without rows of weight zero."""
     y = check_column(y, "y")
-    splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y, groups=qid)
+    splitter = check_cv(cv, y, classifier=True)
+    splits = split_queries(splitter, np.zeros((len(y), 1)), y, qid=qid, groups=qid)
     place = np.full(len(y), -1)
     place[data.rows] = np.arange(len(data.rows))
     try:

@@ -1,0 +1,279 @@
+"""The table, the sentence, the search and the pictures of compare, and what train makes of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_cli import fails, param, run
+
+from sklearn_rank import RankBoost
+from sklearn_rank.cli import _crossval, _rankers
+from sklearn_rank.cli._compare import _sentence
+from sklearn_rank.cli._metrics import (
+    LabelledRows,
+    compare_with_best,
+    heading,
+    measure,
+    top_metric,
+)
+from sklearn_rank.cli._store import load_model
+from sklearn_rank.metrics import (
+    auc_interval,
+    bootstrap_interval,
+    compare_auc,
+    compare_tpr_at_fpr,
+    ndcg_score,
+    tpr_at_fpr_interval,
+)
+
+pytestmark = pytest.mark.slow
+
+FAST = param("n_estimators=5")
+TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]
+BINARY = ["rows.csv", "--target", "y", "--drop", "grade,q"]
+GRADED = ["rows.csv", "--target", "grade", "--relevance", "graded", "--drop", "y", "--qid", "q"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Go to an empty folder with a table of two classes, grades and queries."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 300))
+    risk = a + 0.5 * b + rng.normal(size=300)
+    frame = pd.DataFrame({"a": a, "b": b, "y": (risk > 0.8).astype(int)})
+    frame["grade"], frame["q"] = np.digitize(risk, [0, 1]), rng.permutation(300) % 20
+    frame.to_csv("rows.csv", index=False)
+    return frame
+
+
+def results(argv):
+    run(["compare", *argv, "--json", "r.json", "--force"])
+    return json.loads(Path("r.json").read_text())
+
+
+# ---------------------------------------------------------------------------- numbers
+
+
+def rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(float)
+    return y, y + rng.normal(size=n), y + 3 * rng.normal(size=n), rng.permutation(n) % 4
+
+
+def test_intervals_of_one_list_are_those_of_the_metrics():
+    y, good, poor, fold = rows(1500)
+    held_out = LabelledRows(y, None, fold)
+    table = compare_with_best(["auc", "tpr@0.1", "precision@10"], held_out, {"a": poor, "b": good})
+    found = auc_interval(y, good, fold=fold)
+    assert table["auc"]["b"].interval == (found.low, found.high)
+    assert table["auc"]["b"].mean == found.auc
+    assert table["auc"]["a"].below_best == compare_auc(y, good, poor, fold=fold)
+    how = {"max_fpr": 0.1, "fold": fold, "n_resamples": 999, "random_state": 0}
+    found = tpr_at_fpr_interval(y, good, **how)
+    assert table["tpr@0.1"]["b"].interval == (found.low, found.high)
+    assert table["tpr@0.1"]["a"].below_best == compare_tpr_at_fpr(y, good, poor, **how)
+    assert [table[name]["a"].is_worse for name in ("auc", "tpr@0.1")] == [True, True]
+    assert table["precision@10"]["a"].interval is None
+    assert len(table["precision@10"]["a"].folds) == 4
+
+
+def test_intervals_over_queries_are_those_of_their_values():
+    y, good, _, _ = rows()
+    qid = np.arange(400) % 25
+    values = ndcg_score(y, good, k=10, qid=qid, average=None)
+    found = measure("ndcg@10", LabelledRows(y, qid), good)
+    expected = bootstrap_interval(values, n_resamples=999, random_state=0)
+    assert (found.mean, found.interval) == (expected.mean, (expected.low, expected.high))
+    assert measure("push@4", LabelledRows(y, qid), good).interval is None
+    assert measure("ndcg@10", LabelledRows(y, qid % 9), good).interval is None
+
+
+def test_few_rows_have_no_interval():
+    y, good, _, fold = rows()
+    y[np.flatnonzero(y)[9:]] = 0
+    assert measure("auc", LabelledRows(y, None), good).interval is None
+    y, good, _, fold = rows()
+    y[(fold == 2) & (y > 0) & (np.cumsum(fold == 2) > 8)] = 0
+    assert measure("tpr@0.1", LabelledRows(y, None, fold), good).interval is None
+
+
+def test_names_of_metrics():
+    assert top_metric(["auc", "map", "tpr@0.05"]) == "tpr@0.05"
+    assert top_metric(["auc"]) == "auc"
+    names = ["auc", "tpr@0.05", "ndcg@10", "precision@10", "map", "ndcg_linear@5", "push@4"]
+    headings = ["AUC", "first 5 %", "NDCG@10", "P@10", "AP", "NDCG_LINEAR@5", "PUSH@4"]
+    assert list(map(heading, names)) == headings
+
+
+def test_the_sentence_says_who_is_best_and_how_sure_that_is():
+    y, good, poor, fold = rows(2000)
+    held_out = LabelledRows(y, None, fold)
+
+    def sentence(scores):
+        return _sentence("auc", compare_with_best(["auc"], held_out, scores), held_out, scores, "a")
+
+    ours = sentence({"a": good, "b": poor})
+    assert ours.startswith("Best at the top: a, AUC 0.7")
+    assert "more than b, the best baseline (95 % interval of the difference: 0." in ours
+    assert "more than a, the best ranker (" in sentence({"a": poor, "b": good})
+    other = y + np.random.default_rng(3).normal(size=2000)
+    assert "which may be chance" in sentence({"a": good, "b": other})
+
+
+def test_the_first_setting_within_one_standard_error_is_taken():
+    best = np.array([[0.5, 0.70, 0.8], [0.5, 0.79, 0.7], [0.5, 0.7, 0.8], [0.5, 0.8, 0.70]])
+    assert _crossval._first_good(best) == 1
+    assert _crossval._first_good(best[:, ::-1]) == 0
+    assert _crossval._first_good(np.array([[0.5, 0.7], [0.5, 0.7]])) == 1
+    assert _crossval._first_good(np.full((3, 2), np.nan)) == 0
+
+
+# ---------------------------------------------------------------------------- compare
+
+
+def test_compare_without_a_file(folder, capsys):
+    run(["compare", *TWO])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert "Best at the top: " in text
+    assert "AUC first 5 % fit s" in text
+    for name in ("RankBoost", "PNormPushRanker", "logistic regression", "HistGradientBoosting"):
+        assert f" {name} 0." in text
+    blank = max(i for i, line in enumerate(lines) if not line)
+    assert len(lines) - blank - 1 <= 3  # footnotes
+    run(["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2", *FAST])
+    captured = capsys.readouterr()
+    assert "AUC NDCG@10 fit s" in " ".join(captured.out.split())
+    assert "logistic regression learns relevance > 0, HistGradientBoosting the" in captured.err
+
+
+def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
+    binary = results([*BINARY, "--cv", "2", *FAST])["results"]
+    baselines = ["logistic regression", "HistGradientBoosting"]
+    assert set(binary) - {"BoostedTreesRanker"} == {
+        *("KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost"),
+        *baselines,
+    }
+    monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 149)
+    graded = results([*GRADED, "--cv", "2", *FAST])["results"]
+    assert "ListNetLinear" in graded
+    assert "KernelPairwiseSGDRanker" not in graded
+    assert "SmoothMarginRanker" not in graded
+    named = results([*BINARY, "--cv", "2", "--rankers", "SmoothMarginRanker", *FAST])["results"]
+    assert list(named) == ["SmoothMarginRanker", *baselines]
+
+
+def test_metrics_are_those_asked_for(folder, capsys):
+    found = results([*BINARY, *TWO, "--metrics", "map,push@4", "--metrics", "pauc@0.1"])
+    for column in found["results"].values():
+        assert list(column) == ["map", "push@4", "pauc@0.1", "seconds"]
+    message = fails(["compare", *BINARY, "--metrics", "f1"], capsys_after(capsys))
+    assert "unknown metric 'f1'; the metrics are one of auc, map, " in message
+
+
+def capsys_after(capsys):
+    capsys.readouterr()
+    return capsys
+
+
+def test_numbers_do_not_depend_on_jobs(folder, capsys):
+    found = [results([*BINARY, *TWO, "--n-jobs", jobs])["results"] for jobs in ("1", "2")]
+    for name in found[0]:
+        assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
+
+
+@pytest.mark.parametrize("argv", [BINARY, GRADED])
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_pictures(folder, capsys, argv, suffix):
+    run(["compare", *argv, *TWO, "--plot", f"c{suffix}"])
+    run(["train", *argv, "-o", "m.skops", *FAST])
+    run(["evaluate", "m.skops", "rows.csv", "--plot", f"e{suffix}"])
+    assert min(Path(f"{name}{suffix}").stat().st_size for name in "ce") > 1000
+
+
+# ---------------------------------------------------------------------------- search, stopping
+
+
+def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
+    seen = []
+    original = RankBoost.fit
+
+    def fit(self, X, y, **given):
+        seen.append((self.n_estimators, len(y)))
+        return original(self, X, y, **given)
+
+    monkeypatch.setattr(RankBoost, "fit", fit)
+    argv = [*BINARY, "--rankers", "RankBoost", "--cv", "3", "--search", "n_estimators=1,4"]
+    content = results(argv)
+    # Two thirds of the 200 training rows, in three folds of two times three; then all of them.
+    inner = [n_estimators for n_estimators, n_rows in seen if n_rows in (133, 134)]
+    assert (inner.count(1), inner.count(4), len(seen)) == (18, 18, 39)
+    ((name, chosen, _), *_) = content["searched"]
+    assert name == "RankBoost"
+    assert chosen in ("n_estimators=1", "n_estimators=4")
+    assert "Chosen in the training rows of each fold: RankBoost n_est" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_train_searches_and_says_what_it_chose(folder, capsys):
+    argv = ["train", *BINARY, "-o", "m.skops", "--search", "p=2,4", *FAST, "--metric", "auc"]
+    run([*argv, "--search", "loss=logistic,exponential"])
+    out = capsys.readouterr().out
+    ranker = load_model("m.skops", []).pipeline[-1]
+    assert f"--search chose p={ranker.p}, loss={ranker.loss} (auc in 2 times 3 folds)" in out
+    message = fails([*argv, "--search", "q=1", "--force"], capsys)
+    assert "--search q: PNormPushRanker has no parameter 'q'; the parameters are " in message
+    assert "--search p: --param sets it to 3" in fails([*argv, "--force", *param("p=3")], capsys)
+    assert "unknown metric 'oops'" in fails([*argv[:-1], "oops", "--force"], capsys)
+
+
+def test_boosting_stops_early_where_there_are_rows_to_spare(folder, capsys, monkeypatch):
+    argv = ["train", *BINARY, "--ranker", "RankBoost", "--force", "-o", "m.skops"]
+    run(argv)
+    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
+    monkeypatch.setattr(_rankers, "MIN_STOPPING_ROWS", 300)
+    run(argv)
+    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change == 10
+    run([*argv, *param("n_iter_no_change=none")])
+    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
+
+
+def test_given_rows_decide_when_boosting_stops(folder, capsys):
+    folder.sample(frac=0.4, random_state=0).to_csv("later.csv", index=False)
+    argv = ["train", *BINARY, "--validation", "later.csv", "-o", "m.skops", "--ranker"]
+    run([*argv, "RankBoost"])
+    ranker = load_model("m.skops", []).pipeline[-1]
+    expected = RankBoost(n_iter_no_change=10, random_state=0)
+    X, late = folder[["a", "b"]], pd.read_csv("later.csv")
+    expected.fit(X, folder["y"], X_val=late[["a", "b"]], y_val=late["y"])
+    np.testing.assert_allclose(ranker.validation_scores_, expected.validation_scores_)
+    assert f", {expected.n_iter_} rounds" in capsys.readouterr().out
+    message = fails([*argv, "ListNetLinear", "--force"], capsys)
+    assert "--validation: ListNetLinear has no rounds that it could stop" in message
+
+
+# ---------------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize("ranker", ["BoostedTreesRanker", "RankBoost", "ListNetLinear"])
+def test_dates_and_long_texts_reach_every_ranker(folder, capsys, ranker):
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 300), "D")
+    frame = folder.assign(
+        when=days.strftime("%Y-%m-%d"),
+        text=[f"{word} {i % 70}" for i, word in enumerate(rng.choice(["abc", "xyz"], 300))],
+        kind=rng.choice(["u", "v", ""], 300),
+    )
+    frame["y"] = ((days.month > 6) ^ (rng.random(300) < 0.1)).astype(int)
+    frame.to_csv("rows.csv", index=False)
+    run(["train", *BINARY, "--ranker", ranker, "-o", "m.skops"])
+    run(["evaluate", "m.skops", "rows.csv", "--json", "e.json"])
+    assert json.loads(Path("e.json").read_text())["results"]["auc"]["mean"] > 0.8
+    run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
+    assert pd.read_csv("o.csv")["score"].notna().all()

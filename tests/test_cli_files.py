@@ -1,0 +1,687 @@
+"""Odd files: each is read as meant, with notes, or refused in one sentence; never misread."""
+
+import gzip
+import json
+import re
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+from sklearn_rank.cli import main
+from sklearn_rank.cli._dataset import TableOptions, model_data, training_data, validation_data
+from sklearn_rank.cli._errors import InputError
+
+pytestmark = pytest.mark.slow
+
+N = 60
+RNG = np.random.default_rng(0)
+Y = np.where(RNG.random(N) < 0.5, "yes", "no")
+X = RNG.permutation(N) * 37.5 + 11.25
+SHUFFLED = RNG.permutation(N)
+
+
+def table(**columns):
+    """Return a table of a harmless feature, the given columns, and a target."""
+    return pd.DataFrame({"other": np.round(RNG.normal(size=N), 3), **columns, "y": Y})
+
+
+def csv(sep=",", encoding="utf-8", **columns):
+    return table(**columns).to_csv(index=False, sep=sep).encode(encoding)
+
+
+def german(value):
+    return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def lines(header, row, n=N, end="\n"):
+    """Return a file whose rows are `row(i, class)`."""
+    return end.join([header, *(row(i, Y[i]) for i in range(n)), ""]).encode()
+
+
+def as_excel(path, frame, **how):
+    frame.to_excel(path, index=False, **how)
+
+
+def two_sheets(path):
+    with pd.ExcelWriter(path) as book:
+        table().to_excel(book, sheet_name="rows", index=False)
+        table().to_excel(book, sheet_name="old", index=False)
+
+
+def as_json(path, nested=False):
+    rows = table(flag=SHUFFLED % 2 == 0).to_dict("records")
+    rows = [{**row, "tags": ["a"]} if nested else row for row in rows]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def letor(path, sizes, end=".query"):
+    path.write_text("".join(f"{i % 3} 1:{i}.5 2:{(7 * i) % 5}\n" for i in range(N)))
+    path.with_name(path.name + end).write_text("\n".join(map(str, sizes)))
+
+
+DATES = pd.Series(pd.to_datetime("2023-11-03 10:20:30") + pd.to_timedelta(17 * SHUFFLED, unit="D"))
+CITY = RNG.choice(["Oslo", "Rome", "Lima"], N)
+
+# Name of the file, content (bytes, or a function that writes it), options, and what must happen:
+# the sentence of an error, or kinds of columns and parts of notes.
+READ = {
+    "row numbers from 0": (csv(n=np.arange(N)), {}, {"n": None}, ["'n' is not used", "--keep n"]),
+    "row numbers from 1": (csv(n=np.arange(1, N + 1)), {}, {"n": None}, ["--keep n"]),
+    "integers in step": (csv(n=1000 + 7 * np.arange(N)), {}, {"n": None}, ["row numbers"]),
+    "integers falling": (csv(n=-3 * np.arange(N)), {}, {"n": None}, ["row numbers"]),
+    "row numbers kept": (csv(n=np.arange(N)), {"keep": ["n"]}, {"n": "number"}, []),
+    "unnamed first": (table().to_csv().encode(), {}, {"Unnamed: 0": None}, ["has no name"]),
+    "unnamed shuffled": (
+        table().sample(frac=1, random_state=0).to_csv().encode(),
+        {},
+        {"Unnamed: 0": None},
+        ["--keep 'Unnamed: 0'"],
+    ),
+    "sorted floats stay": (csv(v=np.arange(N) + 0.5), {}, {"v": "number"}, []),
+    "sorted with ties stay": (csv(v=np.arange(N) // 2), {}, {"v": "number"}, []),
+    "shuffled integers stay": (csv(v=SHUFFLED), {}, {"v": "number"}, []),
+    "ids": (csv(id=[f"k{i}x" for i in SHUFFLED]), {}, {"id": None}, ["like an id"]),
+    "ids kept": (csv(id=[f"k{i}" for i in SHUFFLED]), {"keep": ["id"]}, {"id": "category"}, []),
+    "iso dates": (csv(d=DATES.dt.strftime("%Y-%m-%d")), {}, {"d": "date"}, []),
+    "iso times": (csv(d=DATES.dt.strftime("%Y-%m-%dT%H:%M:%SZ")), {}, {"d": "date"}, []),
+    "day first": (csv(d=DATES.dt.strftime("%d/%m/%Y")), {}, {"d": "date"}, []),
+    "month first": (csv(d=DATES.dt.strftime("%m/%d/%Y %H:%M")), {}, {"d": "date"}, []),
+    "short years": (csv(d=DATES.dt.strftime("%d.%m.%y")), {}, {"d": "date"}, []),
+    "named months": (csv(d=DATES.dt.strftime("%d %b %Y")), {}, {"d": "date"}, []),
+    "first of month": (
+        csv(d=[f"01/{1 + i % 12:02}/2024" for i in range(N)]),
+        {},
+        {"d": "date"},
+        ["'01/01/2024' is read as 01 January 2024"],
+    ),
+    "day or month": (
+        csv(d=[f"{1 + i % 11:02}/{1 + i % 12:02}/2024" for i in range(2, N + 2)]),
+        {},
+        {"d": "date"},
+        ["'03/03/2024' is read as 03 March 2024; if day and month are the other way"],
+    ),
+    "missing dates": (
+        csv(d=DATES.dt.strftime("%d/%m/%Y").where(SHUFFLED > 5, "n/a")),
+        {},
+        {"d": "date"},
+        [],
+    ),
+    "durations": (
+        csv(t=[f"{i % 24}:{i % 60:02}" for i in SHUFFLED]),
+        {},
+        {"t": "number"},
+        ["is read as"],
+    ),
+    "whole numbers beyond 64 bits": (
+        csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
+        {},
+        {"b": "number"},
+        [],
+    ),
+    "dollars": (csv(x=[f"${v:,.2f}" for v in X]), {}, {"x": "number"}, ["is read as"]),
+    "euros": (csv(x=[f"€ {v:.0f}" for v in X]), {}, {"x": "number"}, ["is read as"]),
+    "accounting": (
+        csv(x=[f"({v:,.0f})" if v > 1000 else f"{v:.0f}" for v in X]),
+        {},
+        {"x": "number"},
+        [" is read as -"],
+    ),
+    "percent": (csv(x=[f"{v:.1f}%" for v in X]), {}, {"x": "number"}, ["%' is read as"]),
+    "blanks in numbers": (
+        csv(x=[f"{v:,.0f}".replace(",", " ") for v in X]),
+        {},
+        {"x": "number"},
+        ["is read as"],
+    ),
+    "swiss": (csv(x=[f"{v:,.2f}".replace(",", "'") for v in X]), {}, {"x": "number"}, ["read as"]),
+    "decimal comma": (csv(sep=";", x=[german(v) for v in X]), {}, {"x": "number"}, ["read as"]),
+    "decimal comma given": (
+        csv(x=[f"{v:.3f}".replace(".", ",") for v in X]),
+        {"decimal": ","},
+        {"x": "number"},
+        ["is read as"],
+    ),
+    "thousands points": (
+        csv(x=[f"{1000 * (1 + i % 40):,}".replace(",", ".") for i in SHUFFLED]),
+        {},
+        {"x": "number"},
+        ["--decimal , would read"],
+    ),
+    "missing words": (
+        csv(x=[["-", "?", "none", "N/A", "null", f"{v}"][min(i % 9, 5)] for i, v in enumerate(X)]),
+        {},
+        {"x": "number"},
+        ["'-' and '?' and 'none' is read as missing"],
+    ),
+    "missing category": (csv(c=np.where(SHUFFLED < 5, "?", CITY)), {}, {"c": "category"}, ["'?'"]),
+    "declared category": (
+        csv(c=np.where(SHUFFLED < 30, "?", "NA")),
+        {"category": ["c"]},
+        {"c": "category"},
+        [],
+    ),
+    "booleans": (csv(b=np.where(SHUFFLED < 30, "TRUE", "false")), {}, {"b": "boolean"}, []),
+    "codes with zeros": (
+        csv(c=[f"{i % 7:03}" for i in SHUFFLED]),
+        {"category": ["c"]},
+        {"c": "category"},
+        [],
+    ),
+    "semicolons": (csv(sep=";", c=CITY), {}, {"c": "category"}, []),
+    "pipes": (csv(sep="|", c=CITY), {}, {"c": "category"}, []),
+    "tabs": (csv(sep="\t", c=CITY), {}, {"c": "category"}, []),
+    "blanks": (csv(sep=" ", c=CITY), {}, {"c": "category"}, []),
+    "aligned.txt": (
+        table(c=CITY).to_string(index=False).encode(),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "commas in text": (csv(sep=";", c=[f"{c}, {i % 2}" for i, c in enumerate(CITY)]), {}, {}, []),
+    "given separator": (csv(sep="^", c=CITY), {"sep": "^"}, {"c": "category"}, []),
+    "bom": (csv(encoding="utf-8-sig", c=CITY), {}, {"other": "number"}, []),
+    "utf-16": (csv(encoding="utf-16", c=CITY), {}, {"other": "number"}, []),
+    "latin-1": (csv(encoding="latin-1", é=CITY), {"encoding": "latin-1"}, {"é": "category"}, []),
+    "crlf": (lines("a,c,y", lambda i, y: f"{X[i]},{CITY[i]},{y}", end="\r\n"), {}, {}, []),
+    "newlines in cells": (csv(c=[f"{c}\nroad, {i % 2}" for i, c in enumerate(CITY)]), {}, {}, []),
+    "trailing separators": (
+        lines("a,c,y", lambda i, y: f"{X[i]},{CITY[i]},{y},"),
+        {},
+        {"a": "number"},
+        [],
+    ),
+    "trailing in header": (
+        lines("a,c,y,", lambda i, y: f"{X[i]},{CITY[i]},{y},"),
+        {},
+        {"a": "number"},
+        [],
+    ),
+    "comments": (
+        b"# made by hand, today\n\n" + lines("a,y", lambda i, y: f"{X[i]},{y}") + b"# the end\n",
+        {},
+        {"a": "number"},
+        ["2 x comment left out"],
+    ),
+    "empty rows": (
+        lines("a,y", lambda i, y: f"{X[i]},{y}") + b",\n\n,\n",
+        {},
+        {"a": "number"},
+        ["2 x row of empty cells left out"],
+    ),
+    "blanks around": (
+        lines("a , c, y", lambda i, y: f"{X[i]}, {CITY[i]} ,{y} "),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "unlabelled": (
+        csv(c=CITY).replace(b",yes\n", b",\n", 3),
+        {"skip_unlabelled": True},
+        {},
+        ["3 rows without a value of 'y' left out"],
+    ),
+    "data.txt": (csv(sep=" ", c=CITY), {}, {"c": "category"}, []),
+    "rows.xlsx": (lambda p: as_excel(p, table(d=DATES, c=CITY)), {}, {"d": "date"}, []),
+    "text.xlsx": (
+        lambda p: as_excel(p, table(v=[*map(str, X[:-1]), "-"])),
+        {},
+        {"v": "number"},
+        ["'-' is read as missing"],
+    ),
+    "sheets.xlsx": (two_sheets, {}, {"other": "number"}, ["sheet 'rows' is read, not 'old'"]),
+    "rows.jsonl": (as_json, {}, {"flag": "boolean"}, []),
+    "list.json": (
+        lambda p: table(c=CITY).to_json(p, orient="records"),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "codes.parquet": (
+        lambda p: table(c=[f"{i % 7:03}" for i in SHUFFLED]).to_parquet(p),
+        {},
+        {"c": "category"},
+        ["are text, and taken as categories"],
+    ),
+    "zones.parquet": (
+        lambda p: table(d=DATES.dt.tz_localize("Europe/Oslo")).to_parquet(p),
+        {},
+        {"d": "date"},
+        [],
+    ),
+    "spans.parquet": (
+        lambda p: table(t=DATES - DATES.min()).to_parquet(p),
+        {},
+        {"t": "number"},
+        [],
+    ),
+    "packed.csv.gz": (gzip.compress(csv(c=CITY)), {}, {"c": "category"}, []),
+    "leak by number": (
+        csv(x=(Y == "yes") + 0.001 * X / X.max()),
+        {},
+        {"x": "number"},
+        ["'x' alone orders the rows with an AUC of 1.0000: likely a leak", "--drop x"],
+    ),
+    "leak by category": (csv(c=np.where(Y == "yes", "in", "out")), {}, {}, ["likely a leak"]),
+    "leak by gaps": (csv(x=np.where(Y == "yes", "", "1.5")), {}, {}, ["by its missing values"]),
+    "spaces in the target": (
+        csv(c=CITY).replace(b",yes\n", b", yes \n", 9),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "target in floats": (
+        csv(c=CITY).replace(b",yes\n", b",1.0\n").replace(b",no\n", b",0.0\n"),
+        {"positive": "1"},
+        {"c": "category"},
+        [],
+    ),
+    "target TRUE": (
+        csv(c=CITY).replace(b",yes\n", b",TRUE\n").replace(b",no\n", b",FALSE\n"),
+        {},
+        {"c": "category"},
+        [],
+    ),
+}
+
+REFUSED = {
+    "empty": (b"", {}, "is empty"),
+    "blank": (b" \n\n", {}, "is empty"),
+    "no rows": (b"a,y\n", {}, "holds no rows"),
+    "no header": (
+        lines("5.1,3.5,no", lambda i, y: f"{X[i]},{i % 7},{y}"),
+        {},
+        "the first line holds data (5.1, 3.5, no) where the names of the columns must be",
+    ),
+    "numbers only": (lines("1,2", lambda i, y: f"{i},{i % 2}"), {}, "the first line holds data"),
+    "repeated names": (b"a,b,a,y\n1,2,3,4\n", {}, "the header names 1 column more than once: 'a'"),
+    "short row": (
+        lines("a,b,y", lambda i, y: f"{i},{y}" if i == 7 else f"{i},2,{y}"),
+        {},
+        "line 9: has 2 cells, the header has 3",
+    ),
+    "long row": (
+        lines("a,b,y", lambda i, y: f"1,5,2,{y}" if i == 7 else f"{i},2,{y}"),
+        {},
+        "line 9: has 4 cells, the header has 3",
+    ),
+    "open quote": (b'a,y\n1,0\n"2,1\n3,0\n', {}, "line 3: a quotation mark is opened and never"),
+    "latin-1 unnamed": (
+        csv(encoding="latin-1", é=CITY),
+        {},
+        "--encoding cp1252, or latin-1",
+    ),
+    "utf-16 without bom": (csv(encoding="utf-16-le"), {}, "--encoding utf-16-le"),
+    "unknown encoding": (csv(), {"encoding": "klingon"}, "--encoding klingon: unknown"),
+    "long separator": (csv(), {"sep": "::"}, "--sep ::: must be one character"),
+    "typing error": (
+        csv(x=["12 kg" if i == 7 else f"{v}" for i, v in enumerate(X)]),
+        {},
+        "column 'x' holds numbers in 59 of 60 values, but row 8 holds '12 kg'",
+    ),
+    "one comma": (
+        csv(x=["1,234" if i == 7 else f"{v}" for i, v in enumerate(X)]),
+        {},
+        "column 'x' must hold numbers, but row 8 holds '1,234'; --decimal ,",
+    ),
+    "both marks": (
+        csv(x=[f"{v:.1f}".replace(".", ".,"[i % 2]) for i, v in enumerate(X)]),
+        {},
+        "column 'x' holds numbers in 30 of 60 values, but row",
+    ),
+    "two currencies": (
+        csv(x=[f"{'$€'[i % 2]}{v:.0f}" for i, v in enumerate(X)]),
+        {},
+        "column 'x' holds amounts in $, €",
+    ),
+    "date with a slip": (
+        csv(d=["soon" if i == 7 else f"2024-01-{1 + i % 28:02}" for i in range(N)]),
+        {},
+        "column 'd' holds dates in 28 of 29 values, but row 8 holds 'soon'",
+    ),
+    "infinite": (csv(x=["inf", *X[1:]]), {}, "column 'x' holds infinite values"),
+    "unlabelled": (csv().replace(b",yes\n", b",\n", 3), {}, "--skip-unlabelled leaves them out"),
+    "constant target": (csv().replace(b",yes\n", b",no\n"), {}, "has one class only (no)"),
+    "three classes": (
+        csv().replace(b",yes\n", b",maybe\n", 3),
+        {},
+        "3 classes (maybe, no, yes)",
+    ),
+    "regression": (
+        csv(c=CITY, price=X),
+        {"target": "price"},
+        "60 different numbers",
+    ),
+    "date as target": (
+        csv(d=DATES.dt.strftime("%Y-%m-%d")),
+        {"target": "d"},
+        "has 60 dates",
+    ),
+    "no such target": (csv(), {"target": "Y"}, "no column 'Y' for --target; did you mean 'y'?"),
+    "nested.jsonl": (lambda p: as_json(p, nested=True), {}, "column 'tags' holds nested values"),
+    "broken.jsonl": (b'{"a": 1,\n', {}, "is not JSON of one object a line"),
+    "broken.xlsx": (b"PK\3\4 and no more", {}, "is not an Excel workbook"),
+    "picture.png": (b"\x89PNG", {}, "unknown kind of file"),
+    "sizes.txt": (lambda p: letor(p, [10, 10]), {}, "its queries have 20 rows, but"),
+    "words.txt": (lambda p: letor(p, ["ten"]), {}, "must hold the number of rows of each query"),
+}
+
+
+def write(folder, name, content):
+    path = folder / (name if "." in name else f"{name}.csv")
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content)
+    return str(path)
+
+
+def options_for(path, given):
+    target = None if path.endswith(("sizes.txt", "words.txt")) else "y"
+    return TableOptions(**{"data": path, "target": target, **given})
+
+
+@pytest.mark.parametrize("name", READ)
+def test_odd_files_are_read_as_meant_and_again(tmp_path, name):
+    content, given_options, kinds, parts = READ[name]
+    path = write(tmp_path, name, content)
+    options, notes = options_for(path, given_options), []
+    data = training_data(options, notes)
+    for part in parts:
+        assert part in "\n".join(notes)
+    assert parts or notes == []
+    for column, kind in kinds.items():
+        assert data.schema.kinds.get(column) == kind
+    assert set(data.y) == {0, 1}
+    assert list(data.X) == list(data.schema.kinds)
+    # A model reads the file in the same way; its schema is plain data.
+    schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
+    again = model_data(path, schema, options, [], labelled=True)
+    pd.testing.assert_frame_equal(again.X, data.X)
+    np.testing.assert_array_equal(again.y, data.y)
+    unlabelled = model_data(path, schema, options, [], labelled=False)
+    assert unlabelled.y is None
+
+
+def check_refused(argv, capsys, sentence):
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert re.fullmatch(r"sklearn-rank: error: .*\n", captured.err)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_odd_files_are_refused_in_a_sentence(tmp_path, name):
+    content, given_options, sentence = REFUSED[name]
+    options = options_for(write(tmp_path, name, content), given_options)
+    with pytest.raises(InputError, match=re.escape(sentence)) as caught:
+        training_data(options, [])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [n for n, case in REFUSED.items() if not case[1]])
+def test_no_traceback_from_the_command(tmp_path, capsys, name):
+    content, _, sentence = REFUSED[name]
+    path = write(tmp_path, name, content)
+    target = [] if path.endswith(("sizes.txt", "words.txt")) else ["--target", "y"]
+    check_refused(["compare", path, *target], capsys, sentence)
+
+
+# ---------------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        (lambda v: f"${v:,.2f}", X),
+        (lambda v: f"{v:,.2f} EUR", X),
+        (lambda v: f"({v:,.2f})", -X),
+        (lambda v: f"{v:.2f}%", X),
+        (german, X),
+        (lambda v: f"{v:,.2f}".replace(",", "\u202f"), X),
+        (lambda v: f"\N{MINUS SIGN}{v:.2f}", -X),
+    ],
+)
+def test_notations_of_numbers(tmp_path, form, expected):
+    path = write(tmp_path, "t", csv(sep=";", x=[form(v) for v in X]))
+    data = training_data(TableOptions(path, "y"), [])
+    np.testing.assert_array_equal(data.X["x"], expected)
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%b-%Y"])
+def test_dates_are_read_to_the_day(tmp_path, form):
+    path = write(tmp_path, "t", csv(d=DATES.dt.strftime(form)))
+    data = training_data(TableOptions(path, "y"), [])
+    assert data.X["d"].dtype.kind == "M"
+    assert (data.X["d"] == DATES.dt.normalize()).all()
+
+
+def test_zones_are_read_as_one_time(tmp_path):
+    times = ["2024-05-01T10:00:00+02:00", "2024-05-01T08:00:00Z"] * (N // 2)
+    data = training_data(TableOptions(write(tmp_path, "t", csv(d=times)), "y"), [])
+    assert (data.X["d"] == pd.Timestamp("2024-05-01 08:00")).all()
+
+
+def test_durations_are_seconds(tmp_path):
+    spans = [f"{i % 3} days 0{i % 9}:30:00" for i in range(N)]
+    data = training_data(TableOptions(write(tmp_path, "t", csv(t=spans)), "y"), [])
+    expected = [(i % 3) * 86400 + (i % 9) * 3600 + 1800 for i in range(N)]
+    np.testing.assert_array_equal(data.X["t"], expected)
+
+
+def test_queries_in_a_file_beside(tmp_path):
+    for end in (".query", ".group"):
+        path = tmp_path / f"rank{end}.txt"
+        letor(path, [10, 20, 30], end)
+        notes = []
+        data = training_data(TableOptions(str(path), relevance="graded"), notes)
+        np.testing.assert_array_equal(np.bincount(data.qid), [10, 20, 30])
+        assert notes == [f"3 queries as in {path}{end}"]
+
+
+def test_a_leak_within_queries(tmp_path):
+    query = np.arange(N) // 6
+    y = (np.arange(N) % 6 < 3).astype(int)
+    # Between queries the order is wrong, within each it is that of the target.
+    frame = pd.DataFrame({"x": y - 10.0 * query * (-1) ** query, "z": X, "q": query, "y": y})
+    path = write(tmp_path, "t", frame.to_csv(index=False).encode())
+    notes = []
+    training_data(TableOptions(path, "y", qid="q"), notes)
+    assert [note for note in notes if "'x' alone" in note]
+    notes = []
+    training_data(TableOptions(path, "y", drop=["q"]), notes)
+    assert notes == []
+
+
+def test_no_leak_where_there_is_none(tmp_path):
+    cancer = load_breast_cancer(as_frame=True).frame
+    cancer["code"] = np.random.default_rng(0).integers(0, 400, len(cancer)).astype(str)
+    cancer["code"] = "k" + cancer["code"]  # nearly every row has a value of its own
+    cancer.to_csv(tmp_path / "t.csv", index=False)
+    notes = []
+    training_data(TableOptions(str(tmp_path / "t.csv"), "target"), notes)
+    assert notes == []
+
+
+def test_the_example_tells_its_story():
+    notes = []
+    data = training_data(TableOptions(), notes)
+    assert notes == []
+    assert len(data.y) == 5000
+    assert "three kinds of bad payers" in data.summary()
+    assert training_data(TableOptions(relevance="graded"), notes).qid is not None
+    assert notes == []
+
+
+def test_names_with_commas(tmp_path):
+    frame = table(**{"a,b": X, "c": CITY, "d": X[::-1]})
+    path = write(tmp_path, "t", frame.to_csv(index=False).encode())
+    data = training_data(TableOptions(path, "y", drop=["a,b", "c, d"]), [])
+    assert list(data.X) == ["other"]
+    with pytest.raises(InputError, match="no column 'e' for --drop"):
+        training_data(TableOptions(path, "y", drop=["c,e"]), [])
+    with pytest.raises(InputError, match="must name different columns"):
+        training_data(TableOptions(path, "y", drop=["c"], keep=["c"]), [])
+
+
+# ---------------------------------------------------------------------------- new files
+
+
+def trained(folder, **columns):
+    path = write(folder, "train", csv(**columns))
+    return training_data(TableOptions(path, "y"), []).schema
+
+
+def read(folder, schema, notes, **columns):
+    path = write(folder, "new", csv(**columns))
+    return model_data(path, schema, TableOptions(), notes, labelled=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("%d/%m/%Y", "%Y-%m-%d", "must hold dates (%d/%m/%Y), as it did in training, but row 1"),
+        (
+            "%Y-%m-%d",
+            "%d/%m/%Y",
+            "must hold dates (ISO8601), as it did in training, but",
+        ),
+        ("%d/%m/%Y", "tomorrow", "but row 1 holds 'tomorrow'"),
+    ],
+)
+def test_dates_of_another_form_are_refused(tmp_path, old, new, sentence):
+    schema = trained(tmp_path, d=DATES.dt.strftime(old))
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        read(tmp_path, schema, [], d=DATES.dt.strftime(new))
+
+
+def test_datetimes_of_other_kinds_of_files(tmp_path):
+    schema = trained(tmp_path, d=DATES.dt.strftime("%d/%m/%Y"))
+    frame = table(d=DATES.dt.normalize())
+    frame.to_parquet(tmp_path / "t.parquet")
+    data = model_data(str(tmp_path / "t.parquet"), schema, TableOptions(), [], labelled=False)
+    assert (data.X["d"] == DATES.dt.normalize()).all()
+    schema = training_data(TableOptions(str(tmp_path / "t.parquet"), "y"), []).schema
+    data = read(tmp_path, schema, [], d=DATES.dt.strftime("%d/%m/%Y"))
+    assert (data.X["d"] == DATES.dt.normalize()).all()
+
+
+def test_a_column_of_unseen_values_is_refused(tmp_path):
+    schema, notes = trained(tmp_path, c=CITY), []
+    message = "no row of column 'c' has a value that occurred in training; it holds 'rome', in"
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, schema, notes, c=np.char.lower(CITY))
+    read(tmp_path, schema, notes, c=[*CITY[:-2], "Ulm", "Ulm"])
+    assert notes == ["column 'c': 2 rows with values that training never saw"]
+
+
+def test_a_column_that_is_empty_now_is_noted(tmp_path):
+    schema, notes = trained(tmp_path, x=X, c=CITY), []
+    data = read(tmp_path, schema, notes, x=[None] * N, c=[None] * N)
+    assert notes == ["column 'x' is missing in every row", "column 'c' is missing in every row"]
+    assert data.X["x"].isna().all()
+
+
+def test_missing_percent_signs_are_noted(tmp_path):
+    schema, notes = trained(tmp_path, x=[f"{v}%" for v in X]), []
+    read(tmp_path, schema, notes, x=X / 100)
+    assert notes == ["column 'x' had percent signs in training, and has none here"]
+
+
+def test_the_decimal_mark_of_training_is_kept(tmp_path):
+    schema = trained(tmp_path, x=[german(v) for v in X], w=SHUFFLED)
+    assert schema.decimal == ","
+    data = read(tmp_path, schema, [], x=["1.234"] * N, w=["1,5"] * N)
+    assert set(data.X["x"]) == {1234.0}
+    assert set(data.X["w"]) == {1.5}
+    schema = trained(tmp_path, x=X)
+    with pytest.raises(InputError, match="row 1 holds '1,5'; --decimal , reads 1,5"):
+        read(tmp_path, schema, [], x=["1,5"] * N)
+    path = write(tmp_path, "new", csv(x=["1,5"] * N))
+    data = model_data(path, schema, TableOptions(decimal=","), [], labelled=False)
+    assert set(data.X["x"]) == {1.5}
+
+
+def test_validation_rows_have_weights(tmp_path):
+    path = write(tmp_path, "t", csv(w=SHUFFLED, c=CITY))
+    options = TableOptions(path, "y", weight="w")
+    data = training_data(options, [])
+    other = validation_data(path, data, options, [])
+    np.testing.assert_array_equal(other.weight, SHUFFLED)
+    np.testing.assert_array_equal(other.y, data.y)
+
+
+def test_the_cells_of_the_user_are_kept(tmp_path):
+    frame = table(x=[f"${v:,.2f}" for v in X], id=[f"{i:03}" for i in SHUFFLED])
+    path = write(tmp_path, "t", frame.to_csv(index=False).encode())
+    schema = training_data(TableOptions(path, "y"), []).schema
+    data = model_data(path, schema, TableOptions(), [], labelled=False)
+    assert list(data.table.text["x"]) == list(frame["x"])
+    assert list(data.table.text["id"]) == list(frame["id"])
+
+
+# ---------------------------------------------------------------------------- properties
+
+SETTINGS = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)
+
+NUMBERS = st.lists(
+    st.decimals(-99_999, 99_999, places=2, allow_nan=False), min_size=20, max_size=30, unique=True
+)
+NOTATIONS = {
+    "plain": lambda v: f"{v:.2f}",
+    "thousands": lambda v: f"{v:,.2f}",
+    "dollars": lambda v: f"${v:,.2f}" if v >= 0 else f"-${-v:,.2f}",
+    "accounting": lambda v: f"{v:,.2f}" if v >= 0 else f"({-v:,.2f})",
+    "comma": lambda v: f"{v:.2f}".replace(".", ","),
+    "german": german,
+    "swiss": lambda v: f"{v:,.2f}".replace(",", "'"),
+    "percent": lambda v: f"{v:.2f} %",
+}
+
+
+@SETTINGS
+@given(values=NUMBERS, notation=st.sampled_from(sorted(NOTATIONS)), data=st.data())
+def test_a_number_means_the_same_in_every_file(tmp_path, values, notation, data):
+    values = [float(v) for v in values]
+    cells = [NOTATIONS[notation](v) for v in values]
+    y = ["yes", "no"] * (len(cells) // 2) + ["no"] * (len(cells) % 2)
+    frame = pd.DataFrame({"x": cells, "y": y})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    train = training_data(TableOptions(str(path), "y"), [])
+    np.testing.assert_array_equal(train.X["x"], values)
+    rows = data.draw(st.lists(st.sampled_from(range(len(cells))), min_size=1))
+    frame.iloc[rows].to_csv(path, index=False)
+    new = model_data(str(path), train.schema, TableOptions(), [], labelled=False)
+    np.testing.assert_array_equal(new.X["x"], np.array(values)[rows])
+
+
+@SETTINGS
+@given(
+    days=st.lists(
+        st.dates(pd.Timestamp("1950-01-01").date(), pd.Timestamp("2049-12-31").date()),
+        min_size=10,
+        max_size=20,
+    ),
+    form=st.sampled_from(["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d %b %Y"]),
+)
+def test_a_date_means_the_same_in_every_file(tmp_path, days, form):
+    cells = [day.strftime(form) for day in days]
+    y = ["yes", "no"] * (len(cells) // 2) + ["no"] * (len(cells) % 2)
+    frame = pd.DataFrame({"d": cells, "z": RNG.normal(size=len(y)), "y": y})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    notes = []
+    train = training_data(TableOptions(str(path), "y"), notes)
+    if not notes:  # otherwise day and month were not clear
+        assert list(train.X["d"].dt.date) == days
+    frame.iloc[::3].to_csv(path, index=False)
+    new = model_data(str(path), train.schema, TableOptions(), [], labelled=False)
+    assert list(new.X["d"]) == list(train.X["d"].iloc[::3])

@@ -1,4 +1,4 @@
-"""Ranking for scikit-learn: exact pair losses at the price of the rows.
+"""Ranking for scikit-learn: exact losses over all pairs, in time linear in the number of rows.
 
 Docstrings cite papers by key, as in "Rudin2009, sec. 2"; `docs/references.bib` spells them out.
 """

@@ -35,10 +35,10 @@ Values = NDArray[Any]
 
 
 def require(part: object, method: str, user: str) -> Any:
-    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... has not"."""
+    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
     found = getattr(part, method, None)
     if found is None:
-        raise ValueError(f"{user} needs {method}, which {type(part).__name__} has not.")
+        raise ValueError(f"{user} needs {method}, which {type(part).__name__} lacks.")
     return found
 
 

@@ -242,7 +242,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         ndarray of shape (n_samples,)
             ``classes_[1]`` where the decision function is positive, else
             ``classes_[0]``; in graded mode scores, greater for rows that rank higher.
-            Scores of different queries are on one scale but were never compared.
+            Scores of different queries are on one scale but were never compared in training.
         """
         scores = self._score_validated(X)
         return scores if self.relevance == "graded" else self._label(scores)
@@ -267,15 +267,15 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def contributions(self, X: Any) -> Floats:
         r"""Return the contribution of each feature to the score of each row.
 
-        They are Shapley values. Where the score is a sum of functions of single features,
-        :math:`f(x) = \sum_j g_j(x_j)`, the contribution of feature j is
+        They are Shapley values. If the score is a sum of functions of single features, :math:`f(x)
+        = \sum_j g_j(x_j)`, the contribution of feature j is
 
         .. math:: g_j(x_j) - \sum_n w_n \, g_j(x_{nj}) \Big/ \sum_n w_n
 
-        with n the training rows and w their weights. A feature that the model does not use
-        contributes zero. The training rows are those that the final model was fitted to:
-        without rows held out for early stopping and, in boosters with graded relevance,
-        without rows that are in no comparable pair.
+        where n runs over the training rows and w are their weights. A feature that the model does
+        not use contributes zero. The training rows are those that the final model was fitted to:
+        they exclude rows held out for early stopping and, in boosters with graded relevance, rows
+        in no comparable pair.
 
         Parameters
         ----------
@@ -285,8 +285,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         Returns
         -------
         ndarray of shape (n_samples, n_features + 1)
-            The part of each feature in the score of the row; last the constant, which is
-            the mean score of the training rows, in binary mode plus `offset_`. Rows sum
+            The contribution of each feature to the score of the row. The last column is the
+            constant, the mean score of the training rows, in binary mode plus `offset_`. Rows sum
             to ``decision_function(X)``, in graded mode to ``predict(X)``.
 
         Raises
@@ -330,7 +330,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         y : array-like of shape (n_samples,)
             Classes (binary mode) or relevance (graded mode).
         qid : array-like of shape (n_samples,), default=None
-            Query of each row; needed when the ranker was fitted with `qid`.
+            Query of each row; required if the ranker was fitted with `qid`.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
 

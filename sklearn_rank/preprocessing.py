@@ -28,10 +28,10 @@ __all__ = ["QueryMinMaxScaler", "query_sample_weight"]
 def query_sample_weight(
     y: Any, qid: Any, query_weight: Any = None, *, per: str = "query", sample_weight: Any = None
 ) -> Floats:
-    r"""Return row weights that give each query a weight of its own.
+    r"""Compute row weights that give each query the weight you choose.
 
-    Pass the result as `sample_weight` to a ranker with a loss of pairs, or to `auc_score`. A
-    pair weighs the product of its rows' weights, so that the rows of query q get
+    Pass the result as `sample_weight` to a ranker with a pairwise loss, or to `auc_score`. A pair
+    weighs the product of its rows' weights, so that the rows of query q get
 
     .. math:: w_i \sqrt{v_q} \quad (\text{per="pair"}), \qquad
         w_i \sqrt{v_q \Big/ \sum_{(i, k) \in q} w_i w_k} \quad (\text{per="query"})
@@ -48,14 +48,14 @@ def query_sample_weight(
     qid : array-like of shape (n_samples,)
         Query of each row: ints, strings or anything that sorts, in any order.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
-        Weight of each query: a dict with query ids as keys, or one number a row, the same in
-        all rows of a query. None: 1 for all.
+        Weight of each query: a dict with query ids as keys, or one number per row, the same in all
+        rows of a query. None: 1 for all.
     per : {"query", "pair"}, default="query"
         "query": all pairs of a query together weigh `query_weight`, so that with None long
-        and short queries count the same. "pair": each pair is multiplied by it, as if the query
-        were there so many times.
+        and short queries count the same. "pair": each pair is multiplied by it; with 2, a query
+        counts as two copies of it.
     sample_weight : float or array-like of shape (n_samples,), default=None
-        Multiplicities of the rows besides.
+        Multiplicities of the rows, combined with the query weights.
 
     Returns
     -------
@@ -73,11 +73,11 @@ def query_sample_weight(
 
     Notes
     -----
-    All losses of pairs, and the pushes "top" and "bottom" at every p, are exactly
-    proportional to the weight of a query; with ``push="both"`` each of the two parts is. Two
-    objectives are not: ``push="ir"``, and losses of whole lists ("cross_entropy",
-    "smoothed_dcg"), in which a constant weight in a query changes nothing. There, a query counts
-    twice when its rows are passed twice, with two ids. Bins of features take row weights as
+    All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly proportional to
+    the weight of a query; with ``push="both"`` each of the two parts is. Two objectives are not:
+    ``push="ir"``, and listwise losses ("cross_entropy", "smoothed_dcg"), in which a constant weight
+    within a query changes nothing. With these, pass the rows of a query twice, under two ids, to
+    count it twice. Bins of features take row weights as
     multiplicities.
 
     References
@@ -161,10 +161,10 @@ class QueryMinMaxScaler(
     This is the query-level normalisation of the LETOR data sets: rows are compared
     within a query only, and the scale of a feature may differ between queries.
 
-    With ``qid`` `fit` learns nothing: `transform` scales each query by its own rows, which
-    must all be passed in one call. Without ``qid`` all rows are one list, of which `fit`
-    learns minimum and maximum: new rows can then lie outside [0, 1], as with scikit-learn's
-    ``MinMaxScaler``. Pass ``qid`` to both `fit` and `transform`, or to neither.
+    With ``qid``, `fit` learns nothing: `transform` scales each query by its own rows, which must
+    all be passed in one call. Without ``qid`` all rows are one list, and `fit` learns its minimum
+    and maximum: new rows can then lie outside [0, 1], as with scikit-learn's ``MinMaxScaler``. Pass
+    ``qid`` to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------

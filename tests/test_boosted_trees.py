@@ -531,7 +531,7 @@ def test_monotonic_constraints(engine, sign, given):
         ([1, 0, 2], "must be -1, 0 or 1"),
         ([1, [0], 0], "must be -1, 0 or 1"),
         ("pos", "must be -1, 0 or 1"),
-        ({"w": 1}, r"\['w'\], which are no names of features"),
+        ({"w": 1}, r"\['w'\], which are neither feature names"),
         ({"x": 3}, "must be -1, 0 or 1"),
         ({"kind": 1}, r"must be 0 for categories.* categorical features \[1\]"),
     ],
@@ -668,7 +668,7 @@ def oracles_auc(f, y):
         ([-1], TABLE, "names or indices of the 3 features. Got -1"),
         (["kind"], TABLE, "names or indices of the 3 features. Got 'kind'"),
         (["w"], FRAME, "names or indices of the 3 features. Got 'w'"),
-        ([True], TABLE, "one truth value for each of the 3 features. Got 1"),
+        ([True], TABLE, "one boolean for each of the 3 features. Got 1"),
         ([1], sparse.csr_array(SPARSE), "need dense X. Got a sparse"),
         ([0], X[:, 0], "Expected 2D array, got 1D array"),
         ([0], np.array([[1], ["a"]] * 60, dtype=object), "categories of one kind"),
@@ -726,7 +726,7 @@ def test_what_a_parameter_decides_is_refused_by_name(engine, name, ours):
 @every_engine
 @pytest.mark.parametrize("name", ["bogus", "learning_rates", "metrics"])
 def test_unknown_parameters_of_the_engine(engine, name):
-    with pytest.raises(ValueError, match=rf"engine_params .*\['{name}'\].* takes no notice"):
+    with pytest.raises(ValueError, match=rf"engine_params .*\['{name}'\].* ignores"):
         make(engine, engine_params={name: 1}).fit(X, Y)
 
 
@@ -788,7 +788,7 @@ def test_parameters_of_the_own_objective_of_xgboost():
     found = model.fit(X, GRADES, qid=QID).predict(X)
     plain = clone(model).set_params(engine_params=None).fit(X, GRADES, qid=QID).predict(X)
     assert not np.array_equal(found, plain)
-    with pytest.raises(ValueError, match=r"lambdarank_pair_method.* takes no notice"):
+    with pytest.raises(ValueError, match=r"lambdarank_pair_method.* ignores"):
         clone(model).set_params(loss="logistic").fit(X, GRADES, qid=QID)
 
 

@@ -351,14 +351,20 @@ def test_values_beyond_the_training_range_are_not_missing():
 
 WRONG = [
     ({"monotonic_cst": [1, 0]}, "monotonic_cst of RankBoost must be -1, 0 or 1 for each of the 4"),
-    ({"monotonic_cst": {"zz": 1}}, r"monotonic_cst of RankBoost has \['zz'\], which are no names"),
+    (
+        {"monotonic_cst": {"zz": 1}},
+        r"monotonic_cst of RankBoost has \['zz'\], which are neither feature names",
+    ),
     ({"monotonic_cst": {3: 1}, "categorical_features": [3]}, "must be 0 for categories"),
     ({"thresholds": {0: [1.0, 1.0]}}, "thresholds of RankBoost must increase.*feature 0"),
     ({"thresholds": {0: [2.0, 1.0]}}, "must increase"),
     ({"thresholds": {0: [0.0, np.inf]}}, "thresholds of RankBoost must be finite"),
     ({"thresholds": {0: "ab"}}, "must be lists of numbers. Feature 0 has 'ab'"),
     ({"thresholds": {0: 3.0}}, "must be lists of numbers"),
-    ({"thresholds": {9: [1.0]}}, r"has \[9\], which are no names of features nor indices below 4"),
+    (
+        {"thresholds": {9: [1.0]}},
+        r"has \[9\], which are neither feature names nor indices below 4",
+    ),
     ({"thresholds": {True: [1.0]}}, r"has \[True\]"),
     ({"thresholds": [1.0]}, "'thresholds' parameter of RankBoost must be None or a dict"),
     ({"thresholds": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),

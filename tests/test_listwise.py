@@ -192,7 +192,7 @@ def test_what_a_loss_of_ones_own_does_not_have():
     objective = ListLoss(GroupedRows.from_codes(None, 2), SquaredLoss(), np.ones(2), np.ones(2))
     for method in ("value_gradient_curvature", "second_derivatives"):
         assert not hasattr(objective, method)
-        with pytest.raises(ValueError, match=f"Newton needs {method}, which ListLoss has not"):
+        with pytest.raises(ValueError, match=f"Newton needs {method}, which ListLoss lacks"):
             require(objective, method, "Newton")
 
 

@@ -389,7 +389,7 @@ def test_a_leak_can_be_an_error():
     found = check_query_leakage(KFold(4, shuffle=True, random_state=0), X, qid=QID)
     text = "15 queries have rows on both sides of a split, in 4 of 4 splits (120 test rows): "
     assert str(found) == f"{text}0, 1, 2, 3, 4 and 10 more."
-    with pytest.raises(ValueError, match=r"15 queries .*QueryKFold keeps queries in one piece"):
+    with pytest.raises(ValueError, match=r"15 queries .*QueryKFold keeps queries whole"):
         found.raise_if_leaking()
 
 

@@ -186,11 +186,11 @@ def test_the_object_of_a_name_is_that_loss(loss):
         (PNormPushRanker(loss=WideHinge(), solver="lbfgs"), r"rounded\(width\), which WideHinge"),
         (
             KernelPairwiseSGDRanker(loss=WideHinge(), solver="gd"),
-            "eta0='auto' of KernelPairwiseSGDRanker needs local_lipschitz, which WideHinge has not",
+            "eta0='auto' of KernelPairwiseSGDRanker needs local_lipschitz, which WideHinge lacks",
         ),
         (
             PNormPushRanker(weak_ranker=OnlySearched(), solver="lbfgs", alpha=0.1),
-            "solver='lbfgs' of PNormPushRanker needs n_coordinates, which Searched has not",
+            "solver='lbfgs' of PNormPushRanker needs n_coordinates, which Searched lacks",
         ),
         (KernelPairwiseSGDRanker(loss=WideHinge), "or a MarginLoss"),
         (ListNetLinear(loss=object(), relevance="binary"), "or a ListwiseLoss"),

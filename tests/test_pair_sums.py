@@ -792,9 +792,9 @@ def test_missing_abilities_are_one_sentence():
         assert not hasattr(sums, method)
         with pytest.raises(AttributeError, match=f"'PairLoss' has no attribute '{method}'"):
             getattr(sums, method)
-        with pytest.raises(ValueError, match=f"A solver needs {method}, which PairLoss has not."):
+        with pytest.raises(ValueError, match=f"A solver needs {method}, which PairLoss lacks."):
             require(sums, method, "A solver")
-    with pytest.raises(ValueError, match="second_derivative, which Hinge has not"):
+    with pytest.raises(ValueError, match="second_derivative, which Hinge lacks"):
         PairLoss(preferences, "hinge").sums(np.zeros(2), np.ones(2), np.ones(2), with_second=True)
     assert hasattr(PairLoss(preferences, "hinge"), "rounded")
     assert not hasattr(PairLoss(preferences, "hinge"), "value_gradient_curvature")

@@ -698,7 +698,7 @@ def test_names_where_transformers_give_none_and_in_nested_searches(table):
     search = GridSearchCV(inner, {"rankboost__n_estimators": [3, 5]}, cv=2)
     outer = make_pipeline(SimpleImputer(), search).fit(X, y)
     assert set(ShapeFunctionDisplay.from_estimator(outer, X).names) <= {"size", "age"}
-    with pytest.raises(ValueError, match="LogisticRegression is none"):
+    with pytest.raises(ValueError, match="Got LogisticRegression"):
         ShapeFunctionDisplay.from_estimator(make_pipeline(LogisticRegression()).fit(X, y))
 
 

@@ -82,7 +82,16 @@ def test_an_empty_docstring_is_reported():
 def test_an_example_must_be_code_in_its_section():
     assert gaps() == []
     assert gaps(example="") == ["no example"]
-    assert gaps(example="    As in `fit`.\n") == ["no example"]
+    assert gaps(example="    See `fit`.\n") == ["no example"]
+
+
+@pytest.mark.parametrize("description", ["As in `fit`.", "As there.", "Rows, as in `fit`."])
+def test_a_parameter_is_described_where_it_stands(description):
+    text = f"Return it.\n\nParameters\n----------\nx : int, default=1\n    {description}\n"
+    assert list(checks.docstring_gaps(text, KEYS)) == [
+        "no example",
+        f"described elsewhere: {description}",
+    ]
 
 
 @pytest.mark.parametrize("formula", [".. math:: x^2", "The square, :math:`x^2`."])

@@ -244,7 +244,7 @@ def test_p_is_searched_set_or_kept():
     without = Scorecard(RankBoost(n_estimators=3), **options).fit(X, Y)
     assert without.p_ is None
     assert without.p_scores_ == {}
-    with pytest.raises(ValueError, match="needs a ranker with a p, which RankBoost has not"):
+    with pytest.raises(ValueError, match="needs a ranker with a p, which RankBoost lacks"):
         Scorecard(RankBoost(), p=4).fit(X, Y)
     with pytest.raises(ValueError, match="can't be set on a frozen ranker"):
         Scorecard(FrozenEstimator(RankBoost().fit(X, Y)), p=4).fit(X, Y)
@@ -391,7 +391,7 @@ def test_alternatives_are_other_cards_nearly_as_good(credit, small):
     scorecard = Scorecard(credit_ranker(credit), p=None, cv=2, max_terms=3)
     scorecard.fit(credit.data, credit.target)
     assert scorecard.alternatives(credit.data, credit.target, tolerance=1, max_cards=2)
-    with pytest.raises(ValueError, match="a card of from_json has none"):
+    with pytest.raises(ValueError, match="a card of from_json lacks"):
         Scorecard.from_json(small.to_json()).alternatives(X, Y)
     with pytest.raises(ValueError, match="'tolerance' parameter of alternatives"):
         small.alternatives(X, Y, tolerance=-1)

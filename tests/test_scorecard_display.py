@@ -157,5 +157,5 @@ def test_wrong_input_gets_a_sentence():
     with pytest.raises(NotFittedError):
         ScorecardDisplay.from_estimator(RankBoost())
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="which LogisticRegression is none"):
+    with pytest.raises(ValueError, match="Got LogisticRegression"):
         ScorecardDisplay.from_estimator(model)

@@ -4,7 +4,8 @@ A docstring needs a description, an example and, where it shows a formula, a sou
 References names it: a key of the bibliography, for the papers of `WITH_NUMBERS` with the place
 ("Rudin2009, sec. 2"), or the words "no number at hand" where the place is not known. Nobody has to
 invent one. A formula that stands in no paper says "defined here" or "derived here". A constant
-needs no more than a text below it.
+needs no more than a text below it. Parameters and attributes are described where they stand, not
+by a reference ("As in ...") to another docstring.
 """
 
 import ast
@@ -44,6 +45,8 @@ PLACE = re.compile(
     r"\s*\(?[\dA-Z]|\bno number at hand\b"
 )
 OWN = re.compile(r"\b(?:defined|derived) here\b", re.I)
+ELSEWHERE = re.compile(r"^ {4,}(?:As there\b|.*\b[Aa]s in `).*", re.M)
+"""A line of a parameter's description that sends the reader to another docstring."""
 SECTION = re.compile(r"^References\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", re.M | re.S)
 
 
@@ -98,6 +101,8 @@ def docstring_gaps(text: str, keys: set[str]) -> Iterator[str]:
         yield "no docstring"
     if not re.search(r"^Examples\n-{3,}\n", text, re.M) or ">>> " not in text:
         yield "no example"
+    for line in ELSEWHERE.findall(text):
+        yield f"described elsewhere: {line.strip()}"
     section = SECTION.search(text)
     references = section[1] if section else ""
     # Key, what follows it up to the next key, key, ...

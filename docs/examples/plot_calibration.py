@@ -2,16 +2,16 @@
 Probabilities and thresholds
 ============================
 
-A ranker's scores are no probabilities; scikit-learn's calibration makes
-some of them.
+A ranker's scores are not probabilities; scikit-learn's calibration turns
+them into probabilities.
 
 In binary mode a ranker is a scikit-learn classifier, so that
 ``CalibratedClassifierCV`` can turn its scores into probabilities and
-``TunedThresholdClassifierCV`` can find the cut with the lowest cost. On
-the left, the scores of a p-norm push read as log-odds hardly tell rows
-apart, and calibrated ones are near the diagonal. On the right, the cut
-that comes with the scores is not the cheap one; the tuned cut is near
-the cheapest.
+``TunedThresholdClassifierCV`` can find the threshold with the lowest
+cost. On the left, the scores of a p-norm push, read as log-odds, hardly
+distinguish rows, while the calibrated probabilities are near the
+diagonal. On the right, the ranker's own threshold is expensive; the
+tuned one is near the cheapest.
 """
 
 # %%
@@ -50,12 +50,12 @@ X, X_new, y, y_new = train_test_split(
 # -------------
 #
 # :class:`~sklearn_rank.RankBoost` minimises an exponential loss, and
-# twice its scores are near the log-odds here.
+# twice its scores are close to the log-odds here.
 # :class:`~sklearn_rank.PNormPushRanker` is made for the top of the list:
-# the larger p, the smaller its scores, and they are no log-odds at all.
+# the larger p, the smaller its scores, and they are not log-odds.
 # Calibration fits a curve from scores to labels on held-out folds; with
-# ``ensemble=False`` one ranker, fitted to all rows, makes the scores, so
-# that the order of the list is that of the ranker itself.
+# ``ensemble=False`` a single ranker, fitted to all rows, computes the
+# scores, so that the order of the list does not change.
 
 boost = RankBoost(n_estimators=50).fit(X, y)
 push = PNormPushRanker(p=8, n_estimators=50).fit(X, y)
@@ -72,14 +72,14 @@ for name, probability in probabilities.items():
     print(f"{name:21} mean {mean:.3f}, Brier score {brier:.4f}")
 
 # %%
-# A cut for a cost
-# ----------------
+# A threshold for a cost
+# ----------------------
 #
-# Say that a missed positive costs ten times what a false alarm costs.
-# The ``offset_`` of a p-norm push puts the cut at zero where the fewest
-# training rows are on the wrong side, each row counting the same.
-# ``TunedThresholdClassifierCV`` finds the cut for another cost by
-# cross-validation; the order is not affected.
+# Suppose that a missed positive costs ten times as much as a false
+# alarm. The ``offset_`` of a p-norm push shifts the scores so that a
+# threshold of zero leaves the fewest training rows on the wrong side,
+# with equal costs. ``TunedThresholdClassifierCV`` finds the threshold
+# for other costs by cross-validation; the order is not affected.
 
 
 def saved(y_true, y_predicted):
@@ -98,9 +98,10 @@ for name, cut in cuts.items():
     above = new_scores >= cut
     price = -saved(y_new == 1, above)
     print(
-        f"cut {name:16} {cut:+.3f}, cost of a row {price:.3f}", end="; "
+        f"threshold {name:16} {cut:+.3f}, cost of a row {price:.3f}",
+        end="; ",
     )
-    print(f"{above.mean():.1%} of the rows above it")
+    print(f"{above.mean():.1%} of the rows are above it")
 
 # %%
 
@@ -123,11 +124,11 @@ costs = [-saved(y_new == 1, new_scores >= cut) for cut in tried]
 right.plot(tried, costs)
 for (name, cut), style in zip(cuts.items(), [":", "--"], strict=True):
     right.axvline(
-        cut, color="#d55e00", linestyle=style, label=f"cut: {name}"
+        cut, color="#d55e00", linestyle=style, label=f"threshold: {name}"
     )
 right.set(
     title="Cost on new rows",
-    xlabel="cut through the scores",
+    xlabel="threshold on the scores",
     ylabel="cost of a row",
 )
 for axes in (left, right):

@@ -6,17 +6,17 @@ A head of the list in which at most one row in ten is a false alarm.
 
 A list has an order but no end. Cutting it where the training rows look
 pure gives far more false alarms than promised.
-:class:`~sklearn_rank.model_selection.ConformalSelector` cuts it by rows
-that were held out, and its mean share of false alarms stays below the
-share that was asked for.
+:class:`~sklearn_rank.model_selection.ConformalSelector` uses held-out
+rows to decide where to cut, and its mean share of false alarms stays
+below the share you ask for.
 """
 
 # %%
 # The list
 # --------
 #
-# One row in ten is a positive. The ranker is fitted once, and held-out
-# rows and new rows are drawn many times, so that means can be seen.
+# One row in ten is a positive. The ranker is fitted once; held-out rows
+# and new rows are drawn many times to estimate means.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,7 +44,7 @@ ranker = RankBoost(n_estimators=300).fit(X_train, y_train)
 #
 # The naive cut is the lowest score at which at least 90 % of the
 # training rows above it are positives. The selector asks for the same
-# purity, ``fdr=0.1``, of rows that the ranker has not seen.
+# purity, ``fdr=0.1``, on rows that the ranker has not seen.
 
 train_scores = ranker.decision_function(X_train)
 order = np.argsort(-train_scores)
@@ -75,9 +75,9 @@ for name, share, length in zip(ways, shares, lengths, strict=True):
 # What more labelled rows buy
 # ---------------------------
 #
-# A selection must be at least ``1 / (fdr * (n + 1))`` of the batch, with
-# n held-out rows. With few of them it is mostly empty, and the bound
-# holds for that reason.
+# With n held-out rows, a selection must be at least ``1 / (fdr * (n +
+# 1))`` of the batch. If n is small, the selection is mostly empty, and
+# the bound holds for that reason.
 
 numbers = [50, 100, 200, 500, 1_000, 2_000, 5_000]
 mean_lengths = []

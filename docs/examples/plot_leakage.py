@@ -2,26 +2,24 @@
 What leaking folds cost
 =======================
 
-Folds that tear queries apart promise scores that new queries do not
-keep.
+Folds that split queries give estimates that new queries do not confirm.
 
-Rows of one query share what is special about it. With a plain ``KFold``
-some of them are in the training part and some in the test part, so that
-the ranker is tested on queries it knows. The more queries differ, the
-larger the gap between that promise and the score on new queries.
+Rows of the same query have something in common. A plain ``KFold`` puts
+some of them into the training part and others into the test part, so
+that the ranker is tested on queries it knows. The more the queries
+differ, the more the estimate exceeds the score on new queries.
 :class:`~sklearn_rank.model_selection.QueryKFold` keeps every query
-whole, and its estimates come close to the truth.
+whole, and its estimates are close to the truth.
 """
 
 # %%
 # Queries with a taste of their own
 # ---------------------------------
 #
-# Every query has a place in the space of features, around which its rows
-# lie, and a taste: the direction in which relevance grows.
-# ``difference`` says how much the tastes differ from the common one. A
-# kernel ranker can learn what belongs to a place, and thereby to a
-# query.
+# Every query has a location in feature space, around which its rows lie,
+# and a taste: the direction in which relevance grows. ``difference``
+# says how much the tastes differ from the common one. A kernel ranker
+# can learn what holds at a location, and so for a single query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,9 +50,9 @@ def make_tastes(n_queries, difference, rng):
 # The check
 # ---------
 #
-# :func:`~sklearn_rank.model_selection.check_query_leakage` says which
-# queries a splitter puts on both sides; ``raise_if_leaking()`` of what
-# it returns makes an error of that.
+# :func:`~sklearn_rank.model_selection.check_query_leakage` reports which
+# queries a splitter puts on both sides. Call ``raise_if_leaking()`` on
+# the result to raise an error.
 
 splitters = {
     "KFold": KFold(5, shuffle=True, random_state=0),
@@ -65,12 +63,12 @@ for name, cv in splitters.items():
     print(f"{name}: {check_query_leakage(cv, X, qid=qid)}")
 
 # %%
-# Promise and truth
-# -----------------
+# Estimate and truth
+# ------------------
 #
-# The AUC within queries in cross-validation with both splitters, and
-# that of a ranker fitted to the same 25 queries on 200 new ones; means
-# over five data sets.
+# We compare the AUC within queries from cross-validation, with both
+# splitters, with the AUC on 200 new queries of a ranker fitted to the
+# same 25 queries; means over five data sets.
 
 ranker = KernelPairwiseSGDRanker(relevance="graded", tol=1e-3)
 differences, n_repeats = [0.0, 0.5, 1.0], 5
@@ -109,9 +107,9 @@ for row, difference in enumerate(differences):
         )
 
 # %%
-# ``QueryKFold`` misses the truth by what chance explains, ``KFold``
-# promises too much. Even where tastes do not differ the torn folds
-# promise too much: the ranker has seen where each query lies.
+# The error of ``QueryKFold`` is within chance, while ``KFold`` is too
+# optimistic. It is so even if tastes do not differ: the ranker has seen
+# where each query lies.
 
 figure, axes = plt.subplots()
 markers = {"KFold": "s", "QueryKFold": "o", "new queries": "D"}
@@ -132,7 +130,7 @@ for name, values in found.items():
         label=label,
     )
 axes.set(
-    title="Torn queries promise more than new queries keep",
+    title="Folds that split queries are too optimistic",
     xlabel="difference of tastes between queries",
     ylabel="AUC within queries",
 )

@@ -2,24 +2,24 @@
 Long lists do not hurt ListNet
 ==============================
 
-What linear ListNet has to learn grows with the number of queries it
-sees, not with their length.
+The number of queries that linear ListNet needs does not grow with their
+length.
 
-A bound on the error of a ranker that sums over pairs gets worse as lists
-get longer; that of :class:`~sklearn_rank.ListNetLinear` does not contain
-the length at all. The measured excess loss is far below the bound, and
-agrees with it on what matters: it falls with the number of queries, and
-longer lists do not raise it without end. With the minimum over all
-queries they even lower it.
+The bound on the error of a ranker that sums over pairs gets worse as
+lists get longer; the bound for :class:`~sklearn_rank.ListNetLinear` does
+not depend on the length. The measured excess loss is far below the bound
+but behaves alike: it falls with the number of queries, and longer lists
+do not raise it indefinitely. At the minimum over all queries they even
+lower it.
 """
 
 # %%
 # Queries of every length
 # -----------------------
 #
-# Rows lie on the unit sphere, relevance is a rounded linear function
-# with noise. The loss of a ranker is its mean cross-entropy on new
-# queries, written out here.
+# Rows lie on the unit sphere; relevance is a rounded linear function
+# plus noise. The loss of a ranker is its mean cross-entropy on new
+# queries, computed here from its definition.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,9 +56,10 @@ def mean_loss(coefficients, X, y, length):
 # Excess loss against length
 # --------------------------
 #
-# The excess loss is what a ranker loses on new queries against the best
-# coefficients of norm at most 5, which are found with many queries. The
-# first ranker takes one pass of online gradient descent with the step of
+# The excess loss is the difference between a ranker's loss on new
+# queries and the loss of the best coefficients of norm at most 5, which
+# are found with many queries. The first ranker takes one pass of online
+# gradient descent with the step of
 # :cite:t:`Tewari2015`, Theorem 5, for which
 # :func:`~sklearn_rank.theory.ogd_bound` holds; the second minimises the
 # mean loss of the same queries.
@@ -94,9 +95,10 @@ for kind, name in enumerate(rankers):
         print(f"{n_queries:5} queries  {values}")
 
 # %%
-# Solid lines are measured, thin lines of the same dashes are the bound.
-# Longer lists first give descent more to lose, then hardly any more; the
-# minimum over all queries gains from every row.
+# Lines with markers are measured; thin horizontal lines in the same
+# style are the bounds. With online descent the excess loss first grows
+# with the length of the lists, then levels off; the minimum over all
+# queries gains from every row.
 
 figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.2), sharey=True)
 bounds = [
@@ -138,9 +140,8 @@ plt.show()
 #
 # The same argument bounds a ranker that sums the hinge loss over the
 # pairs of a query, but with a Lipschitz constant that grows with the
-# square of the length (their Appendix C). That the bound grows does not
-# prove that the error does: it says that this argument cannot rule it
-# out.
+# square of the length (their Appendix C). A growing bound does not prove
+# that the error grows, only that this argument cannot rule it out.
 
 known = {"max_norm": LARGEST_NORM, "row_norm": 1.0}
 print(f"400 queries: bound {ogd_bound(400, **known):.2f}")

@@ -2,22 +2,22 @@
 Which loss for wrong labels?
 ============================
 
-Labels wrong where a row looks clearest: the hinge suffers least.
+If the clearest rows are mislabelled, the hinge loss suffers least.
 
-:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises any of five
-losses of the margin of each pair. They differ in what a pair costs that
-is far out of order, which is what a mislabelled row makes. With clean
-labels the choice hardly matters. With labels that are wrong at random
-the rankers part by little more than chance; with labels that are wrong
-in the rows that look clearest they part more, and all of them suffer.
+:class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises one of five
+losses of the margin of each pair. They differ in the cost of a pair that
+is far out of order, as pairs with a mislabelled row are. With clean
+labels the choice hardly matters. With randomly wrong labels the rankers
+differ by little more than chance; if the labels of the clearest rows are
+wrong, they differ more, and all of them suffer.
 """
 
 # %%
 # Losses of a margin
 # ------------------
 #
-# The margin of a pair is the score of the row that belongs above minus
-# that of the other: below zero, the pair is out of order.
+# The margin of a pair is the score of the more relevant row minus the
+# score of the other. Below zero the pair is out of order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,11 +49,10 @@ plt.show()
 # Wrong labels
 # ------------
 #
-# A linear ranker learns from 300 rows, a share of whose labels is turned
-# round: those of random rows, or those of the rows that are furthest
-# from the boundary between the classes. It is tested on 2,000 rows with
-# clean labels; the curves are means over six data sets, the same for all
-# losses.
+# A linear ranker learns from 300 rows. A share of their labels is
+# flipped: in random rows, or in the rows furthest from the boundary
+# between the classes. It is tested on 2,000 rows with clean labels; the
+# curves are means over six data sets, the same for all losses.
 
 
 def make_rows(n_rows, rng):
@@ -119,9 +118,10 @@ figure.suptitle(
 plt.show()
 
 # %%
-# How fast a loss grows is not all: least squares holds its own beside
-# the logistic loss.
+# The growth of a loss is not everything: least squares does about as
+# well as the logistic loss.
 #
-# :class:`~sklearn_rank.PNormPushRanker` takes the same ``loss``; there
-# the power p enlarges the cost of the highest rows once more. The sums
-# over pairs are those of :cite:t:`Chen2012`, equation (1.2).
+# :class:`~sklearn_rank.PNormPushRanker` accepts the same values of
+# ``loss``; there the power p raises the cost of the highest rows
+# further. The sums over pairs are those of :cite:t:`Chen2012`, equation
+# (1.2).

@@ -2,24 +2,24 @@
 Margins of RankBoost and of the smooth margin ranker
 ====================================================
 
-RankBoost can miss the largest margin for ever; the smooth margin ranker
-tends to it.
+RankBoost may never reach the largest margin; the smooth margin ranker
+converges to it.
 
-On a data set of nine rows, which can be ranked without error, the margin
-of :class:`~sklearn_rank.RankBoost` settles at a value below the largest
-one and stays there, however many rounds it gets.
-:class:`~sklearn_rank.SmoothMarginRanker` goes on to widen the gap of the
-closest pair, and slowly comes near the largest margin there is.
+The data set has nine rows and can be ranked without error. The margin of
+:class:`~sklearn_rank.RankBoost` settles below the largest possible one
+and stays there, however many rounds it runs.
+:class:`~sklearn_rank.SmoothMarginRanker` keeps widening the gap of the
+closest pair, and slowly approaches the largest margin.
 """
 
 # %%
 # Nine rows
 # ---------
 #
-# The matrix of :cite:t:`RudinSchapire2009`, Theorem 6: eight rows that
-# belong at the top, one below them, and eight features of which every
-# one orders at least two of the eight pairs wrongly. A linear program
-# says which margin is the largest possible for weights of the features
+# The matrix of :cite:t:`RudinSchapire2009`, Theorem 6, has eight rows
+# that belong at the top, one that belongs below them, and eight
+# features. Each feature orders at least two of the eight pairs wrongly.
+# A linear program finds the largest possible margin for feature weights
 # whose absolute values sum to one.
 
 import matplotlib.pyplot as plt
@@ -62,7 +62,7 @@ print(f"largest margin: {largest:.4f}")
 # -----------------------
 #
 # :class:`~sklearn_rank.plotting.MarginDisplay` draws the margin after
-# each round and, below it, the smooth margin: that of the smooth margin
+# each round and, below it, the smooth margin, which in the smooth margin
 # ranker never falls once it is positive (Theorem 7).
 
 axes = None
@@ -90,8 +90,8 @@ plt.show()
 # The margins of the eight pairs
 # ------------------------------
 #
-# What the closest pairs gain, others lose: the smooth margin ranker
-# makes the eight pairs more alike.
+# The closest pairs gain what others lose: the smooth margin ranker makes
+# the eight margins more similar.
 
 figure, axes = plt.subplots()
 pairs = np.arange(1, 9)

@@ -2,22 +2,21 @@
 A million rows, a hundred billion pairs
 =======================================
 
-The exact sum over all pairs costs a pass over the rows, so that pairs
-are free.
+The exact sum over all pairs takes time linear in the number of rows.
 
 A ranker is fitted to ten thousand rows, to a hundred thousand and to a
-million. The number of pairs grows with the square of the rows, the time
-roughly with the rows: a step of ten in the rows is a step of a hundred
-in the pairs. No pair is built, and none is left out.
+million. The number of pairs grows with the square of the number of rows,
+the time roughly in proportion to it: ten times as many rows are a
+hundred times as many pairs. No pair is built, and none is left out.
 """
 
 # %%
 # A million rows
 # --------------
 #
-# One row in six is a positive. The score that would be best depends on
-# three features in a way that stumps can follow; the other seven
-# features are noise.
+# One row in six is a positive. The best possible score depends on three
+# features in a way that stumps can fit; the other seven features are
+# noise.
 
 from time import perf_counter
 
@@ -42,8 +41,8 @@ print(f"{len(y):,} rows, {y.sum() * (~y).sum():,} pairs")
 # Fifty rounds of boosting
 # ------------------------
 #
-# The times are those of the machine that built this page, which may have
-# had other things to do. :class:`~sklearn_rank.RankBoost` minimises the
+# The times were measured on the machine that built this page, which may
+# have been busy. :class:`~sklearn_rank.RankBoost` minimises the
 # sum of an exponential over all pairs, which is a product of two sums
 # over rows (:cite:t:`Freund2003`): a round costs one pass.
 
@@ -61,7 +60,7 @@ for n_rows in sizes:
         f"{n_rows:9,} rows, {n_pairs[-1]:15,} pairs: {seconds[-1]:.2f} s"
     )
 speed = n_pairs[-1] * ranker.n_iter_ / seconds[-1]
-print(f"pairs summed a second, at a million rows: {speed:.1e}")
+print(f"pairs summed per second, at a million rows: {speed:.1e}")
 
 # %%
 
@@ -74,7 +73,7 @@ for power, name in [
     slope = seconds[0] * (sizes / sizes[0]) ** power
     axes.loglog(sizes, slope, color="0.55", linewidth=1.2, label=name)
 axes.set(
-    title="The time does not grow like the pairs",
+    title="The time grows with the rows, not with the pairs",
     xlabel="rows",
     ylabel="seconds for 50 rounds",
 )
@@ -85,10 +84,10 @@ plt.show()
 # Other losses
 # ------------
 #
-# Sums of other losses over all pairs cost a sort or a convolution. The
-# function is open to learners of your own:
-# :func:`~sklearn_rank.objectives.pair_loss_and_gradient` knows nothing
-# but labels and scores.
+# Sums of other losses over all pairs cost a sort or a convolution. You
+# can use them in learners of your own:
+# :func:`~sklearn_rank.objectives.pair_loss_and_gradient` needs only
+# labels and scores.
 
 scores = ranker.decision_function(X)
 print("sum over all pairs, and its gradient")

@@ -2,14 +2,14 @@
 A neural network of your own, trained on all pairs
 ==================================================
 
-Any model with a gradient can be trained on the exact sum over all pairs.
+Train any differentiable model on the exact loss over all pairs.
 
 :func:`~sklearn_rank.objectives.pair_loss_and_gradient` takes labels,
 scores and query ids, and returns the loss over all pairs and its
-gradient by the scores. The rest is the chain rule: here through a
-network with one hidden layer, in NumPy and SciPy. The relevance depends
-on a product of two features, which no weighted sum can follow; the
-network can, and is ahead on new queries.
+gradient with respect to the scores. The chain rule does the rest: here
+through a network with one hidden layer, in NumPy and SciPy. The
+relevance depends on a product of two features, which no weighted sum can
+represent; the network can, and ranks new queries better.
 """
 
 # %%
@@ -17,9 +17,9 @@ network can, and is ahead on new queries.
 # -------
 #
 # The utility of :func:`~sklearn_rank.datasets.make_queries` is linear
-# but for the product of the first two features. Every query shifts its
-# features; what is left after subtracting the mean of the query is what
-# tells its rows apart.
+# except for the product of the first two features. Every query shifts
+# its features; subtracting the mean of the query leaves what
+# distinguishes its rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,10 +40,11 @@ train, test = data.qid < N_TRAIN, data.qid >= N_TRAIN
 # The network
 # -----------
 #
-# One vector holds all coefficients, as SciPy wants it. The mean logistic
+# One vector holds all coefficients, as SciPy expects. The mean logistic
 # loss over all pairs of rows of a query is that of :cite:t:`Burges2005`
-# (RankNet), without drawing pairs. The gradient by the scores comes back
-# from the library; three lines carry it on to the coefficients.
+# (RankNet), without sampling pairs. The library returns the gradient
+# with respect to the scores; three lines propagate it to the
+# coefficients.
 
 N_HIDDEN, ALPHA = 8, 1e-3
 N_FEATURES = X.shape[1]
@@ -120,12 +121,13 @@ print(f"network minus linear: {both.difference:+.3f}", end=", ")
 print(f"95 % interval {both.low:+.3f} to {both.high:+.3f}")
 
 # %%
-# What the network has found
-# --------------------------
+# What the network has learned
+# ----------------------------
 #
-# The score over the first two features, the others at zero. The utility
-# has the term of the first feature, four fifths of the second, and their
-# product: where both are low, the product lifts the utility again.
+# The figure shows the score as a function of the first two features,
+# with the others at zero. The utility is the first feature plus four
+# fifths of the second plus their product: where both are low, the
+# product raises the utility again.
 
 ticks = np.linspace(-2, 2, 100)
 first, second = np.meshgrid(ticks, ticks)

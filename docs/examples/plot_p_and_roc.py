@@ -2,15 +2,15 @@
 What p does to the ROC curve
 ============================
 
-A larger p trades some of the area under the curve for a cleaner top of
-the list.
+A larger p trades some of the area under the curve for fewer negatives at
+the top of the list.
 
-The model is a weighted sum of two features that has to choose between
+The model is a weighted sum of two features and has to compromise between
 two kinds of negatives. :class:`~sklearn_rank.PNormPushRanker` with
-``p=1`` chooses for the many, and has the largest area under the ROC
-curve; with ``p=16`` it chooses for the few that are ranked too high, and
-its curve is the highest at the left end, which is the top of the list.
-Where one model can please both kinds of negatives, p changes little.
+``p=1`` favours the many, and has the largest area under the ROC curve;
+with ``p=16`` it attends to the few that are ranked too high, and its
+curve is the highest at the left end, which is the top of the list. If a
+model can rank both kinds of negatives well, p changes little.
 """
 
 # %%
@@ -18,9 +18,9 @@ Where one model can please both kinds of negatives, p changes little.
 # ----------------------
 #
 # A fifth of the rows are positives. Most negatives are ordinary: feature
-# A tells them from positives, feature B slightly misleads. One negative
-# in twenty is a lookalike: feature A takes it for a positive, only
-# feature B gives it away.
+# A separates them from positives, feature B slightly misleads. One
+# negative in twenty is a lookalike: by feature A it looks like a
+# positive, and only feature B gives it away.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,8 +61,8 @@ rankers = {
 
 # %%
 # To the right of each line lie the five percent of the negatives that a
-# ranker puts highest. The line of ``p=1`` leans over the lookalikes; the
-# larger p, the more it turns away from them, and lets in ordinary
+# ranker puts highest. With ``p=1`` many of them are lookalikes; with a
+# larger p the line turns away from the lookalikes and admits ordinary
 # negatives instead.
 
 kinds = {
@@ -98,8 +98,8 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# The top of the list, and the whole of it
-# ----------------------------------------
+# The top of the list, and the whole list
+# ---------------------------------------
 #
 # On the left only the first five percent of the negatives are shown:
 # there the curves lie in the order of p. Further down the list, on the
@@ -167,8 +167,8 @@ plt.show()
 
 # %%
 # :class:`~sklearn_rank.plotting.TopROCDisplay` draws such a curve in one
-# call. On a logarithmic axis every decade of the list has the same room,
-# so that its very top shows, too.
+# call. A logarithmic axis gives every decade of the list the same space,
+# which makes the very top visible.
 
 axes = None
 for p in (1, 4, 16):
@@ -186,9 +186,8 @@ axes.figure.suptitle("Every decade of the list")
 plt.show()
 
 # %%
-# Which p is right is a question about the list: how far down will anyone
-# look? To choose it by cross-validation, give all candidates one
-# measure, ``score_p``: without it every candidate would be judged by the
-# AUC, which favours ``p=1``. The p-norm push is from
-# :cite:t:`Rudin2009`, section 2, and ``score_p`` is its normalised loss
-# of section 4.
+# The right p depends on how far down the list anyone will look. To
+# choose p by cross-validation, score all candidates by the same measure,
+# ``score_p``; otherwise they are judged by the AUC, which favours
+# ``p=1``. The p-norm push is from :cite:t:`Rudin2009`, section 2, and
+# ``score_p`` is its normalised loss of section 4.

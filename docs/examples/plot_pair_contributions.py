@@ -2,23 +2,23 @@
 Which rows carry the p-norm push
 ================================
 
-With a large p the highest negatives are nearly the whole risk.
+With a large p the highest-ranked negatives account for nearly all of the
+risk.
 
 Every negative adds the p-th power of its *height*, the sum of the losses
 of its pairs with all positives. The bars show each row's share of the
-total: at ``p=1`` every negative with a positive below it has a share
-worth speaking of; at ``p=4`` those near the top have almost all of it,
-and the exponential loss concentrates it more than counting mistakes
-does.
+total. At ``p=1`` every negative with a positive below it has a
+noticeable share; at ``p=4`` those near the top have almost all of it,
+and the exponential loss concentrates it more than counting errors does.
 """
 
 # %%
 # Eight rows
 # ----------
 #
-# The list of :cite:t:`Rudin2009`, section 2: eight rows with scores 1 to
-# 8, four of them positive. Its tables hold to every printed digit with
-# the scores halved, so that they are halved here.
+# This is the list of :cite:t:`Rudin2009`, section 2: eight rows with
+# scores 1 to 8, four of them positive. The scores are halved, since only
+# then do the tables of the paper hold to every printed digit.
 # :class:`~sklearn_rank.plotting.PairContributionDisplay` draws what its
 # Figures 1 and 4 show.
 
@@ -41,14 +41,14 @@ display.figure_.suptitle(
 plt.show()
 
 # %%
-# A mistake at the top costs more
-# -------------------------------
+# An error at the top costs more
+# ------------------------------
 #
-# Two neighbours change places, so that one more pair is out of order:
-# once at the bottom of the list, once at its top. With ``p=1`` and a
-# count of mistakes both swaps cost the same; with ``p=4`` the one at the
-# top costs far more. The rows for ``p=4`` are those of the paper's
-# Tables 1 and 2.
+# Swap two neighbours, once at the bottom of the list and once at the
+# top, so that one more pair is out of order. If errors are counted with
+# ``p=1``, both swaps cost the same; with ``p=4`` the one at the top
+# costs far more. The rows for ``p=4`` are those of the paper's Tables 1
+# and 2.
 
 swaps = {
     "as it is": [],
@@ -72,10 +72,10 @@ for p in (1, 4):
 # A list of a thousand rows
 # -------------------------
 #
-# The same in a list that a ranker made of rows it has not seen. The
-# curves add up the shares from the top of the list on: the larger p, the
-# fewer negatives make up nearly all of the risk. That is also why a
-# large p is moved far by a few mislabelled rows.
+# Here a ranker has ordered rows it has not seen. The curves add up the
+# shares from the top of the list: the larger p, the fewer negatives make
+# up nearly all of the risk. That is also why a few mislabelled rows have
+# a large effect when p is large.
 
 X, y = make_classification(
     2_000, n_informative=5, weights=[0.8], flip_y=0.02, random_state=0
@@ -102,7 +102,7 @@ for p, share in zip(
 axes.set(
     title="The larger p, the fewer negatives carry the risk",
     xlabel="negatives from the top of the list",
-    ylabel="share of the risk, added up",
+    ylabel="cumulative share of the risk",
     xscale="log",
     ylim=(0, 1.02),
 )

@@ -2,22 +2,22 @@
 Learning to rank queries, from folds to intervals
 =================================================
 
-The query id is passed once, and reaches fitting, splitting and scoring.
+Pass the query id once, and it reaches fitting, splitting and scoring.
 
-Rows are compared inside their query only. Two rankers are tuned by
+Rows are compared only within their query. Two rankers are tuned by
 cross-validation that keeps queries whole, and compared on queries that
-neither has seen, with intervals that say how far the result would move
-with other queries.
+neither has seen. Intervals show how much the result would vary with
+other queries.
 """
 
 # %%
 # Queries
 # -------
 #
-# :func:`~sklearn_rank.datasets.make_queries` makes queries with graded
-# relevance: a row's utility is a linear function of the features and a
-# product of two of them, and every query shifts its features by an
-# amount that says nothing about relevance.
+# :func:`~sklearn_rank.datasets.make_queries` generates queries with
+# graded relevance: a row's utility is a linear function of the features
+# plus a product of two of them, and every query shifts its features by
+# an amount unrelated to relevance.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,10 +56,10 @@ print(f"{n_train} queries to learn from, {n_test} to test with")
 # Two searches
 # ------------
 #
-# ``qid`` is passed to ``fit`` of the search, which hands it to every
-# part that needs it: the splitter, the scaler inside the pipeline, the
-# ranker and the scorer. The scaler brings each feature of each query to
-# the same range, which a linear ranker needs; stumps do not mind.
+# Pass ``qid`` to ``fit`` of the search, which passes it to every part
+# that needs it: the splitter, the scaler inside the pipeline, the ranker
+# and the scorer. The scaler brings each feature of each query to the
+# same range. A linear ranker needs this; stumps do not.
 
 linear = make_pipeline(QueryMinMaxScaler(), ListNetLinear())
 stumps = make_pipeline(
@@ -92,11 +92,11 @@ for name, (model, grid) in candidates.items():
 # -----------
 #
 # Metrics return one value for each query with ``average=None``.
-# :func:`~sklearn_rank.metrics.bootstrap_interval` draws the queries anew
-# to see how far their mean moves. For comparison: a linear regression of
-# the relevance, which knows nothing of queries, and the first feature as
-# it is. (``predict`` of a search hands nothing on, hence
-# ``best_estimator_``.)
+# :func:`~sklearn_rank.metrics.bootstrap_interval` resamples the queries
+# to see how much their mean varies. For comparison we add a linear
+# regression of the relevance, which ignores queries, and the first
+# feature by itself. (``predict`` of a search does not pass ``qid`` on,
+# hence ``best_estimator_``.)
 
 regression = Ridge().fit(X, y)
 scores = {
@@ -118,13 +118,13 @@ for name, found in intervals.items():
     print(f"{name:14} {found.mean:.3f}, 95 % interval {interval}")
 
 # %%
-# All these means are over the same queries: to compare two of them, what
-# counts is the difference within each query.
+# All these means are over the same queries: to compare two of them, look
+# at the difference within each query.
 # :func:`~sklearn_rank.metrics.compare_rankings` bootstraps that, and
 # tests it by exchanging the two rankings in random queries
-# :cite:p:`Smucker2007`. That the linear ranker is ahead is no rule: the
-# utility of these data is linear but for one product, which a sum of
-# stumps cannot follow either.
+# :cite:p:`Smucker2007`. The linear ranker is not always ahead: the
+# utility of these data is linear except for one product, which a sum of
+# stumps cannot represent either.
 
 others = ["RankBoost", "regression"]
 differences = {
@@ -170,8 +170,8 @@ right.set(
 plt.show()
 
 # %%
-# The mean list
-# -------------
+# The average list
+# ----------------
 #
 # :class:`~sklearn_rank.plotting.RankedListDisplay` averages the lists of
 # all queries: the darker the strip, the higher the relevance at a place.

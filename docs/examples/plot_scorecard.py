@@ -8,7 +8,7 @@ score.
 
 :class:`~sklearn_rank.scorecard.Scorecard` chooses the terms by boosting
 on all pairs, refits them after each choice, and rounds them so that the
-objective loses as little as possible.
+objective worsens as little as possible.
 """
 
 # %%
@@ -35,8 +35,8 @@ card = Scorecard(max_terms=10, n_repeats=1, random_state=0).fit(X, y)
 print(card.to_text(width=68))
 
 # %%
-# The same as a picture, with the number of training rows and the share
-# of malignant tumours in each bin.
+# The figure shows the same card, with the number of training rows and
+# the share of malignant tumours in each bin.
 
 ScorecardDisplay.from_estimator(card)
 plt.show()
@@ -63,10 +63,10 @@ print(
 # What ten integers cost
 # ----------------------
 #
-# On tumours that the card has not seen: the area under the whole ROC
-# curve, and the share of the malignant ones found over the first five
-# percent of the benign ones, for the card and for the same terms with
-# real numbers in place of the points.
+# On tumours that the card has not seen we measure the area under the
+# whole ROC curve, and the mean share of the malignant ones found over
+# the first five percent of the benign ones, for the card and for the
+# same terms with real numbers instead of points.
 
 is_malignant = y_new == "malignant"
 for name, model in {"card": card, "unrounded": card.ranker_}.items():

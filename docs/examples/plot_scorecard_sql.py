@@ -14,9 +14,9 @@ mean "no such account". The card keeps each of them apart.
 # The file
 # --------
 #
-# :func:`~sklearn_rank.datasets.make_credit` writes the story; here it
-# goes to a file first, as it would come from somewhere else. Codes of
-# the file are read as they are, and text columns become categories.
+# :func:`~sklearn_rank.datasets.make_credit` generates the loans; we
+# write them to a file first, as if they came from elsewhere. The special
+# codes are read as they are, and text columns become categories.
 
 import sqlite3
 import tempfile
@@ -46,11 +46,11 @@ print(loans.iloc[:3, :6].to_string(index=False))
 # The card
 # --------
 #
-# ``monotonic_cst`` fixes the direction of features for which another one
-# could not be explained, ``special_values`` gives codes a line of their
-# own. Both are parameters of the ranker that the card is made from. The
-# others are those that a card takes without a ranker of yours: refits
-# after each choice, and a small ridge.
+# ``monotonic_cst`` fixes the direction of features where the opposite
+# could not be justified, and ``special_values`` gives each code its own
+# line. Both are parameters of the ranker that the card is built from.
+# The other parameters are the defaults of a card without a ranker:
+# refits after each choice, and a small ridge penalty.
 
 ranker = PNormPushRanker(
     loss="logistic",
@@ -65,8 +65,8 @@ card = Scorecard(ranker, max_terms=12, n_repeats=1, random_state=0).fit(
 print(card.to_text(width=68))
 
 # %%
-# Points of each variable, with the number of loans and the rate of bad
-# ones in each bin.
+# The figure shows the points of each variable, with the number of loans
+# and the share of bad ones in each bin.
 
 ScorecardDisplay.from_estimator(card)
 plt.show()

@@ -7,8 +7,8 @@ sums over all pairs, and with XGBoost's own rank:pairwise.
 
 A list of a million rows has more than a hundred billion pairs of a
 positive and a negative. :class:`~sklearn_rank.BoostedTreesRanker` gives
-XGBoost the exact gradient over all of them, at the cost of a pass over
-the rows. XGBoost's ``rank:pairwise`` draws one partner for each row.
+XGBoost the exact gradient over all of them, in about linear time.
+XGBoost's ``rank:pairwise`` draws one partner for each row.
 """
 
 # %%
@@ -40,13 +40,13 @@ y, y_test = y[:1_000_000], y[1_000_000:]
 print(f"{len(y):,} rows, {y.sum() * (1 - y).sum():,} pairs")
 
 # %%
-# Both at growing numbers of rows
-# -------------------------------
+# Time and quality by number of rows
+# ----------------------------------
 #
-# Twenty rounds of depth 6 on one thread, everything else equal. The
-# times are those of the machine that built this page, which may have
-# had other things to do. ``rank:pairwise`` stops at 30,000 rows here, so
-# that the page is built soon; the page Benchmarks has it at a million.
+# Both run twenty rounds of depth 6 on one thread, everything else being
+# equal. The times were measured on the machine that built this page,
+# which may have been busy. ``rank:pairwise`` stops at 30,000 rows here
+# to keep the build short; the page Benchmarks has it at a million.
 
 settings = {
     "n_estimators": 20,

@@ -64,20 +64,20 @@ def make_credit(
 ) -> Bunch:
     r"""Generate loan applications with categories, missing values and special codes.
 
-    About 6 % of the applicants don't pay (target 1). There are three kinds of bad payers:
+    About 6 % of the applicants default (target 1). There are three kinds of bad payers:
 
-    - **never_pays**, about a quarter: applied to borrow and never pay. They are few and alike: many
-      enquiries in a short time, a new address, an application online or by a broker, often without
-      proof of income. They can be found at the top of the list.
+    - **never_pays**, about a quarter: never intended to pay. They are few and similar: many
+      enquiries in a short time, a new address, an application online or through a broker, often
+      without proof of income. A ranker can find them at the top of the list.
     - **overstretched**, about half: their instalments and credit lines are high for their income.
-      The risk grows slowly with many features, so they are spread over the upper half of the list,
-      among many who pay.
-    - **life_event**, about a quarter: illness, divorce, loss of a job. Hardly any feature tells;
-      they are spread over the whole list.
+      The risk grows slowly with many features, so that they are spread over the upper half of the
+      list, among many who pay.
+    - **life_event**, about a quarter: illness, divorce, loss of a job. Hardly any feature predicts
+      them; they are spread over the whole list.
 
-    A small model can't describe all of it. One that is chosen by the AUC spends its terms on the
-    overstretched; one that is chosen for the top of the list, by a greater p or by a partial AUC,
-    spends more of them on those who never pay.
+    A small model can't describe all three. One selected by the AUC spends its terms on the
+    overstretched; one selected for the top of the list, by a larger p or a partial AUC, spends more
+    of them on those who never pay.
 
     .. math:: P(\mathrm{bad}) = 1 - \prod_{k=1}^{3} \bigl(1 - h_k(x)\bigr)
 

@@ -33,7 +33,7 @@ def load_letor(
     r"""Read a ranking data set in svmlight/LETOR format.
 
     Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
-    Either all lines have ``qid`` or none; entries that are not written are 0.
+    Either all lines have ``qid`` or none; entries missing from a line are 0.
 
     Parameters
     ----------

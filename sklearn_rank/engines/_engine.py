@@ -164,9 +164,9 @@ class Engine(ABC):
         unknown = set(given) - set(known)
         if unknown:
             raise ValueError(
-                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} takes no "
-                "notice of: not a name from its list of parameters, or an alias with the value "
-                "that is the default. Use the name that its list has first."
+                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} ignores: a "
+                "name that is not in its list of parameters, or an alias with its default value. "
+                "Use the first name in that list."
             )
 
     def _check_not_ours(

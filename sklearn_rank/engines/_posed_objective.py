@@ -57,8 +57,8 @@ def check_loss(owner: str, loss: Any, p: float, push: str) -> None:
     if is_listwise(loss):
         if p != 1 or push != "top":
             raise ValueError(
-                f"loss={loss!r} of {owner} is a loss of whole lists, which has no push: it needs "
-                f"p=1 and push='top'. Got p={p:g} and push={push!r}."
+                f"loss={loss!r} of {owner} is a listwise loss, which has no push: it needs p=1 "
+                f"and push='top'. Got p={p:g} and push={push!r}."
             )
     elif push == "ir" and not as_margin_loss(loss).factorises:
         raise ValueError(f"push='ir' of {owner} needs loss='exponential'. Got loss={loss!r}.")

@@ -69,12 +69,11 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingObjective:
-    r"""A ranking objective for the trees of XGBoost and LightGBM.
+    r"""A custom ranking objective for XGBoost and LightGBM: an exact loss over all pairs.
 
-    An exact objective over all pairs of one long list, or of the rows of each query, at a
-    cost that grows with the rows and not with the pairs; with ``p > 1`` mistakes at the top
-    of the list count more. It is used in place of the name of an objective, in any of five
-    interfaces:
+    It sums over all pairs of one long list, or of the rows of each query, at a cost that grows with
+    the number of rows, not of pairs; with ``p > 1`` errors at the top of the list count more. Pass
+    it in place of the name of an objective, in any of five interfaces:
 
     - ``xgboost.train(params, dmatrix, obj=RankingObjective())``;
     - ``xgboost.XGBRegressor(objective=RankingObjective())``;
@@ -82,9 +81,9 @@ class RankingObjective:
     - ``lightgbm.LGBMRegressor(objective=RankingObjective())``;
     - ``lightgbm.LGBMRanker(objective=RankingObjective())``.
 
-    The label is the relevance: two classes or grades. Queries and weights are taken from
-    where each interface keeps them; without queries, as in both regressors, all rows are
-    one list. `sklearn_rank.BoostedTreesRanker` is the same as an estimator, with more.
+    The label is the relevance: two classes or grades. Queries and weights are taken from where each
+    interface keeps them; without queries, as in both regressors, all rows are one list.
+    `sklearn_rank.BoostedTreesRanker` is an estimator with this objective and further losses.
 
     With :math:`L` the objective and f the scores, the engines get
 
@@ -95,25 +94,27 @@ class RankingObjective:
     where
 
     - c are second derivatives :math:`\partial^2 L / \partial f_i^2`, or the surrogate below;
-    - n is the number of rows that belong to any pair (of a loss of whole lists: to a query
-      with other rows), weights as multiplicities.
+    - n is the number of rows that belong to any pair (of a listwise loss: to a query with other
+      rows), weights as multiplicities.
 
-    So the mean curvature of a row is 1/4 at equal scores, as with the log-loss, and
-    ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` mean what they mean
-    there. :math:`\kappa` is a constant of the data: for ``loss="exponential", p=1`` it is
-    n/8. It never changes from round to round.
+    The mean curvature of a row is thus 1/4 at equal scores, as with the log-loss, and
+    ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` mean what they mean there.
+    :math:`\kappa` depends on the data alone and is the same in every round: for
+    ``loss="exponential", p=1`` it is n/8.
 
     Parameters
     ----------
     loss : str, MarginLoss or ListwiseLoss, default="logistic"
-        Of pairs: "exponential", "least_squares", "hinge", "squared_hinge", "logistic" or a
-        `MarginLoss` of your own. Of whole lists: "cross_entropy", "smoothed_dcg" or a
+        Pairwise: "exponential", "least_squares", "hinge", "squared_hinge", "logistic" or a
+        `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or a
         `ListwiseLoss` of your own, which needs `curvature`.
     p : float in [1, inf), default=1.0
-        How hard to push at the top: 1 treats all pairs alike. 1 for a loss of whole lists.
-        Flexible models seldom gain from p > 1: choose it by validation.
+        How much more the top of the list counts. 1 treats all pairs alike. Flexible models
+        seldom gain from p > 1: choose it by validation. Must be 1 for listwise losses.
     push : {"top", "bottom", "both", "ir"}, default="top"
-        Which end of the list, as in `PNormPushRanker`. "ir" needs ``loss="exponential"``.
+        Which end of the list p emphasises: "top", "bottom" (the lowest of the rows that belong
+        at the top cost most) or "both". "ir", the information retrieval push, does not depend
+        on p and needs ``loss="exponential"``.
 
     Raises
     ------
@@ -125,7 +126,7 @@ class RankingObjective:
     -----
     The curvature c is, for each kind of objective:
 
-    - losses of pairs at p = 1: the diagonal of the Hessian; for the squared hinge loss the
+    - pairwise losses at p = 1: the diagonal of the Hessian; for the squared hinge loss the
       bound 2 of its second derivative, for the exponential loss the bound of `SidePush`
       (the objective is the logarithm of the sum, so that nothing overflows);
     - the hinge loss and other losses without second derivatives: each pair counts with the
@@ -138,8 +139,8 @@ class RankingObjective:
     Arrays are sorted and grouped at the first call and again only when labels, weights or
     queries change. Copies and pickles hold parameters only.
 
-    XGBoost keeps one weight for each query when there are queries: the query counts as if it
-    were there so many times. LightGBM keeps weights of rows, which are multiplicities.
+    With queries, XGBoost keeps one weight per query: a query of weight 2 counts as the query twice.
+    LightGBM keeps weights of rows, which are multiplicities.
 
     References
     ----------

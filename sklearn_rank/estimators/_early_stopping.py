@@ -40,8 +40,8 @@ def split_validation(
     for name, part in zip(("left to learn from", "held out"), parts, strict=True):
         if part.preferences.total_pair_weight == 0:
             raise ValueError(
-                f"n_iter_no_change: the rows {name} have no comparable pair. Another "
-                f"validation_fraction than {fraction:g} may divide the data better."
+                f"n_iter_no_change: the rows {name} have no comparable pair. Try a "
+                f"validation_fraction other than {fraction:g}."
             )
     return parts
 
@@ -190,15 +190,15 @@ class StopsEarlyMixin:
             row.
         X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
             Validation rows, which are scored after each round (`validation_scores_`). With
-            `n_iter_no_change` they decide when to stop, in place of rows held out of `X`;
-            without it all rounds are made. In a `Pipeline`,
+            `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it
+            all rounds are run. In a `Pipeline`,
             ``Pipeline(..., transform_input=["X_val"])`` transforms them as it does `X`.
         y_val : array-like of shape (n_val,), default=None
-            Their classes or relevance.
+            Classes or relevance of the validation rows.
         qid_val : array-like of shape (n_val,), default=None
-            Their queries; needed when `qid` is given.
+            Queries of the validation rows; required if `qid` is given.
         sample_weight_val : float or array-like of shape (n_val,), default=None
-            Their multiplicities.
+            Weights of the validation rows.
 
         Returns
         -------

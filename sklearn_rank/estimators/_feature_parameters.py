@@ -40,7 +40,7 @@ def by_position(
     unknown = [one for one in given if _is_flag(one) or one not in known]
     if unknown:
         raise ValueError(
-            f"{parameter} of {owner} has {unknown}, which are no names of features nor indices "
+            f"{parameter} of {owner} has {unknown}, which are neither feature names nor indices "
             f"below {n_features}."
         )
     found = {known[one]: value for one, value in given.items()}

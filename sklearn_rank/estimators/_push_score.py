@@ -1,4 +1,4 @@
-"""The parameter `score_p`: a score that counts mistakes at the top more."""
+"""The parameter `score_p`: a score in which errors at the top cost more."""
 
 from __future__ import annotations
 

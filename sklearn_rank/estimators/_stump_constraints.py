@@ -181,7 +181,7 @@ def _check_numbers(
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError(
-            f"{parameter} of {owner} must be finite: a missing value (NaN) has a bin of its own "
-            f"as it is. Those of feature {feature} are {values.tolist()}."
+            f"{parameter} of {owner} must be finite: missing values (NaN) have their own bin "
+            f"already. Those of feature {feature} are {values.tolist()}."
         )
     return values + 0.0  # no negative zero

@@ -49,16 +49,16 @@ _HIGHEST_GRADE = 31
 class BoostedTreesRanker(
     StagedMixin, PushScoreMixin, StopsEarlyMixin, CategoricalMixin, BaseRanker
 ):
-    r"""Boosted trees of XGBoost or LightGBM that rank by all pairs, or push at the top.
+    r"""Boosted trees for ranking: XGBoost or LightGBM with a loss over all pairs.
 
-    For lists whose order depends on interactions of the features: the most flexible of the
-    rankers, for one list of a million rows as for many queries. The trees are grown by
-    XGBoost or LightGBM, whichever is installed (``pip install "sklearn-rank[xgboost]"`` or
-    ``"sklearn-rank[lightgbm]"``); what they minimise is an objective of this package.
+    Use it when the order depends on interactions between features. It is the most flexible
+    of the rankers, for one list of a million rows or for many queries. XGBoost or LightGBM,
+    whichever is installed (``pip install "sklearn-rank[xgboost]"`` or
+    ``"sklearn-rank[lightgbm]"``), grows the trees; this package provides the objective.
 
-    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
-    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
-    told apart by ``fit(X, y, qid=...)``.
+    Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
+    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
+    ``fit(X, y, qid=...)``: rows are then compared only within their query.
 
     It minimises, by Newton steps in the space of trees,
 
@@ -77,102 +77,107 @@ class BoostedTreesRanker(
     Parameters
     ----------
     engine : {"auto", "xgboost", "lightgbm"}, default="auto"
-        What grows the trees. "auto": whichever is installed, LightGBM first.
+        The library that grows the trees. "auto": LightGBM if it is installed, otherwise
+        XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="logistic"
-        Of pairs: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
-        "logistic" or a `MarginLoss` of your own. Of whole lists: "cross_entropy",
-        "smoothed_dcg" or a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's
-        own LambdaMART objective, for queries with whole-numbered relevance up to 31, without
-        sample weights.
+        Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
+        "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
+        a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
+        objective, for queries with integer relevance up to 31, without sample weights.
     p : float in [1, inf), default=1.0
-        How hard to push at the top: 1 treats all pairs alike, a larger p counts mistakes at
-        the top more. Queries and grades as in `PNormPushRanker`: at equal scores a query
-        counts by its number of pairs at every p. A flexible model seldom gains by it: choose
-        it by validation. 1 for losses of whole lists.
+        How much more the top of the list counts. 1 treats all pairs alike; with a larger p
+        errors at the top cost more. At equal scores a query counts by its number of pairs at
+        every p. A flexible model seldom gains from p > 1: choose it by validation. Must be 1
+        for listwise losses.
     push : {"top", "bottom", "both", "ir"}, default="top"
-        Which end of the list, as in `PNormPushRanker`. "ir" needs ``loss="exponential"``.
+        Which end of the list p emphasises: "top", "bottom" (the lowest of the rows that belong
+        at the top cost most) or "both". "ir", the information retrieval push, does not depend
+        on p and needs ``loss="exponential"``.
     n_estimators : int in [1, inf), default=100
         Number of trees.
     learning_rate : float in (0, 1], default=0.1
-        Multiplies every tree. Smaller needs more trees.
+        Factor of every tree. Smaller values need more trees.
     max_leaf_nodes : int in [2, inf) or None, default=31
-        Maximum number of leaves of a tree. The leaf whose split gains most is split next. None: no
+        Maximum number of leaves per tree. The leaf with the best split is split next. None: no
         maximum; all leaves are split level by level (XGBoost).
     max_depth : int in [1, 30] or None, default=None
         Maximum depth of a tree. None: 30.
     max_bins : int in [2, 65535], default=255
-        Maximum number of bins of a feature.
+        Maximum number of bins per feature.
     min_samples_leaf : int in [1, inf) or None, default=None
-        Smallest number of rows in a leaf, equal rows counted once, whatever their weights. None: 20
-        with LightGBM, or a twentieth of the rows if they are fewer than 400. XGBoost has no such
-        limit and takes None only.
+        Minimum number of rows in a leaf; identical rows count once, whatever their weights.
+        None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
+        has no such limit and accepts only None.
     min_child_weight : float in [0, inf) or None, default=None
-        Smallest sum of curvatures in a leaf; a row has 1/4 on average, at the start. None: as the
-        engine has it, 0.001 in LightGBM, 1 in XGBoost.
+        Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
+        average. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost.
     reg_lambda : float in [0, inf) or None, default=None
-        Ridge on the values of the leaves: added to the sum of curvatures. None: as the engine has
-        it, 0 in LightGBM, 1 in XGBoost.
+        Ridge penalty on the values of the leaves: added to the sum of curvatures. None: the
+        engine's default, 0 in LightGBM, 1 in XGBoost.
     subsample : float in (0, 1], default=1.0
-        Share of the rows, drawn anew for each tree.
+        Share of the rows that each tree is grown on, drawn for each tree.
     colsample : float in (0, 1], default=1.0
-        Share of the features, drawn anew for each tree.
+        Share of the features that each tree may use, drawn for each tree.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score rises with the feature; -1: it falls; 0: no constraint. A dict has names
-        or indices of features as keys.
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
-        feature. A category that training has not seen is missing, as NaN and None are. X must
+        feature. A category not seen in training counts as missing, as do NaN and None. X must
         be dense.
     engine_params : dict or None, default=None
-        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. What is
-        a parameter here can't be set there.
+        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Parameters
+        of the ranker can't be set here.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown for that many rounds, and keep
-        the rounds up to the best. None: no early stopping. Held out are the `X_val` of `fit`,
-        or rows of `X`.
+        Stop when the score of the held-out rows has not improved for that many rounds, and
+        keep the rounds up to the best one. None: no early stopping. The held-out rows are the
+        `X_val` passed to `fit`, otherwise rows of `X`.
     scoring : str, scorer or None, default=None
-        What early stopping measures, a name such as "ndcg@10". None: `score`.
+        Metric on the held-out rows, for early stopping or with `X_val`: a name that
+        `metrics.ranking_scorer` accepts, such as "ndcg@10". None: `score`.
     score_p : float in [1, inf] or None, default=None
-        None: `score` is the AUC. A number: it is ``1 - R``, with R the normalised zero-one
-        p-norm push loss at this power.
+        What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
+        zero-one p-norm push loss at this power.
     relevance : {"binary", "graded"}, default="binary"
-        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+        "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Threads of the engine, with joblib's meaning: None is one thread, -1 all.
+        Number of threads of the engine; None means 1, -1 all processors, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seeds `subsample`, `colsample` and the rows held out. The model is the same with any
-        `n_jobs`, and with the rows in any order; not with ``loss="ndcg"``, for which the
-        engines take rows of equal scores in the order in which they come.
+        Seed for `subsample`, `colsample` and the held-out rows. The model does not depend on
+        `n_jobs` or on the order of the rows, except with ``loss="ndcg"``, for which the
+        engines break ties by the order of the rows.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one a round.
+        1 prints ten lines per fit, 2 one line per round.
 
     Attributes
     ----------
     engine_ : str
         The engine that grew the trees.
     booster_ : xgboost.Booster or lightgbm.Booster
-        The trees. What is stored is the engine's bytes; copies and pickles hold these.
+        The trees. Copies and pickles of the ranker store them as bytes in the engine's format.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`, minus the cut with the
-        smallest weighted training error. With the exponential loss and p = 1, unless
-        ``push="ir"``, it balances the classes as RankBoost's does.
+        Binary mode: added to the scores by `decision_function`. It is minus the threshold with
+        the smallest weighted training error. With the exponential loss and p = 1, unless
+        ``push="ir"``, it gives both classes the same exponential mass instead.
     staged_offsets_ : ndarray of shape (n_iter_,)
-        The offset of each round, from up to 4,096 of the rows; the last is `offset_`.
+        Binary mode: the offset after each round, computed from up to 4,096 of the rows; the
+        last is `offset_`.
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round. Not with ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)
-        Scores of the held-out rows after each round, with early stopping or `X_val`.
+        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
+        round that was run.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain of all splits.
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     n_iter_ : int
-        Number of rounds that the model keeps. LightGBM keeps no tree of a round in which
-        no leaf can be split, and such a round does not count.
+        Number of rounds that the model keeps. LightGBM drops a tree without a split, and such
+        a round does not count.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -180,26 +185,27 @@ class BoostedTreesRanker(
 
     See Also
     --------
-    sklearn_rank.engines.RankingObjective : The objective alone, for the engines' interfaces.
-    RankBoost : A sum of functions of single features, which a person can read.
+    sklearn_rank.engines.RankingObjective : The objective alone, for the engines' own interfaces.
+    RankBoost : Boosted stumps, an additive model that a person can read.
 
     Notes
     -----
-    Equal rows of one query and relevance are merged into one row with their weights, so that
-    a weight is the row so many times although the engines find their bins without weights.
-    Gradients are rounded to multiples of one power of two, so that their sums have no
-    rounding error, whatever the order: this makes the trees independent of `n_jobs`.
+    Identical rows of the same query and relevance are merged and their weights summed, so that
+    weight 2 is the row twice although the engines choose their bins without weights. Gradients
+    are rounded to multiples of a power of two, so that their sums have no rounding error in
+    any order: this makes the trees independent of `n_jobs`.
 
-    `contributions` are the Shapley values of the trees that the engine computes (TreeSHAP),
-    with the rows of each leaf as background, not all training rows as in additive rankers.
+    `contributions` returns the Shapley values that the engine computes for its trees
+    (TreeSHAP). Their background data are the training rows in each leaf, not all training
+    rows as in additive rankers.
 
-    XGBoost keeps features and scores in single precision. It makes sparse rows dense, block
-    by block, since it would take zeros for missing values: bins need one byte a value.
+    XGBoost keeps features and scores in single precision. Sparse rows are made dense for it,
+    block by block, since it would take zeros for missing values: bins need one byte per value.
     LightGBM keeps them sparse.
 
     References
     ----------
-    Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little by it).
+    Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little from it).
 
     Examples
     --------
@@ -209,7 +215,7 @@ class BoostedTreesRanker(
     >>> ranker = BoostedTreesRanker(n_estimators=20).fit(X, y)
     >>> ranker.score(X, y) > 0.99
     True
-    >>> ranker.contributions(X).shape  # a column for each feature, and the constant
+    >>> ranker.contributions(X).shape  # one column per feature, and the constant
     (569, 31)
     """
 
@@ -355,7 +361,7 @@ class BoostedTreesRanker(
             if len(np.unique(data.weight)) > 1:
                 raise ValueError(
                     f"loss='ndcg' of {name} has no sample weights: in the engines' own objective "
-                    "a weight is not the row so many times."
+                    "a row of weight 2 is not the row twice."
                 )
             if (data.y < 0).any() or (data.y > _HIGHEST_GRADE).any() or (data.y % 1).any():
                 raise ValueError(

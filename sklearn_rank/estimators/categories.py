@@ -43,7 +43,7 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     if given.dtype.kind == "b":
         if len(given) != n_features:
             raise ValueError(
-                f"categorical_features of {owner} must have one truth value for each of the "
+                f"categorical_features of {owner} must have one boolean for each of the "
                 f"{n_features} features. Got {len(given)}."
             )
         return tuple(np.flatnonzero(given).tolist())

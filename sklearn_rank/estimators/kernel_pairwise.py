@@ -50,12 +50,12 @@ _LARGEST_FEATURE, _THETA = 1e152, 0.5
 
 
 class KernelPairwiseSGDRanker(BaseRanker):
-    r"""Pairwise ranking in a kernel space: RankSVM and its relatives over all pairs.
+    r"""Kernel ranking: RankSVM and four other losses over all pairs.
 
-    For lists whose order is not a weighted sum of the features, up to some ten thousand
-    rows; with ``kernel="linear"`` up to millions, also after `Nystroem
-    <sklearn.kernel_approximation.Nystroem>`. No pair is sampled unless `batch_size` says
-    so: a step costs one product with the kernel matrix.
+    Use it when the score is a nonlinear function of the features, for up to about ten
+    thousand rows; with ``kernel="linear"`` for up to millions, also after `Nystroem
+    <sklearn.kernel_approximation.Nystroem>`. Pairs are not sampled unless you set
+    `batch_size`: a step costs one product with the kernel matrix.
 
     It minimises
 
@@ -71,30 +71,30 @@ class KernelPairwiseSGDRanker(BaseRanker):
     - K is a positive semi-definite kernel, :math:`\|f\|_K^2 = \sum_{nm} c_n c_m K(x_n,
       x_m)`, and c are the coefficients, of shape (n_samples,).
 
-    The minimum itself is found by L-BFGS. With ``solver="gd"``, which a number as `eta0` or
-    `batch_size` asks for too, step t is instead, from :math:`f_1 = 0` on,
+    L-BFGS finds the minimum. With ``solver="gd"``, which a number as `eta0` or `batch_size`
+    selects too, the ranker instead takes steps of gradient descent from :math:`f_1 = 0`,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K(x_n, \cdot),
         \qquad \eta_t = \eta_0 t^{-\theta}
 
-    with g the gradient of the mean loss by the scores of the training rows.
+    with g the gradient of the mean loss with respect to the scores of the training rows.
 
     Parameters
     ----------
     loss : str or MarginLoss, default="logistic"
         Loss of a margin m: "exponential", :math:`e^{-m}`; "least_squares",
-        :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, that of RankSVM; "squared_hinge",
+        :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, as in RankSVM; "squared_hinge",
         :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a `MarginLoss` of your
         own (from `sklearn_rank.objectives`).
     kernel : str or callable, default="rbf"
-        Any name that `sklearn.metrics.pairwise.pairwise_kernels` knows; "precomputed":
+        A name that `sklearn.metrics.pairwise.pairwise_kernels` accepts; "precomputed":
         X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
-        of two rows. "linear" works on the weights of the features and needs no kernel
-        matrix. It must be positive semi-definite ("sigmoid" often is not).
+        of two rows. "linear" works on the coefficients of the features and needs no kernel
+        matrix. The kernel must be positive semi-definite ("sigmoid" often is not).
     gamma : {"scale", "auto"} or float in (0, inf), default="scale"
         Width of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "scale":
-        1 / (n_features * weighted variance of X); "auto": 1 / n_features. A larger one
-        makes the function less smooth.
+        1 / (n_features * weighted variance of X); "auto": 1 / n_features. Larger values
+        make the function less smooth.
     degree : float in [0, inf), default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -102,49 +102,50 @@ class KernelPairwiseSGDRanker(BaseRanker):
     kernel_params : dict or None, default=None
         Keyword arguments for a callable kernel.
     alpha : float in (0, inf), default=1e-3
-        Strength of the ridge. A larger one makes the function smoother, and fits faster.
+        Strength of the ridge penalty. Larger values make the function smoother and the fit
+        faster.
     eta0 : "auto" or float in (0, inf), default="auto"
-        Size of the first step. "auto": the largest that is proved to keep
+        Size of the first step. "auto": the largest that provably keeps
         :math:`\|f_t\|_K` within :math:`2 \kappa |\phi'(0)| / \alpha`, which is
         :math:`1 / (4 \kappa^2 M + \alpha)` with :math:`\kappa^2` the largest K(x, x) of the
         training rows and M the local Lipschitz constant of :math:`\phi'`
-        (``loss.local_lipschitz``). That of the exponential loss is too large to be of use:
-        it needs a number with ``solver="gd"``. Only for gradient descent: a number means it.
+        (``loss.local_lipschitz``). That of the exponential loss is too large to be useful:
+        with ``solver="gd"`` it needs a number. Only for gradient descent: a number selects it.
     theta : float in [0, 1], default=0.5
         Exponent of the decay of the step size; 0 is a constant step, the fastest for a
-        smooth loss. Only for gradient descent: another value means it.
+        smooth loss. Only for gradient descent: any value but the default selects it.
     max_iter : int in [1, inf), default=1000
         Maximum number of steps, or of iterations.
     tol : float in [0, inf), default=1e-4
-        Stop when the norm of the gradient is at most `tol` times what it is at f = 0; with
-        lbfgs and the hinge loss when the objective is within that share of its minimum;
-        with `batch_size` when the mean objective of a hundred steps is no longer lower by
-        that share than that of the hundred before. 0 means never.
+        Stop when the norm of the gradient is at most `tol` times its norm at f = 0; with
+        "lbfgs" and the hinge loss, when the objective is within that share of its minimum;
+        with `batch_size`, when the mean objective of a hundred steps is less than that share
+        below the mean of the hundred steps before. 0 means never.
     solver : {"auto", "gd", "lbfgs"}, default="auto"
-        "gd": gradient descent as above. "lbfgs": the minimum itself, in far fewer
+        "gd": gradient descent as above. "lbfgs": finds the minimum, in far fewer
         products with the kernel matrix. A loss with kinks, such as the hinge loss, is
-        rounded over a width that shrinks; one of your own needs ``rounded(width)``.
-        "auto": "gd" when `eta0`, `theta`, `batch_size` or `average` is set, or the loss
-        has kinks and no ``rounded``; else "lbfgs".
+        smoothed over a width that shrinks; a loss of your own needs ``rounded(width)`` for
+        this. "auto": "gd" if `eta0`, `theta`, `batch_size` or `average` is set, or if the loss
+        has kinks and no ``rounded``; otherwise "lbfgs".
     batch_size : int in [1, inf) or None, default=None
-        None: all pairs a step. A number: so many pairs a step, drawn with probability
-        proportional to their weight: the gradient is unbiased. Only for gradient descent:
-        a number means it.
+        None: every step uses all pairs. A number: the number of pairs per step, drawn with
+        probability proportional to their weight, so that the gradient is unbiased. Only for
+        gradient descent: a number selects it.
     average : bool, default=False
-        Whether the result is the averaged iterate instead of the last. Only for gradient
-        descent: True means it. Advisable with `batch_size`.
+        Whether the result is the averaged iterate instead of the last one. Only for gradient
+        descent: True selects it. Recommended with `batch_size`.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last fit, on the same data: up to `max_iter` more
-        steps. A fit that fails or is interrupted leaves the last one as it was.
+        Whether `fit` continues the last fit, on the same data, with up to `max_iter` more
+        steps. A fit that fails or is interrupted leaves the previous model unchanged.
     relevance : {"binary", "graded"}, default="binary"
-        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+        "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Threads that compute kernels, with joblib's meaning. Products with matrices use
-        the threads of the linear algebra library.
+        Number of threads that compute kernels; None means 1, -1 all processors, as in joblib.
+        Matrix products use the threads of the linear algebra library.
     random_state : int, RandomState or None, default=None
-        Which pairs `batch_size` draws.
+        Seed for the pairs that `batch_size` draws.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one an iteration.
+        1 prints ten lines per fit, 2 one line per iteration.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     fit_rows_ : ndarray of shape (n_fit_rows,)
         Their positions among the rows passed to `fit`.
     coef_ : ndarray of shape (n_features,)
-        Weights of the features; only with ``kernel="linear"``.
+        Coefficients of the features; only with ``kernel="linear"``.
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each step; with `batch_size`, an estimate from the pairs of
         the step, before it.
@@ -164,37 +165,38 @@ class KernelPairwiseSGDRanker(BaseRanker):
     gamma_ : float
         The number used for `gamma`, for kernels that have one.
     classes_ : ndarray of shape (2,)
-        Labels; the second is ranked above the first. Only in binary mode.
+        Binary mode: the classes; the second belongs at the top.
     offset_ : float
-        Added to the scores in binary mode: the cut with the smallest weighted error on
-        the training rows.
+        Binary mode: added to the scores by `decision_function`. It is minus the threshold with
+        the smallest weighted training error.
     n_iter_ : int
-        Number of steps, those before a warm start included.
+        Number of steps, including those before a warm start.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has string names only.
+        Names of the features, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        When `max_iter` comes before `tol`, the steps diverge, or the kernel turns out not
-        to be positive semi-definite: then the last function with finite values is kept.
+        If `max_iter` is reached before `tol`, if the steps diverge, or if the kernel turns out
+        not to be positive semi-definite; in the last two cases the last function with finite
+        values is kept.
     UserWarning
-        When `eta0` is above the length that "auto" takes (not for the exponential loss).
+        If `eta0` is larger than the step that "auto" takes (not for the exponential loss).
 
     See Also
     --------
-    sklearn_rank.objectives.pair_loss_and_gradient : The sum over pairs, on its own.
-    sklearn_rank.theory.chen_schedule : Steps and alpha for which an error is proved.
+    sklearn_rank.objectives.pair_loss_and_gradient : The sum over pairs by itself.
+    sklearn_rank.theory.chen_schedule : Steps and alpha for which an error bound is proved.
 
     Notes
     -----
     A step costs O(n^2) for the kernel product and O(n) to O(n log n) for the pairs. The
-    kernel matrix is kept when it fits into scikit-learn's ``working_memory``; otherwise
-    as much of it as fits, and the rest is computed block by block in every step.
+    kernel matrix is stored if it fits into scikit-learn's ``working_memory``; otherwise
+    as much as fits is stored, and the rest is computed block by block in every step.
 
-    Scores of different queries are on one scale but were never compared.
+    Scores of different queries are on one scale but were never compared in training.
 
     References
     ----------
@@ -303,8 +305,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if solver == "gd" and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
-                "number as eta0: no step that is sure to converge is long enough to be of use. Got "
-                "eta0='auto'."
+                "number as eta0: the largest step that is certain to converge is too small to be "
+                "useful. Got eta0='auto'."
             )
         for setting, is_set in self._descent_settings.items():
             if is_set and solver == "lbfgs":

@@ -83,15 +83,15 @@ def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
 
 
 class ListNetLinear(BaseRanker):
-    r"""Linear ListNet: a convex loss of whole lists, of any length.
+    r"""Linear ListNet: a linear model with a convex listwise loss.
 
-    For queries with graded relevance, such as search results. Every query has the same
+    Use it for queries with graded relevance, such as search results. Every query has the same
     weight, however many rows it has, and the generalisation error does not grow with the
     length of the queries (Tewari2015).
 
-    To use it: ``fit(X, y, qid=qid)``; then sort the rows of a query by falling
-    ``predict(X)``. Without ``qid`` all rows are one list. Features should have similar
-    ranges, inside the queries above all: see `sklearn_rank.preprocessing.QueryMinMaxScaler`.
+    Call ``fit(X, y, qid=qid)``, then sort the rows of a query by decreasing ``predict(X)``.
+    Without ``qid`` all rows are one list. Features should have similar ranges, above all
+    within queries: see `sklearn_rank.preprocessing.QueryMinMaxScaler`.
 
     It minimises
 
@@ -103,105 +103,106 @@ class ListNetLinear(BaseRanker):
 
     where
 
-    - q runs over the n queries, of which :math:`y_q` is the relevance and :math:`s_q`
-      the scores of the rows, of shape (n_rows_of_q,);
+    - q runs over the n queries; :math:`y_q` is the relevance and :math:`s_q` are the scores
+      of its rows, of shape (n_rows_of_q,);
     - w are the coefficients, of shape (n_features,), and x the features;
-    - c are the sample weights, multiplicities inside both sums: a constant weight of
-      all rows of a query changes nothing, so that a query can't be weighted up.
+    - c are the sample weights, multiplicities inside both sums: a constant weight for
+      all rows of a query changes nothing, so that whole queries can't be weighted.
 
-    P is the *top-one probability*: that of row j to be drawn first when rows are drawn
-    with odds :math:`e^{y_j}`. One step of relevance is a factor e in odds.
+    P is the *top-one probability*, the probability that row j is drawn first when rows are
+    drawn with odds :math:`e^{y_j}`. An increase of the relevance by 1 multiplies the odds by e.
 
     Parameters
     ----------
     loss : str or ListwiseLoss, default="cross_entropy"
-        "cross_entropy": as above, convex. "smoothed_dcg": minus the DCG of a list drawn
-        at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
-        :math:`s / \sigma`; closer to what is measured, but not convex, so that the
-        result depends on the start, and without penalty or `max_norm` the coefficients
-        grow without bound. Or a `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
+        "cross_entropy": as above, convex. "smoothed_dcg": minus the expected DCG of a list
+        drawn at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
+        :math:`s / \sigma`; closer to the NDCG, but not convex, so that the result depends on
+        the start, and without a penalty or `max_norm` the coefficients grow without bound. Or
+        a `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
-        coefficients exactly zero. None: no penalty; `alpha` has no meaning then.
+        coefficients exactly zero. None: no penalty, and `alpha` is ignored.
     alpha : float in [0, inf), default=1e-4
         Strength of the penalty.
     max_norm : float in (0, inf) or None, default=None
-        Largest norm of the coefficients: l1 with ``penalty="l1"``, else l2.
+        Maximum norm of the coefficients: l1 with ``penalty="l1"``, otherwise l2.
     sigma : float in (0, inf), default=1.0
-        Unit of the scores in "smoothed_dcg": the smaller, the closer to the DCG and the
-        harder to minimise. Only with that loss.
+        Unit of the scores in "smoothed_dcg": a smaller value is closer to the DCG and harder
+        to minimise. Only with that loss.
     solver : {"lbfgs", "ogd"}, default="lbfgs"
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
-        a step, which can also learn from a stream: see `partial_fit`.
+        per step, which can also learn from a stream: see `partial_fit`.
     eta0 : float in (0, inf) or "auto", default="auto"
         Step size of "ogd": step t is ``eta0 / sqrt(t)``. "auto" is the constant
         :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
         G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
-        passes; it needs `max_norm`, "cross_entropy", and to know T, which `partial_fit`
-        does not. With ``max_iter=1`` it is that of Tewari2015, Theorem 5.
+        passes; it needs `max_norm` and "cross_entropy", and is not available in
+        `partial_fit`, where T is unknown. With ``max_iter=1`` it is the step of Tewari2015,
+        Theorem 5.
     max_iter : int in [1, inf), default=500
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
-        "lbfgs" ends when the norm of the gradient (with "l1" the subgradient of least
-        norm; with an active `max_norm`, of the Lagrangian) is at most `tol` times that at
+        "lbfgs" stops when the norm of the gradient (with "l1" the subgradient of least
+        norm; with an active `max_norm`, of the Lagrangian) is at most `tol` times its norm at
         zero coefficients; "ogd" when the relative change of the objective in a pass is at
         most `tol`.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
-        interrupted leaves the last one as it was.
+        interrupted leaves the previous model unchanged.
     relevance : {"graded", "binary"}, default="graded"
-        "graded": numbers. "binary": two classes, a scikit-learn classifier.
+        "graded": numbers. "binary": two classes; the ranker is a scikit-learn classifier.
     n_jobs : int or None, default=None
-        Threads that share the queries of "lbfgs", with joblib's meaning. NumPy uses one
-        thread during a fit.
+        Number of threads that share the queries in "lbfgs"; None means 1, -1 all processors,
+        as in joblib. NumPy uses one thread during a fit.
     random_state : int, RandomState or None, default=None
-        Draws the order of the queries in the second and later passes of "ogd". The
+        Seed for the order of the queries in the second and later passes of "ogd". The
         first pass takes them in the order in which they appear.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one an iteration.
+        1 prints ten lines per fit, 2 one line per iteration.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0.
     objective_curve_ : ndarray
-        The objective after each iteration; with "ogd" after each pass, or of the rows of
+        The objective after each iteration; with "ogd" after each pass, or on the rows of
         each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each trial
         value of its Lagrange multiplier.
     n_iter_ : int
         Number of iterations, at least 1.
     t_ : int
-        With "ogd", number of steps so far.
+        With "ogd": the number of steps so far.
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     offset_ : float
-        Binary mode: what `decision_function` adds to the scores, so that the weighted
-        training error of `predict` is the smallest.
+        Binary mode: added to the scores by `decision_function`. It minimises the weighted
+        training error of `predict`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when all are strings.
+        Names of the features, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        When `max_iter` iterations, or more than one pass of "ogd", do not reach `tol`.
+        If `max_iter` iterations, or more than one pass of "ogd", do not reach `tol`.
 
     See Also
     --------
-    RankBoost : Boosting; features need no scaling, and may be missing.
+    RankBoost : Boosted stumps, which need no scaling and accept missing values.
 
     Notes
     -----
-    When the rows of a query are not consecutive, X is sorted in a copy: sorting X by query
-    beforehand saves that memory. "lbfgs" works on features scaled by their standard
-    deviation inside the queries, which changes its speed and not its result. With at most
-    200 features it is followed by a few steps of Newton's method, which `n_iter_` does not
-    count: they make the coefficients as exact as the gradient.
+    If the rows of a query are not consecutive, X is copied and sorted: sorting X by query
+    beforehand saves this memory. "lbfgs" works on features scaled by their standard
+    deviation within queries, which changes its speed but not its result. With at most
+    200 features it is followed by a few steps of Newton's method, not counted in `n_iter_`,
+    that make the coefficients as exact as the gradient.
 
-    A row whose relevance is far above the others has P near 1. Adding a number to all
-    relevances of a query changes nothing; multiplying them concentrates P on the first
-    rows.
+    A row whose relevance is far above the others has P near 1. Adding a constant to all
+    relevances of a query changes nothing; multiplying them concentrates P on the most
+    relevant rows.
 
     References
     ----------

@@ -38,12 +38,12 @@ from sklearn_rank.solvers import (
 class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
-    For lists of which only the top is used: fraud queues, triage, search. A larger p moves
-    mistakes away from the top and pays for it with some of the AUC.
+    Use it when only the top of the list is used: fraud queues, triage, search. A larger p
+    moves errors away from the top at the expense of some of the AUC.
 
-    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
-    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
-    told apart by ``fit(X, y, qid=...)``.
+    Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
+    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
+    ``fit(X, y, qid=...)``: rows are then compared only within their query.
 
     It minimises
 
@@ -56,7 +56,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
     - f are the scores, of shape (n_samples,), i above k the pairs of rows with
       :math:`y_i > y_k` in one query, and w the sample weights;
     - the inner sum is the *height* of row k in the list, in exponential units, and the
-      p-th power makes the highest rows pay most: p = 1 is RankBoost (every pair counts
+      p-th power makes large heights cost most: p = 1 is RankBoost (every pair counts
       the same, as in the AUC), p = inf the height of the single worst row;
     - :math:`N_k = \sum_{i \text{ above } k} w_i` is the weight of the rows above row k. In
       one list of two classes all :math:`N_k` are equal and the factor is 1; queries and
@@ -64,18 +64,18 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their coefficients.
 
     With 0/1 weak rankers each step has a closed form at every p,
-    :math:`\alpha = \frac{1}{p+1} \ln\frac{d_+ + e}{d_- + e}`, so that p = 64 costs what
-    p = 1 costs.
+    :math:`\alpha = \frac{1}{p+1} \ln\frac{d_+ + e}{d_- + e}`, so that p = 64 costs no
+    more than p = 1.
 
     Parameters
     ----------
     p : float in [1, inf], default=4.0
-        How hard to push at the top: 1 treats all pairs alike, 4 to 16 are usual for the
-        top of the list, above that the few highest rows decide, noise and wrong labels
-        included. ``p=inf`` needs ``solver="lbfgs"``.
+        How much more the top of the list counts. 1 treats all pairs alike; 4 to 16 are usual
+        when the top matters; above that the model depends on the few highest-ranked rows,
+        even if these are noise or wrongly labelled. ``p=inf`` needs ``solver="lbfgs"``.
     push : {"top", "bottom", "both", "ir"}, default="top"
-        "top": as above. "bottom": the mirror image, the lowest of the rows that belong
-        at the top pay most (:math:`N_i` is then the weight of the rows below row i).
+        "top": as above. "bottom": the mirror image, in which the lowest of the rows that
+        belong at the top cost most (:math:`N_i` is then the weight of the rows below row i).
         "both": the logarithm of the sum of both risks (the p-th
         powers). "ir": :math:`\sum_i w_i \ln(1 + \sum_k w_k e^{-(f_i - f_k)})`, which
         does not depend on p.
@@ -85,112 +85,169 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         Loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
         "logistic", or a `MarginLoss` of your own (from `sklearn_rank.objectives`). The
         exponential loss has steps in closed form and is the fastest. "logistic" and
-        "hinge" grow only linearly where a pair is out of order, so that single wrong labels
-        move the model less. With a loss other than the exponential the objective is the
-        p-norm itself, divided by what it is when every pair has the loss one:
+        "hinge" grow only linearly for pairs that are out of order, so that single wrong labels
+        affect the model less. With a loss other than the exponential the objective is the
+        p-norm itself, divided by its value when every pair has a loss of one:
         :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
         \sum_i w_i \phi(f_i - f_k)` over the rows i above k. The hinge loss has a kink, at which
         ``solver="lbfgs"`` may stop early.
     solver : {"coordinate", "corrective", "lbfgs"}, default="coordinate"
-        "coordinate": boosting, one weak ranker a round. "corrective", for small models:
-        each round chooses one more stump and then moves the coefficients of all chosen ones to
-        the minimum. "lbfgs": all coefficients of all stumps or features at once.
+        "coordinate": boosting, one weak ranker per round. "corrective", for small models:
+        each round chooses one more stump and then minimises over the coefficients of all
+        chosen ones. "lbfgs": all coefficients of all stumps or features at once.
     n_swaps : int in [0, inf), default=0
-        With ``solver="corrective"``: sweeps after the last round, at most. A sweep leaves out
-        each chosen stump in turn, refits the others, puts in the best stump of those not
-        chosen, refits, and keeps it if the objective falls. No sweep follows one that
-        changed nothing.
+        Maximum number of sweeps after the last round, with ``solver="corrective"``. A sweep
+        removes each chosen stump in turn, refits the others, adds the best stump that is not
+        in the model, refits, and keeps the swap if the objective falls. Sweeps stop when one
+        changes nothing.
     alpha : float in [0, inf), default=0.0
-        Ridge: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
+        Ridge penalty: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
-        with "lbfgs": without it the coefficients grow without bound, and a
-        ConvergenceWarning says so. With "corrective" no coefficient is larger than the longest
-        step (Notes).
+        with "lbfgs": without it the coefficients grow without bound, with a
+        ConvergenceWarning. With "corrective" no coefficient exceeds the longest step (Notes).
     score_p : float in [1, inf] or None, default=None
-        None: `score` is the AUC. A number: it is ``1 - R``, with R the normalised
-        zero-one p-norm push loss at this power, so that a search over p compares its
-        candidates by one metric.
+        What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
+        zero-one p-norm push loss at this power. With a number, a search over p scores all
+        candidates by the same metric.
     n_estimators : int in [1, inf), default=100
-        Maximum number of rounds, with "corrective" of stumps; with lbfgs, of iterations
+        Maximum number of rounds; with "corrective", of stumps; with "lbfgs", of iterations
         (with ``p=inf``, for each of the growing powers).
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        As in `RankBoost`; an estimator only with ``solver="coordinate"``, and "stump" alone
-        with "corrective". With "lbfgs" a model of your own needs `n_coordinates`, `scores` and
-        `pull_back`.
+        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
+        the better side, or are separated from all others. "feature": h is a raw feature, not
+        rescaled; X may be sparse; not with "corrective". An estimator is cloned in each round
+        and fitted to minus the sign of the gradient of the objective with respect to the
+        scores, weighted by its absolute value; its prediction, mapped to [0, 1] on the training
+        rows, is h; only with ``solver="coordinate"``. A model of your own needs ``on_rows`` and,
+        with "lbfgs", `n_coordinates`, `scores` and `pull_back`: see "Extending"; not with
+        "corrective".
     selection : {"auto", "steepest", "optimal"}, default="auto"
-        As in `RankBoost`. "auto": "steepest" with the exponential loss, where "optimal"
-        takes weak rankers that single out a few rows; with another loss, and with
-        ``push="ir"``, "optimal" where it can be had. "optimal" is not for
-        ``solver="lbfgs"``.
+        Which weak ranker each round adds. "steepest": the one along which the objective
+        falls most steeply. "optimal": the one whose step lowers the objective, or a bound on
+        it from second derivatives, most; not with ``solver="lbfgs"``. "auto": "steepest" with
+        the exponential loss, because "optimal" prefers weak rankers that single out a few
+        rows; "optimal", where available, with other losses and with ``push="ir"``.
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step; 1 with the other solvers. Smaller needs more rounds.
+        Factor of every step; must be 1 with the other solvers. Smaller values need more
+        rounds.
     max_bins : int in [2, 65535], default=64
-        Maximum number of bins of a feature.
-    monotonic_cst, max_features_used, max_thresholds, thresholds, min_bin_size, min_bin_events
-        Constraints on stumps, as in `RankBoost`, for ``solver="coordinate"``.
-    categorical_features, special_values
-        Features of categories and values that are codes, as in `RankBoost`, for
-        ``solver="coordinate"``.
+        Maximum number of bins per feature.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these. Holds exactly, for every value that is
+        not missing.
+        Only with ``solver="coordinate"``.
+    max_features_used : int in [1, inf) or None, default=None
+        Maximum number of features in the model.
+        Only with ``solver="coordinate"``.
+    max_thresholds : int in [1, inf) or None, default=None
+        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
+        subset of categories, "is missing" and each special code count as one. Once the maximum
+        is reached, further rounds change the coefficients of these.
+        Only with ``solver="coordinate"``.
+    thresholds : dict or None, default=None
+        The only thresholds allowed for some features: increasing numbers, by name or index of
+        the feature.
+        Only with ``solver="coordinate"``.
+    min_bin_size : float in [0, 0.5], default=0.0
+        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
+        bins that are smaller are merged; rare categories are pooled, or counted as missing if
+        all of them together are too few. Missing values and special codes that are too few get
+        no weak ranker.
+        Only with ``solver="coordinate"``.
+    min_bin_events : float in [0, inf), default=0
+        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
+        with `min_bin_size`. Only with ``relevance="binary"``.
+        Only with ``solver="coordinate"``.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories, without order: "from_dtype", those of a categorical
+        type in a pandas or polars data frame; or indices, names, or True and False for each
+        feature. h is then 1 in a subset of the categories, the best of all subsets. A category
+        not seen in training counts as missing.
+        Only with ``solver="coordinate"``.
+    special_values : dict or None, default=None
+        Values of some features that are codes, such as -99, not amounts: a list of codes by
+        name or index of the feature. Each code gets its own weak ranker.
+        Only with ``solver="coordinate"``.
     n_bags : int in [1, inf), default=1
-        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
-        `qid` of whole queries; in one list of each class as many as it has, a row of weight 2
-        counting as the row twice), all with the thresholds of all rows, so that the mean is one
-        sum of stumps. It helps most on sets of some hundred rows. Only for stumps, and not
-        with `warm_start` and `n_iter_no_change`. With `max_thresholds` or `max_features_used`
-        all bags may use the stumps of a fit to all rows, and bag b of B may add others
-        while all so far are fewer than b / B of the bound.
+        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (of whole
+        queries with `qid`; in one list, each class keeps its number of rows, and a row of
+        weight 2 counts as the row twice). All fits use the thresholds of all rows, so that the
+        mean is one sum of stumps. It helps most with a few hundred rows. Only for stumps, and
+        not with `warm_start` or `n_iter_no_change`. With `max_thresholds` or
+        `max_features_used` all bags may use the stumps of a fit to all rows, and bag b of B
+        may add others while there are fewer than a share b / B of the maximum.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last fit, on the same data. A fit
-        that fails or is interrupted leaves the last one as it was.
+        Whether `fit` continues the last fit, on the same data. A fit
+        that fails or is interrupted leaves the previous model unchanged.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
-        the `X_val` of `fit`, or rows of `X`.
+        Stop when the score of the held-out rows has not improved by more than `tol` for that
+        many rounds, and keep the rounds up to the best one. None: no early stopping. The
+        held-out rows are the `X_val` passed to `fit`, otherwise rows of `X`.
     scoring : str, scorer or None, default=None
-        As in `RankBoost`: what early stopping measures. None: `score`, with its `score_p`.
+        Metric on the held-out rows, for early stopping or with `X_val`. None: `score`, with its
+        `score_p`.
+        Otherwise a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05"
+        or "push@4", or a scorer that it returned. Metrics based on ranks (all but "auc",
+        "push@p", "pauc@a" and "tpr@a") have no row weights: with them every weight of these
+        rows must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
-        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+        "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Threads that search for stumps and score rows, with joblib's meaning.
+        Number of threads for the search for stumps and for scoring; None means 1, -1 all
+        processors, as in joblib.
     random_state : int, RandomState or None, default=None
-        As in `RankBoost`.
+        Seed for the held-out rows, the bags and an estimator as weak ranker.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one a round.
+        1 prints ten lines per fit, 2 one line per round.
 
     Attributes
     ----------
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each round (top and bottom: :math:`J_p`; both: the logarithm
-        of the summed risks; ir: the sum itself; with another loss: the norm), with the
-        ridge. With ``p=inf``: the lowest :math:`J_\infty` so far. With swaps the last value is
-        that after them.
+        The objective after each round ("top" and "bottom": :math:`J_p`; "both": the logarithm
+        of the summed risks; "ir": the sum itself; with another loss: the norm), including the
+        ridge penalty. With ``p=inf``: the lowest :math:`J_\infty` so far. With swaps the last
+        value is the one after the swaps.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
-        The coefficients, one a round; with the other solvers those that are not zero.
+        The coefficients, one per round; with the other solvers the nonzero ones.
     offset_ : float
-        Binary mode: what `decision_function` adds to the scores, minus the cut with the
-        smallest weighted training error. With the exponential loss and p = 1, unless
-        ``push="ir"``, it balances the classes as RankBoost's does.
+        Binary mode: added to the scores by `decision_function`. It is minus the threshold with
+        the smallest weighted training error. With the exponential loss and p = 1, unless
+        ``push="ir"``, it gives both classes the same exponential mass instead.
     staged_offsets_ : ndarray of shape (n_iter_,)
         Binary mode with ``solver="coordinate"``: the offset after each round. The last is
-        `offset_`. The cuts of the others are those of at most 8,192 distinct rows: all of
-        them where there are no more, else those with the smallest hash of features and
-        class, so that the order of the rows has no part in it.
+        `offset_`. The others are computed from at most 8,192 distinct rows: if there are
+        more, from those with the smallest hash of features and class, so that the order of
+        the rows has no effect.
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
-        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are their means,
-        of each weak ranker that any bag uses, `objective_curve_` is the mean over the bags of the
-        objective on the bag after each round (a bag that has ended keeps its last), and `n_iter_`
-        the largest number of rounds. The offset is that of the mean scores
-        of all rows. There are no stages.
-    classes_, weak_rankers_
-        As in `RankBoost`, as are `validation_scores_`, `feature_importances_`, `coef_`,
-        `n_iter_`, `n_features_in_` and `feature_names_in_`. Stages only with
-        ``solver="coordinate"``.
+        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are then their
+        means, for each weak ranker that any bag uses; `objective_curve_` is the mean over the
+        bags of the bag's objective after each round (a bag that has stopped keeps its last
+        value), and `n_iter_` the largest number of rounds. The offset belongs to the mean
+        scores of all rows. There are no stages.
+    classes_ : ndarray of shape (2,)
+        Binary mode: the classes; the second belongs at the top.
+    weak_rankers_ : object
+        The weak rankers, in the order of `estimator_weights_`.
+    validation_scores_ : ndarray
+        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
+        round that was run.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in the decrease of the objective; sums to 1.
+    coef_ : ndarray of shape (n_features_in_,)
+        With ``weak_ranker="feature"``: the coefficients of the features.
+    n_iter_ : int
+        Number of rounds or iterations.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
 
     Warns
     -----
@@ -199,43 +256,43 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     See Also
     --------
-    RankBoost : The same at p = 1, with margins.
+    RankBoost : The case p = 1, with margins.
 
     Notes
     -----
-    With queries or grades the sum is over every row k that has rows above it. But for a
+    With queries or grades the sum is over every row k that has rows above it. Up to a
     constant its terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the height: a row
-    weighs as much as its pairs, and the p-th power is that of their mean loss. So at equal
-    scores a query counts by its number of pairs at every p, as in `RankBoost`, and with a
-    large p not by how many of its rows are relevant.
+    weighs as much as its pairs, and their mean loss is raised to the power p. At equal
+    scores a query therefore counts by its number of pairs at every p, as in `RankBoost`,
+    and a large p does not favour queries with many relevant rows.
 
     Steps without a closed form come from second derivatives, all from one pass over the
-    rows: :math:`\frac1p \ln(1 + p |g| / B)` with g the slope along h and B a bound of the
+    rows: :math:`\frac1p \ln(1 + p |g| / B)` with g the slope along h and B a bound on the
     second derivative (`objectives.SecondOrderState`), halved until the objective does not
     rise. A loss of your own without ``second_derivative``, and real-valued weak rankers
-    with the exponential loss in one list, take a line search.
+    with the exponential loss in one list, need a line search.
 
-    The longest step, but for those in closed form, is finite where h orders every pair
-    rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided by the range of h over
-    pairs,
+    Steps not in closed form are limited, so that they are finite even if h orders every pair
+    correctly. The limit is the closed form at :math:`d_+ = 1, d_- = 0`, divided by the range of
+    h over pairs,
     :math:`\frac{1}{p+1} \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`,
     with p = 1 for ``push="ir"``.
 
-    Labels are those of the cut with the fewest errors on the training rows. A model that
-    separates them, as ``solver="lbfgs"`` does with many stumps and little ridge, has seen
-    no errors, and of new rows predicts too many as the rarer class: raise `alpha`, or
-    choose the cut with scikit-learn's ``TunedThresholdClassifierCV``.
+    `predict` uses the threshold with the fewest errors on the training rows. A model that
+    separates these, as ``solver="lbfgs"`` does with many stumps and a small ridge penalty,
+    predicts too many new rows as the rarer class: raise `alpha`, or choose the threshold with
+    scikit-learn's ``TunedThresholdClassifierCV``.
 
-    ``solver="corrective"`` works on the distinct rows of the chosen columns: rows of one query
-    and relevance that no chosen stump tells apart count as one, with their summed weight, so
-    that a refit costs little whatever the number of rows. In one list of two classes, with the
-    exponential loss and the push at one end, it takes projected Newton steps, and elsewhere
-    L-BFGS-B. The bound of the coefficients keeps them finite where a stump orders all its pairs
-    rightly. `feature_importances_` credit a stump with what its own coefficient brought over
-    all refits.
+    ``solver="corrective"`` works on the distinct rows of the chosen columns: rows of the same
+    query and relevance that no chosen stump separates are merged and their weights summed, so
+    that a refit is cheap for any number of rows. In one list of two classes, with the
+    exponential loss and the push at one end, it takes projected Newton steps, otherwise
+    L-BFGS-B. The bound on the coefficients keeps them finite if a stump orders all its pairs
+    correctly. `feature_importances_` credit a stump with the decrease due to its own
+    coefficient over all refits.
 
-    The smoothing term e is that of `RankBoost`: weights that sum to one give the model of
-    weights of one.
+    The smoothing term e is defined as in `RankBoost`: equal weights that sum to one give the
+    same model as weights of one.
 
     References
     ----------

@@ -13,14 +13,14 @@ from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 
 class RankBoost(BagsMixin, BoostingRanker):
-    r"""RankBoost: boosting on the exponential loss of all pairs.
+    r"""RankBoost: boosting that minimises the exponential loss over all pairs.
 
-    For the order of the whole list: every pair of rows, one of which belongs above the
-    other, counts the same, as in the AUC.
+    Use it when the order of the whole list matters: every pair of rows of different
+    relevance counts the same, as in the AUC.
 
-    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
-    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
-    told apart by ``fit(X, y, qid=...)``.
+    Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
+    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
+    ``fit(X, y, qid=...)``: rows are then compared only within their query.
 
     It minimises, by coordinate descent over weak rankers,
 
@@ -34,165 +34,168 @@ class RankBoost(BagsMixin, BoostingRanker):
     - :math:`h_t` is the weak ranker of round t, a simple score such as 1 where a feature
       exceeds a threshold and 0 elsewhere (a stump);
     - :math:`\alpha_t = \frac12 \ln\frac{d_+ + e}{d_- + e}` is its step, with
-      :math:`d_\pm` the shares of J's pair sum on pairs that h orders rightly and wrongly
-      and e a smoothing term, see Notes. Real-valued weak rankers take a
-      line search, or with queries and grades a step from second derivatives.
+      :math:`d_\pm` the shares of J's pair sum on pairs that h orders correctly and
+      incorrectly and e a smoothing term, see Notes. For real-valued weak rankers the step
+      comes from a line search, or with queries and grades from second derivatives.
 
-    A sum over pairs is computed from sums over rows: a round costs one pass over the
-    data, whatever the number of pairs.
+    Sums over pairs are computed from sums over rows: a round takes one pass over the
+    data, however many pairs there are.
 
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
-        Maximum number of rounds. More fit the training data better, and may overfit.
+        Maximum number of rounds. More rounds fit the training data better and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
-        the better side, or are told from all others. "feature": h is a raw feature, never
-        rescaled; X may be sparse. An estimator is cloned each round and fitted to minus the
-        sign of the gradient of J by the scores, weighted by its absolute value; its prediction,
-        mapped to [0, 1] on the training rows, is h. A model of your own has ``on_rows``: see
-        "Extending".
+        the better side, or are separated from all others. "feature": h is a raw feature, not
+        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the
+        sign of the gradient of J with respect to the scores, weighted by its absolute value;
+        its prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
+        ``on_rows``: see "Extending".
     selection : {"auto", "steepest", "optimal"}, default="auto"
-        Which weak ranker a round takes. "steepest": the one along which the objective
-        falls most steeply. "optimal": the one whose step lowers it most; of stumps in one
-        bipartite list that is known in closed form, elsewhere, and for features with
-        queries or grades, a bound from second derivatives is lowered. "auto": "steepest",
-        since "optimal" takes weak rankers that single out a few rows: with few positives
-        it lowers the objective faster and the AUC of new rows.
+        Which weak ranker each round adds. "steepest": the one along which the objective
+        falls most steeply. "optimal": the one whose step lowers the objective most. For stumps
+        in one list of two classes this is known in closed form; otherwise, and for features
+        with queries or grades, a bound from second derivatives is lowered. "auto": "steepest",
+        because "optimal" prefers weak rankers that single out a few rows: with few positives
+        it lowers the objective faster but ranks new rows worse.
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step. Smaller needs more rounds and often generalises better.
+        Factor of every step. Smaller values need more rounds and often generalise better.
     max_bins : int in [2, 65535], default=64
-        Maximum number of bins of a feature. Thresholds are observed values: all of them
-        where a feature has few, else weighted quantiles. Fewer are coarser, not faster;
-        memory grows with the number of features times the maximum number of bins used.
+        Maximum number of bins per feature. Thresholds are observed values: all of them
+        if a feature has few, otherwise weighted quantiles. Fewer bins are coarser but not
+        faster; memory grows with the number of features times the largest number of bins used.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls when the feature grows; -1: it never rises; 0: no constraint. A
-        dict has names or indices of features as keys. Exact, at any value that is not missing.
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these. Holds exactly, for every value that is
+        not missing.
     max_features_used : int in [1, inf) or None, default=None
         Maximum number of features in the model.
     max_thresholds : int in [1, inf) or None, default=None
-        Maximum number of different weak rankers with a net coefficient other than zero: a
-        threshold, a subset of categories, missing, and each special code is one. When there are
-        as many, further rounds change their coefficients.
+        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
+        subset of categories, "is missing" and each special code count as one. Once the maximum
+        is reached, further rounds change the coefficients of these.
     thresholds : dict or None, default=None
-        The only thresholds of some features, increasing, by name or index.
+        The only thresholds allowed for some features: increasing numbers, by name or index of
+        the feature.
     min_bin_size : float in [0, 0.5], default=0.0
-        Share of the weight of the training rows that every bin of a feature must have.
-        Neighbouring bins that are smaller are merged, rare categories pooled, or counted as
-        missing where all of them together are too few. Missing values and special codes that
-        are too few have no weak ranker.
+        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
+        bins that are smaller are merged; rare categories are pooled, or counted as missing if
+        all of them together are too few. Missing values and special codes that are too few get
+        no weak ranker.
     min_bin_events : float in [0, inf), default=0
-        Weight of the rows of ``classes_[1]`` that every bin must have, in the same way. Only with
-        ``relevance="binary"``.
+        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
+        with `min_bin_size`. Only with ``relevance="binary"``.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
-        feature. h is then 1 in a subset of the categories, the best of all. A category that
-        training has not seen is missing.
+        feature. h is then 1 in a subset of the categories, the best of all subsets. A category
+        not seen in training counts as missing.
     special_values : dict or None, default=None
-        Values of some features that are codes, such as -99, not amounts: a list for each
-        feature, by name or index. Each has a weak ranker of its own.
+        Values of some features that are codes, such as -99, not amounts: a list of codes by
+        name or index of the feature. Each code gets its own weak ranker.
     n_bags : int in [1, inf), default=1
-        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (with
-        `qid` of whole queries; in one list of each class as many as it has, a row of weight 2
-        counting as the row twice), all with the thresholds of all rows, so that the mean is one
-        sum of stumps. It helps most on sets of some hundred rows. Only for stumps, and not
-        with `warm_start` and `n_iter_no_change`. With `max_thresholds` or `max_features_used`
-        all bags may use the stumps of a fit to all rows, and bag b of B may add others
-        while all so far are fewer than b / B of the bound.
+        1: one fit. More: the mean of fits to that many bootstrap samples of the rows (of whole
+        queries with `qid`; in one list, each class keeps its number of rows, and a row of
+        weight 2 counts as the row twice). All fits use the thresholds of all rows, so that the
+        mean is one sum of stumps. It helps most with a few hundred rows. Only for stumps, and
+        not with `warm_start` or `n_iter_no_change`. With `max_thresholds` or
+        `max_features_used` all bags may use the stumps of a fit to all rows, and bag b of B
+        may add others while there are fewer than a share b / B of the maximum.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the last fit, on the same data. A fit
-        that fails or is interrupted leaves the last one as it was.
+        that fails or is interrupted leaves the previous model unchanged.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
-        the `X_val` of `fit`, or rows of `X`.
+        Stop when the score of the held-out rows has not improved by more than `tol` for that
+        many rounds, and keep the rounds up to the best one. None: no early stopping. The
+        held-out rows are the `X_val` passed to `fit`, otherwise rows of `X`.
     scoring : str, scorer or None, default=None
-        What is measured on the held-out rows, of early stopping or of `X_val`. None: `score`.
-        Else a name that `metrics.ranking_scorer` takes, such as "ndcg@10", "pauc@0.05" or
-        "push@4", or what it returned. Metrics of places in the list (all but "auc", "push@p",
-        "pauc@a" and "tpr@a") have no row weights: with them every weight of these rows must be
-        0 or 1.
+        Metric on the held-out rows, for early stopping or with `X_val`. None: `score`.
+        Otherwise a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05"
+        or "push@4", or a scorer that it returned. Metrics based on ranks (all but "auc",
+        "push@p", "pauc@a" and "tpr@a") have no row weights: with them every weight of these
+        rows must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
-        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+        "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Threads that search for stumps and score rows, with joblib's meaning.
+        Number of threads for the search for stumps and for scoring; None means 1, -1 all
+        processors, as in joblib.
     random_state : int, RandomState or None, default=None
-        Draws the held-out rows, the bags and the seeds of an estimator as weak ranker.
+        Seed for the held-out rows, the bags and an estimator as weak ranker.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one a round.
+        1 prints ten lines per fit, 2 one line per round.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     offset_ : float
-        Binary mode: what `decision_function` adds to the scores. It gives both classes
-        one exponential mass, so that RankBoost classifies as AdaBoost does.
+        Binary mode: added to the scores by `decision_function`. It gives both classes
+        the same exponential mass, so that RankBoost classifies as AdaBoost does.
     staged_offsets_ : ndarray of shape (n_iter_,)
         Binary mode: the offset after each round.
     weak_rankers_ : object
-        The weak rankers, one a round.
+        The weak rankers, one per round.
     estimator_weights_ : ndarray of shape (n_iter_,)
-        Their coefficients.
+        The coefficients of the weak rankers.
     objective_curve_ : ndarray of shape (n_iter_,)
         J after each round.
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
-        Smallest margin over pairs and smooth margin, each over the l1 norm of the net
-        coefficients (RudinSchapire2009).
+        Smallest margin over pairs, and smooth margin, after each round; both are divided
+        by the l1 norm of the net coefficients (RudinSchapire2009).
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
-        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are their means,
-        of each weak ranker that any bag uses, `objective_curve_` is the mean over the bags of the
-        objective on the bag after each round (a bag that has ended keeps its last), and `n_iter_`
-        the largest number of rounds. The offset and `margin_` are those of the mean scores
-        of all rows. There are no stages and no curves of margins.
+        With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are then their
+        means, for each weak ranker that any bag uses; `objective_curve_` is the mean over the
+        bags of the bag's objective after each round (a bag that has stopped keeps its last
+        value), and `n_iter_` the largest number of rounds. The offset and `margin_` belong to
+        the mean scores of all rows. There are no stages and no margin curves.
     margin_ : float
-        The last margin.
+        The margin of the final model.
     validation_scores_ : ndarray
-        With early stopping or `X_val`, the score of the held-out rows, or the metric that
-        `scoring` names, after each round tried.
+        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
+        round that was run.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Decrease of J credited to each feature, summing to 1.
+        Share of each feature in the decrease of J; sums to 1.
     coef_ : ndarray of shape (n_features_in_,)
-        With ``weak_ranker="feature"``.
+        With ``weak_ranker="feature"``: the coefficients of the features.
     n_iter_ : int
         Number of rounds.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when all are strings.
+        Names of the features, if all are strings.
 
     See Also
     --------
-    PNormPushRanker : Puts the weight on the top of the list.
+    PNormPushRanker : Gives more weight to the top of the list.
     SmoothMarginRanker : Maximises the smallest margin.
 
     Notes
     -----
     The smoothing term :math:`e = 1 / (2 \max(N, N_\text{eff}))` keeps steps finite. N is
     the total weight of the pairs and :math:`N_\text{eff} = N^2 / \sum (w_i w_k)^2` their
-    effective number, so that weights that sum to one give the model of weights of one.
-    Where all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
-    row twice. A row of weight 1/2 twice is a row of weight 1 but for e.
+    effective number, so that equal weights that sum to one give the same model as weights of
+    one. If all weights are integers, :math:`N_\text{eff} \le N`, and a row of weight 2 is the
+    row twice. A row of weight 1/2 twice equals a row of weight 1 except for e.
 
-    Any constraint, category or special code makes the model a table: of the weak rankers
-    ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``, ``1[x == code]``,
-    and ``1[x in S]`` with S a subset of categories. A monotonic constraint gives the net
-    coefficient of each ``1[x > t]`` its sign: a step against it ends at zero. Missing values
-    and special codes have no place in the order and are free. Without any of these a missing
-    value goes with large or with small values, threshold by threshold.
+    Any constraint, category or special code makes the model a table, built from the weak
+    rankers ``1[x > t]``, which is 0 where x is missing or a special code, ``1[x is missing]``,
+    ``1[x == code]``, and ``1[x in S]`` with S a subset of categories. A monotonic constraint
+    determines the sign of the net coefficient of each ``1[x > t]``: a step that would change
+    the sign stops at zero. Missing values and special codes have no place in the order and are
+    not constrained. In a model without constraints, categories and special codes, each
+    threshold puts missing values on its better side.
 
-    The longest step of a real-valued weak ranker is finite where h orders every pair
-    rightly: the closed form at :math:`d_+ = 1, d_- = 0`, divided
+    The step of a real-valued weak ranker is limited, so that it is finite even if h orders
+    every pair correctly. The limit is the closed form at :math:`d_+ = 1, d_- = 0`, divided
     by the range of h over pairs,
-    :math:`\frac12 \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`. Where
-    the minimum along h lies beyond, that is the step.
+    :math:`\frac12 \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`.
 
     References
     ----------

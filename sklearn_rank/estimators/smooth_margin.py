@@ -17,12 +17,12 @@ from sklearn_rank.solvers import Coefficients, SmoothMarginStep
 class SmoothMarginRanker(BoostingRanker):
     r"""Coordinate ascent on the smooth margin: boosting that reaches the largest margin.
 
-    For data that can be ranked without error, when the pair with the smallest margin
-    matters: it maximises that margin. On other data it is `RankBoost`.
+    Use it for data that can be ranked without error, when the pair with the smallest margin
+    matters: it maximises that margin. On other data its model is that of `RankBoost`.
 
-    To use it: ``fit(X, y)``; then sort rows by falling ``decision_function(X)`` (two classes)
-    or, with ``relevance="graded"``, by falling ``predict(X)``. Rows of different queries are
-    told apart by ``fit(X, y, qid=...)``.
+    Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
+    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
+    ``fit(X, y, qid=...)``: rows are then compared only within their query.
 
     It maximises, weak ranker by weak ranker,
 
@@ -36,73 +36,129 @@ class SmoothMarginRanker(BoostingRanker):
       :math:`y_i > y_k` in one query, and w the sample weights;
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their net coefficients.
 
-    G is a lower bound of the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and tends
-    to the largest margin, which RankBoost can miss. RankBoost's step is taken until 0 < G < edge;
-    then the step goes to where the slope of -ln F along the weak ranker has fallen to G, for
-    stumps
+    G is a lower bound on the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and converges
+    to the largest margin, which RankBoost can miss. Steps are RankBoost's until 0 < G < edge;
+    from then on the step goes to where the slope of -ln F along the weak ranker has fallen to
+    G, for stumps
 
     .. math:: \alpha = \ln \frac{2 (1 - g) d_+}
         {g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
 
-    with g = G now and :math:`d_+, d_-, d_0` the shares of pair mass that h orders
-    rightly, wrongly and not at all. Data that can't be ranked without error leave it
-    RankBoost, and a warning says so.
+    with g the value of G before the step and :math:`d_+, d_-, d_0` the shares of pair mass
+    that h orders correctly, incorrectly and not at all. If the data can't be ranked without
+    error, all steps are RankBoost's and `fit` warns.
 
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
         Maximum number of rounds. The margin grows slowly: thousands are usual.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        As in `RankBoost`.
+        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
+        the better side, or are separated from all others. "feature": h is a raw feature, not
+        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the
+        sign of the gradient of ln F with respect to the scores, weighted by its absolute value;
+        its prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
+        ``on_rows``: see "Extending".
     learning_rate : float in (0, 1], default=1.0
-        Multiplies every step.
+        Factor of every step.
     max_bins : int in [2, 65535], default=64
-        Maximum number of bins of a feature.
-    monotonic_cst, max_features_used, max_thresholds, thresholds, min_bin_size, min_bin_events
-        Constraints on stumps, as in `RankBoost`.
-    categorical_features, special_values
-        Features of categories and values that are codes, as in `RankBoost`.
+        Maximum number of bins per feature.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these. Holds exactly, for every value that is
+        not missing.
+    max_features_used : int in [1, inf) or None, default=None
+        Maximum number of features in the model.
+    max_thresholds : int in [1, inf) or None, default=None
+        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
+        subset of categories, "is missing" and each special code count as one. Once the maximum
+        is reached, further rounds change the coefficients of these.
+    thresholds : dict or None, default=None
+        The only thresholds allowed for some features: increasing numbers, by name or index of
+        the feature.
+    min_bin_size : float in [0, 0.5], default=0.0
+        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
+        bins that are smaller are merged; rare categories are pooled, or counted as missing if
+        all of them together are too few. Missing values and special codes that are too few get
+        no weak ranker.
+    min_bin_events : float in [0, inf), default=0
+        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
+        with `min_bin_size`. Only with ``relevance="binary"``.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories, without order: "from_dtype", those of a categorical
+        type in a pandas or polars data frame; or indices, names, or True and False for each
+        feature. h is then 1 in a subset of the categories, the best of all subsets. A category
+        not seen in training counts as missing.
+    special_values : dict or None, default=None
+        Values of some features that are codes, such as -99, not amounts: a list of codes by
+        name or index of the feature. Each code gets its own weak ranker.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the last fit, on the same data. A fit
-        that fails or is interrupted leaves the last one as it was.
+        that fails or is interrupted leaves the previous model unchanged.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not grown by more than `tol` for that
-        many rounds, and keep the rounds up to the best. None: no early stopping. Held out are
-        the `X_val` of `fit`, or rows of `X`.
+        Stop when the score of the held-out rows has not improved by more than `tol` for that
+        many rounds, and keep the rounds up to the best one. None: no early stopping. The
+        held-out rows are the `X_val` passed to `fit`, otherwise rows of `X`.
     scoring : str, scorer or None, default=None
-        As in `RankBoost`: what early stopping measures. None: `score`.
+        Metric on the held-out rows, for early stopping or with `X_val`. None: `score`.
+        Otherwise a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05"
+        or "push@4", or a scorer that it returned. Metrics based on ranks (all but "auc",
+        "push@p", "pauc@a" and "tpr@a") have no row weights: with them every weight of these
+        rows must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
-        "binary": two classes, a scikit-learn classifier. "graded": numbers.
+        "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Threads that search for stumps and score rows, with joblib's meaning.
+        Number of threads for the search for stumps and for scoring; None means 1, -1 all
+        processors, as in joblib.
     random_state : int, RandomState or None, default=None
-        As in `RankBoost`.
+        Seed for the held-out rows and an estimator as weak ranker.
     verbose : int, default=0
-        1 prints ten lines a fit, 2 one a round.
+        1 prints ten lines per fit, 2 one line per round.
 
     Attributes
     ----------
     margin_ : float
-        Smallest margin over pairs, over the l1 norm of the net coefficients.
+        Smallest margin over pairs, divided by the l1 norm of the net coefficients.
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
         The margin and G after each round. Pair weights below 1 are scaled up in G, so
-        that it stays below the margin.
+        that it remains a lower bound on the margin.
     objective_curve_ : ndarray of shape (n_iter_,)
         ln F after each round.
-    classes_, offset_, staged_offsets_, weak_rankers_, estimator_weights_
-        As in `RankBoost`, as are `validation_scores_`, `feature_importances_`, `coef_`,
-        `n_iter_`, `n_features_in_` and `feature_names_in_`.
+    classes_ : ndarray of shape (2,)
+        Binary mode: the classes; the second belongs at the top.
+    offset_ : float
+        Binary mode: added to the scores by `decision_function`. It gives both classes
+        the same exponential mass.
+    staged_offsets_ : ndarray of shape (n_iter_,)
+        Binary mode: the offset after each round.
+    weak_rankers_ : object
+        The weak rankers, one per round.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        The coefficients of the weak rankers.
+    validation_scores_ : ndarray
+        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
+        round that was run.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in the decrease of ln F; sums to 1.
+    coef_ : ndarray of shape (n_features_in_,)
+        With ``weak_ranker="feature"``: the coefficients of the features.
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        When G never became positive, so that every step was RankBoost's.
+        If G never became positive, so that every step was RankBoost's.
 
     See Also
     --------
@@ -110,7 +166,7 @@ class SmoothMarginRanker(BoostingRanker):
 
     Notes
     -----
-    While a step is RankBoost's, its smoothing term e is that of `RankBoost` for the pair
+    The smoothing term e in RankBoost's steps is computed as in `RankBoost`, from the pair
     weights as scaled in G.
 
     References

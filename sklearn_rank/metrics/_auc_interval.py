@@ -84,7 +84,7 @@ def auc_interval(
     fold: Any = None,
     confidence: float = 0.95,
 ) -> AUCInterval:
-    r"""Return the AUC and a confidence interval, for rows or whole queries drawn at random.
+    r"""Return the AUC with a confidence interval, for rows or whole queries drawn at random.
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} d_r^2, \qquad
         d_r = \frac{1}{V P_v} \sum_{(i, k) \ni r} (h_{ik} - \mathrm{AUC}_v), \qquad
@@ -133,9 +133,9 @@ def auc_interval(
 
     Notes
     -----
-    The interval is for these models on new rows; it does not include how a model varies with its
-    training rows. For few rows, and near an AUC of 1, it is too narrow. Its width is zero when no
-    pair is wrong, and when all rows or queries contribute equally.
+    The interval is for these models on new rows; it does not include the variation of a model with
+    its training rows. With few rows, and near an AUC of 1, it is too narrow. Its width is zero when
+    no pair is wrong, and when all rows or queries contribute equally.
 
     References
     ----------
@@ -171,8 +171,8 @@ def compare_auc(
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
-    with d and n as in `auc_interval`: errors that both rankings share cancel. Interval and
-    p-value are those of the normal distribution, with queries of the t distribution, as there.
+    with d and n as in `auc_interval`: errors that both rankings share cancel. Interval and p-value
+    come from the normal distribution or, with queries, from the t distribution.
 
     Parameters
     ----------
@@ -180,8 +180,13 @@ def compare_auc(
         Relevance: numbers or booleans, greater is better. Two values or many.
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
-    qid, fold : array-like of shape (n_samples,), default=None
-        As in `auc_interval`.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; pairs are compared within a query. None means one list, whose
+        rows are the draws.
+    fold : array-like of shape (n_samples,), default=None
+        Fold of a cross-validation in which each row was held out. Scores of different folds come
+        from different models and are not compared; the AUC is the mean over folds. A query
+        belongs to one fold.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true difference.
 
@@ -195,11 +200,13 @@ def compare_auc(
     Raises
     ------
     ValueError
-        As in `auc_interval`.
+        When there is no pair of different relevance; when a fold with pairs has a single row of
+        a class or, with `qid`, a single query with a pair; when a query lies in several folds;
+        or when a parameter is not allowed.
 
     References
     ----------
-    DeLong1988 (one list: its test). Obuchowski1997 and LeDell2015, as in `auc_interval`.
+    DeLong1988 (one list: its test). Obuchowski1997 and LeDell2015 (queries and folds).
 
     Examples
     --------

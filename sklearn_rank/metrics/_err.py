@@ -33,7 +33,7 @@ def err_score(
         \prod_{s < t} \bigl(1 - q_{(s)}\bigr), \qquad
         q = \frac{2^y - 1}{2^{y_{\max}}}
 
-    where :math:`q_{(t)}` is the probability that the row in place t of its query satisfies
+    where :math:`q_{(t)}` is the probability that the row at rank t of its query satisfies
     the reader, who stops at the first such row. Tied rows count as the mean over their orders.
 
     Parameters
@@ -43,7 +43,7 @@ def err_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Cut-off: only the first k places count. None: all.
+        Cut-off: only the first k ranks count. None: all.
     max_relevance : float > 0 or None, default=None
         Highest possible grade :math:`y_{\max}`. None: the highest of `y_true` over all
         queries; give a number to compare parts of a data set.

@@ -24,9 +24,9 @@ def average_precision(
     .. math:: \mathrm{AP} = \frac{1}{R} \sum_{t: y_{(t)} > 0}
         \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
     relevant rows. Tied rows count as the mean over their orders: of n tied rows, r of
-    them relevant, after N rows with :math:`R_N` relevant ones, the one in place N + t adds
+    them relevant, after N rows with :math:`R_N` relevant ones, the one at rank N + t adds
 
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
@@ -97,9 +97,9 @@ def reciprocal_rank(
 
     .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
 
-    where :math:`y_{(t)}` is the relevance of the row in place t of its query. Tied rows
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query. Tied rows
     count as the mean over their orders: among n tied rows, r of them relevant, the first
-    relevant one comes in place t with probability
+    relevant one comes at rank t with probability
     :math:`\binom{n - t}{r - 1} / \binom{n}{r}`.
 
     Parameters
@@ -111,7 +111,7 @@ def reciprocal_rank(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1 or None, default=None
-        Cut-off: 0 when the first relevant row comes after place k. None: no cut-off.
+        Cut-off: 0 when the first relevant row comes after rank k. None: no cut-off.
     average : {"mean"} or None, default="mean"
         "mean": the mean over queries, each counting once. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"

@@ -24,7 +24,7 @@ from sklearn_rank.metrics._two_classes import CONFIDENCE
 
 @dataclass(frozen=True, eq=False)
 class GainsTable(FiguresTable):
-    """Figures of bands of scores, the highest first.
+    """Gains by band of the score, the highest band first.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def gains_table(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationTable(FiguresTable):
-    """Predicted and observed probabilities of bands of predictions, the lowest first.
+    """Predicted and observed probabilities by band of the prediction, the lowest band first.
 
     Attributes
     ----------

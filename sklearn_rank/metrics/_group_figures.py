@@ -32,7 +32,7 @@ _ALLOWED: dict[str, Constraint] = {
 
 @dataclass(frozen=True, eq=False)
 class GroupReport(FiguresTable):
-    """Figures of a score by group.
+    """Selection rates, error rates and AUC of a score by group.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ def group_report(
     sample_weight: Any = None,
     confidence: float = 0.95,
 ) -> GroupReport:
-    r"""Compare groups: how many are selected, and how well the score orders each group.
+    r"""Compare groups: the share selected, and how well the score ranks the rows of each group.
 
     .. math:: \text{impact ratio}_g = \frac{P(\text{selected} \mid g)}{P(\text{selected} \mid r)},
         \qquad \mathrm{TPR}_g = P(f > c \mid y = 1, g),

@@ -54,7 +54,7 @@ def ndcg_score(
     .. math:: \mathrm{NDCG}_k = \frac{\mathrm{DCG}_k}{\max \mathrm{DCG}_k}, \qquad
         \mathrm{DCG}_k = \sum_{t \le k} \frac{g(y_{(t)})}{\log_2(1 + t)}
 
-    where :math:`y_{(t)}` is the relevance of the row in place t of its query, g the gain,
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain,
     and the maximum is over all orders. Tied rows count as the mean over their orders.
     With the linear gain it equals scikit-learn's ``ndcg_score`` of each query.
 
@@ -65,7 +65,7 @@ def ndcg_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Cut-off: only the first k places count, in the best order too. None: all.
+        Cut-off: only the first k ranks count, in the best order too. None: all.
     gain : {"exponential", "linear"}, default="exponential"
         :math:`g(y) = 2^y - 1` or :math:`g(y) = y`.
     qid : array-like of shape (n_samples,), default=None

@@ -41,7 +41,7 @@ def precision_at_k(
 
     .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has n
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n
     rows. Tied rows count as the mean over their orders.
 
     Parameters
@@ -103,7 +103,7 @@ def recall_at_k(
 
     .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row in place t of its query, which has R
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
     relevant rows. Tied rows count as the mean over their orders.
 
     Parameters
@@ -162,7 +162,7 @@ def r_precision(
 
     .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row in place t. At this cut-off
+    where :math:`y_{(t)}` is the relevance of the row at rank t. At this cut-off
     precision and recall are equal. Tied rows count as the mean over their orders.
 
     Parameters

@@ -121,7 +121,7 @@ def average_queries(
     present = ~np.isnan(values)
     if not present.any():
         raise ValueError(
-            "There is no query to average over: none has a relevant row (relevance above 0), "
+            "There is no query to average over: none has both a relevant row (relevance above 0) "
             "and what the metric compares it with."
         )
     return float(values[present].mean())

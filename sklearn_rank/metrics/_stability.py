@@ -62,16 +62,19 @@ def stability_table(
     reference_weight: Any = None,
     sample_weight: Any = None,
 ) -> StabilityTable:
-    """Return the shares of two tables in bins: what `population_stability_index` is the sum of.
+    """Return the shares of two tables in bins, with each bin's part of the stability index.
 
     Parameters
     ----------
-    reference, current : array-like of shape (n_rows,)
-        As in `population_stability_index`.
+    reference : array-like of shape (n_reference,)
+        Scores when the model was made. NaN is missing.
+    current : array-like of shape (n_current,)
+        Scores of the rows to compare.
     bins : int or array-like, default=10
-        As there.
+        A number: bins of nearly equal share of the reference, tied values in one bin. An array: the
+        increasing values that divide the bins, each belonging to the bin below it.
     reference_weight, sample_weight : float or array-like of shape (n_rows,), default=None
-        As there.
+        Multiplicities of the rows of `reference` and of `current`, non-negative.
 
     Returns
     -------
@@ -82,7 +85,8 @@ def stability_table(
     Raises
     ------
     ValueError
-        As there.
+        When the reference has a single value, so that it can't be divided, unless the bins are
+        given.
 
     See Also
     --------
@@ -113,9 +117,9 @@ def population_stability_index(
     .. math:: \mathrm{PSI} = \sum_b (q_b - p_b) \ln \frac{q_b}{p_b}
 
     where :math:`p_b` and :math:`q_b` are the shares of the reference and of the current table in
-    bin b. A bin without a row of one table has the share of half a row, 1 / (2n), where n is the
-    weight of that table, at least 1; the other shares stay as they are. A bin without a row of
-    either adds nothing. Missing values (NaN) have a bin of their own.
+    bin b. A bin without a row of one table gets the share of half a row, 1 / (2n), where n is the
+    weight of that table, at least 1; the other shares are unchanged. A bin without a row of either
+    table adds nothing. Missing values (NaN) have their own bin.
 
     Parameters
     ----------
@@ -142,10 +146,11 @@ def population_stability_index(
 
     Notes
     -----
-    A rule of thumb takes less than 0.1 for no change and more than 0.25 for a large one. It knows
-    nothing of the number of rows: without any change the index of B bins is about
+    By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The rule ignores
+    the number of rows: without any change the index of B bins is about
     :math:`(1/n + 1/m)` times a chi-squared variable with B - 1 degrees of freedom, where n and m
-    are the numbers of rows. `stability_table` has the mean of that, and the p-value of the index.
+    are the numbers of rows. `stability_table` has the mean of this distribution and the p-value of
+    the index.
 
     References
     ----------
@@ -212,16 +217,16 @@ def _row(weight: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CharacteristicStability(FiguresTable):
-    """How far the variables of a card have moved between two tables.
+    """Change in the distribution of each variable of a card between two tables.
 
     Attributes
     ----------
     name : ndarray of shape (n_variables,)
         Names of the variables.
     csi : ndarray of shape (n_variables,)
-        Characteristic stability index: that of the shares in the variable's bins.
+        Characteristic stability index, computed from the shares in the variable's bins.
     shift : ndarray of shape (n_variables,)
-        Change of the mean points: what the variable adds to the change of the mean total.
+        Change in the mean points: what the variable adds to the change in the mean total.
     expected : ndarray of shape (n_variables,)
         What the index is on average, in large tables, without any change.
     p_value : ndarray of shape (n_variables,)
@@ -258,9 +263,9 @@ def characteristic_stability(
         \mathrm{shift}_v = \sum_b (q_{vb} - p_{vb}) \, s_{vb}
 
     where :math:`p_{vb}` and :math:`q_{vb}` are the shares of the reference and of the current table
-    in bin b of variable v, and :math:`s_{vb}` its points. The index tells whether the rows have
-    moved, the shift how far that moves the total; the shifts add up to the change of the mean
-    total. Empty bins are treated as in `population_stability_index`.
+    in bin b of variable v, and :math:`s_{vb}` its points. The index tells whether the distribution
+    has changed, the shift how much this changes the total; the shifts add up to the change in the
+    mean total. Empty bins are treated as in `population_stability_index`.
 
     Parameters
     ----------

@@ -91,9 +91,9 @@ def tpr_at_fpr_interval(
 
     Notes
     -----
-    The interval is for this model on new rows; it does not include how a model varies with its
-    training rows. Time: a sort, and for each bootstrap sample a draw of the relevant rows and of
-    the others near the top.
+    The interval is for this model on new rows; it does not include the variation of a model with
+    its training rows. Time: a sort, and for each bootstrap sample a draw of the relevant rows and
+    of the others near the top.
 
     References
     ----------
@@ -145,8 +145,20 @@ def compare_tpr_at_fpr(
         Relevance: rows above 0 are relevant.
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
-    max_fpr, qid, fold, confidence, n_resamples, random_state
-        As in `tpr_at_fpr_interval`.
+    max_fpr : float in (0, 1], default=0.05
+        False positive rate: the share of the other rows that may stand above.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    fold : array-like of shape (n_samples,), default=None
+        Fold of a cross-validation in which each row was held out. Scores of different folds come
+        from different models and are not compared; the share is the mean over the folds that hold
+        both classes. Not needed with `qid`.
+    confidence : float in (0, 1), default=0.95
+        Confidence level: nominal coverage of the true difference.
+    n_resamples : int >= 1, default=999
+        Number of bootstrap samples.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
 
     Returns
     -------
@@ -157,7 +169,8 @@ def compare_tpr_at_fpr(
     Raises
     ------
     ValueError
-        As in `tpr_at_fpr_interval`.
+        When no fold holds both classes, with fewer than two queries that do, or when a parameter
+        is not allowed.
 
     References
     ----------

@@ -68,7 +68,8 @@ def gini_score(
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"pooled", "queries"} or None, default="pooled"
-        As in `auc_score`.
+        "pooled": all pairs of all queries. "queries": the mean of the coefficients of the queries
+        that have a pair, each counting once. None: one coefficient for each query.
 
     Returns
     -------

@@ -269,7 +269,7 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
           `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
           queries, with the default gain and queries without a relevant row left out;
-        - "ndcg_linear": `ndcg_score` with the linear gain, that of scikit-learn's;
+        - "ndcg_linear": `ndcg_score` with the linear gain, as in scikit-learn;
         - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
           k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];

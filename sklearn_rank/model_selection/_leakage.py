@@ -55,8 +55,8 @@ class QueryLeakage:
         """
         if self.is_leaking:
             raise ValueError(
-                f"{self} Scores of such splits say too much. "
-                "sklearn_rank.model_selection.QueryKFold keeps queries in one piece."
+                f"{self} Scores of such splits are too optimistic. "
+                "sklearn_rank.model_selection.QueryKFold keeps queries whole."
             )
 
     def __str__(self) -> str:

@@ -125,7 +125,7 @@ class _QuerySplitter(BaseCrossValidator):
         name = type(self).__name__
         if qid is None and groups is None:
             raise ValueError(
-                f"{name} needs qid, the query of each row, to keep queries in one piece. By "
+                f"{name} needs qid, the query of each row, to keep queries whole. By "
                 "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
                 "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
                 "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
@@ -156,7 +156,7 @@ def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> An
 
 
 class QueryKFold(_QuerySplitter):
-    r"""Split whole queries into K folds, balanced in rows and in relevant rows.
+    r"""Split the queries into K folds that keep them whole, balanced in rows and in relevant rows.
 
     Every query is tested once. The queries are assigned one by one in descending order of size,
     where a query's size is its share of all rows plus its share of all relevant rows.
@@ -270,10 +270,10 @@ class QueryKFold(_QuerySplitter):
 
 
 class QueryShuffleSplit(_QuerySplitter):
-    """Split whole queries at random; the test sets of different splits may overlap.
+    """Split off random test sets of whole queries, which may overlap between splits.
 
     Every query is tested with the same probability. Systematic sampling along the order by size
-    (as in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
+    (defined in `QueryKFold`) makes the test sets more similar in rows and in relevant rows than
     simple random sampling.
 
     Parameters

@@ -71,23 +71,23 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
 
     where i runs over the calibration rows, y = 0 are the negatives (``classes_[0]``) and
     :math:`\alpha` is `fdr`. The rows with :math:`p_j \le \alpha r^* / m` are selected: the
-    procedure of Benjamini and Hochberg. The expected share of negatives among them, an empty
-    selection counting 0, is at most `fdr` if calibration rows and new rows are exchangeable,
-    whatever the estimator and however many the rows.
+    procedure of Benjamini and Hochberg. The expected share of negatives among them, counting 0 for
+    an empty selection, is at most `fdr` if calibration rows and new rows are exchangeable, for any
+    estimator and any number of rows.
 
     Parameters
     ----------
     estimator : estimator
-        A ranker, classifier, regressor or pipeline with `decision_function`, else
-        `predict_proba`, else `predict`. It is cloned and fitted to the rows that do not
-        calibrate. ``FrozenEstimator(estimator)``: a fitted one, and all rows passed to `fit`
-        calibrate; they must not be those that it was fitted to.
+        A ranker, classifier, regressor or pipeline. Scores come from its `decision_function`,
+        otherwise from `predict_proba` or `predict`. It is cloned and fitted to the rows that are
+        not used for calibration. To use a fitted estimator, pass ``FrozenEstimator(estimator)``:
+        all rows passed to `fit` then calibrate, and must not be among those that it was fitted to.
     fdr : float in (0, 1), default=0.1
         Bound on the expected share of false alarms, the false discovery rate.
     calibration_size : float in (0, 1), default=0.25
-        Share of the rows that calibrate, drawn at random without regard to their class.
+        Share of the rows held out for calibration, drawn at random without regard to their class.
     random_state : int, RandomState instance or None, default=None
-        Draws them.
+        Seed for the choice of the calibration rows.
 
     Attributes
     ----------
@@ -100,9 +100,9 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
     calibration_is_positive_ : ndarray of shape (n_calibration,)
         Whether each is of ``classes_[1]``.
     n_features_in_ : int
-        Number of features, where the estimator has it.
+        Number of features, if the estimator has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where the estimator has them.
+        Names of the features, if the estimator has them.
 
     See Also
     --------
@@ -116,8 +116,8 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
     a calibration negative with the same score as a new row counts as above it. The user guide
     has the proof, and what happens under drift and with several batches.
 
-    `fit` takes no `qid` and no `sample_weight`. Other metadata goes to the estimator's `fit`
-    where its routing requests it, values with one entry for each row without those of the
+    `fit` takes no `qid` and no `sample_weight`. Other metadata is passed to the estimator's `fit`
+    if its routing requests it; values with one entry per row are passed without the entries of the
     calibration rows.
 
     References

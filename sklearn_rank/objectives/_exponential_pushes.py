@@ -46,9 +46,9 @@ class SidePush(ExponentialSums, Push):
     RankBoost's objective from either side, and ``p = inf`` the limit, the largest
     logarithm of a bracket times :math:`\max_l N_l / N_k`.
 
-    But for a constant the terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the
-    bracket: row k weighs as much as its pairs, and the p-th power is that of their mean
-    loss. At equal scores a query counts by its number of pairs, at every p. On one
+    Up to a constant the terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the bracket: row k
+    weighs as much as its pairs, and their mean loss is raised to the power p. At equal scores a
+    query counts by its number of pairs, at every p. On one
     bipartite list all :math:`N_k` are equal and the factor is 1.
 
     The rows inside the bracket are called *inner* and carry exp(-s f), the others

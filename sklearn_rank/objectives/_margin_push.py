@@ -92,11 +92,11 @@ class MarginPush(Push):
 
     where f are scores, w row weights and :math:`\phi` the loss of a margin: a norm of the
     *heights* H, hence convex, which is :math:`\phi(0)` when all scores are equal and the
-    mean loss of a pair at p = 1. Row k weighs as much as its pairs, :math:`w_k N_k`, and
-    the p-th power is that of their mean loss, :math:`H_k / N_k`. This is ``push="top"``;
+    mean loss of a pair at p = 1. Row k weighs as much as its pairs, :math:`w_k N_k`, and their mean
+    loss, :math:`H_k / N_k`, is raised to the power p. This is ``push="top"``;
     "bottom" is its mirror image, with sums over the rows below i; "both" adds the sums
     :math:`\sum_k w_k (N_k / \max_l N_l)^{1-p} H_k^p` of both sides, the bottom one times
-    `bottom_weight`, and divides by what they are where every pair has the loss one.
+    `bottom_weight`, and divides by their value when every pair has a loss of one.
 
     Parameters
     ----------

@@ -227,8 +227,10 @@ class BothState:
     ----------
     objective : BothPush
         The push, of one bipartite list.
-    scores, threads
-        As in `ExponentialState`.
+    scores : ndarray of shape (n_rows,)
+        The first scores.
+    threads : ThreadPool
+        Threads that share the rows.
 
     References
     ----------

@@ -120,16 +120,18 @@ class SecondOrderState(ScoreState):
     .. math:: B = \min(c^\top h, \; c^\top (1 - h)) \text{ for } h \in [0, 1]^n, \qquad
         B = 2 \sum_n c_n (h_n - a)^2 \text{ for any } h \text{ and any number } a
 
-    where c is the curvature of the rows, of `Objective.value_gradient_curvature`. It holds at
-    the present scores, not along a step: a step that raises the objective is halved until it
+    where c is the curvature of the rows, of `Objective.value_gradient_curvature`. The bound holds
+    at the current scores, not along a step: a step that raises the objective is halved until it
     does not.
 
     Parameters
     ----------
     objective : Objective
-        With `value_gradient_curvature`.
-    preferences, scores
-        As in `ScoreState`.
+        The objective, which must have `value_gradient_curvature`.
+    preferences : Preferences
+        The comparable pairs.
+    scores : ndarray of shape (n_rows,)
+        The first scores; not modified.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Losses of whole lists, each the sum over the queries of a block."""
+"""Listwise losses, each the sum over the queries of a block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats
 
 
 class ListwiseLoss(ABC):
-    r"""A loss of the scores of one query, summed over the queries of a block.
+    r"""Base class of listwise losses: a loss of the scores of one query, summed over queries.
 
     A loss of your own is a subclass with `value_and_gradient`. Every method gets a block
     of whole queries and, in its order, arrays over its rows; ``block.reduce(np.add, ...)``
@@ -39,11 +39,11 @@ class ListwiseLoss(ABC):
 
     Two more methods are optional:
 
-    - ``second_derivatives(block, scores, target, weight)`` returns c, b, p, row values of
-      which the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``.
+    - ``second_derivatives(block, scores, target, weight)`` returns values c, b, p for each row such
+      that the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``.
       Newton's method then makes the coefficients of `ListNetLinear` more exact.
-    - ``curvature(block, scores, target, weight)`` returns the diagonal of the second
-      derivatives or a bound of them, never negative, for solvers that fit trees.
+    - ``curvature(block, scores, target, weight)`` returns the diagonal of the second derivatives or
+      a bound on it, never negative, for solvers that fit trees.
 
     Examples
     --------

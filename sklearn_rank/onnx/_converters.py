@@ -43,13 +43,13 @@ _LARGEST_ZERO = float(np.float32(1e-35))
 
 
 def register_converters() -> None:
-    """Teach skl2onnx to convert the rankers; it does no harm to call it again.
+    """Register the rankers' converters with skl2onnx; calling it again has no effect.
 
-    Importing `sklearn_rank.onnx` does this where skl2onnx is installed. Then
-    ``skl2onnx.to_onnx(ranker, X)`` works, as does that of a Pipeline which ends with a ranker.
-    The outputs are `label`, what `predict` returns, in binary mode, and `scores`, what
-    `decision_function` returns (`predict` with ``relevance="graded"``), of shape (n_rows,), in
-    double precision.
+    Importing `sklearn_rank.onnx` does this if skl2onnx is installed. Then
+    ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
+    are `label`, the result of `predict`, in binary mode, and `scores`, the result of
+    `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
+    precision.
 
     Raises
     ------
@@ -58,12 +58,13 @@ def register_converters() -> None:
 
     Notes
     -----
-    All is computed in double precision, also where the input is single, as the rankers do.
-    Scores are those of `decision_function` up to rounding, about 1e-15 of their size. A weak
-    ranker that is an estimator is as exact as its converter in skl2onnx.
+    All computations are in double precision, even if the input is in single precision, as in the
+    rankers. Scores are those of `decision_function` up to rounding, about 1e-15 of their size. A
+    weak ranker that is an estimator is as exact as its converter in skl2onnx.
 
-    Refused are kernels that are functions or ``"precomputed"``, weak rankers that are
-    estimators without a converter or objects of your own, and linear leaves of LightGBM.
+    These cannot be converted and raise an error: kernels that are functions or ``"precomputed"``,
+    weak rankers that are estimators without a converter or objects of your own, and linear leaves
+    of LightGBM.
 
     Examples
     --------
@@ -254,7 +255,7 @@ def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
     except Exception as error:
         raise ValueError(
             f"{graph.owner} with weak_ranker={type(estimator).__name__}(...) can't be written as "
-            f"an ONNX graph, for skl2onnx has no converter of it that works: {error}"
+            f"an ONNX graph, because skl2onnx has no working converter for it: {error}"
         ) from error
     return str(part.outputs[0].full_name)
 
@@ -271,8 +272,8 @@ def _of_kernel(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
     if callable(kernel) or kernel == "precomputed":
         name = repr(kernel) if isinstance(kernel, str) else "a function"
         raise ValueError(
-            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: kernels that "
-            "have a name can, but for 'precomputed'."
+            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: named "
+            "kernels can, except 'precomputed'."
         )
     support = np.flatnonzero(ranker.dual_coef_)
     rows = ranker.X_fit_[support]

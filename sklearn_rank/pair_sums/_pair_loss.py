@@ -195,14 +195,13 @@ def pair_loss_and_gradient(
     qid: Any = None,
     sample_weight: Any = None,
 ) -> tuple[float, Floats]:
-    r"""Return the loss of all comparable pairs and its gradient by the scores.
+    r"""Return the loss over all comparable pairs and its gradient with respect to the scores.
 
     .. math:: L(f) = \sum_{i \text{ above } k} w_i w_k \, \phi(f_i - f_k)
 
     where f are the scores, w the sample weights, :math:`\phi` the loss, and i above k
-    the pairs of rows with :math:`y_i > y_k` in one query. It is what a learner of your
-    own needs to rank: a million rows, and with them up to 2.5e11 pairs, take well under
-    a second.
+    the pairs of rows with :math:`y_i > y_k` in one query. Use it to train a learner of your own on
+    all pairs: a million rows, with up to 2.5e11 pairs, take well under a second.
 
     Parameters
     ----------

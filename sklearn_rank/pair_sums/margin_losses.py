@@ -39,27 +39,27 @@ class _Absent:
 
 
 class MarginLoss(ABC):
-    r"""A convex loss phi of the margin of a pair.
+    r"""Base class of pairwise losses: a convex loss phi of the margin of a pair.
 
-    A loss of your own is a subclass with `value_and_derivative`. Sums over pairs then
-    work, pair by pair. Further methods are abilities that some losses have:
+    A loss of your own is a subclass with `value_and_derivative`. Sums over pairs are then computed
+    pair by pair. Further methods are optional:
 
-    - ``second_derivative(margin)``: :math:`\phi''`, or the bound of it that the class
-      states, which second-order boosting needs;
+    - ``second_derivative(margin)``: :math:`\phi''`, or the bound on it that the class states, which
+      second-order boosting needs;
     - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this one, which
       L-BFGS needs where phi has kinks;
     - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
       within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
-    - ``single_precision()``: the same loss with sums that are less exact and sooner found, for
-      engines that keep gradients as floats of 32 bits;
-    - ``in_threads(threads)``: the same loss with `fast_sums` that threads of a fit share;
-    - ``with_curvature()``: the same loss with a ``second_derivative`` that is that of a smooth
-      loss close by, for losses with kinks, which second-order boosting takes;
+    - ``single_precision()``: the same loss with sums that are less exact and faster to compute, for
+      engines that keep gradients as 32-bit floats;
+    - ``in_threads(threads)``: the same loss with `fast_sums` shared among the threads of a fit;
+    - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
+      smooth loss close to it, which second-order boosting uses;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
-    A subclass that replaces the `value_and_derivative` of its parent has those abilities,
-    `fast_sums`, `small_sums` and `factorises` only as far as it defines them itself.
+    A subclass that replaces the `value_and_derivative` of its parent inherits none of these
+    methods, nor `fast_sums`, `small_sums` and `factorises`: it must define those that it needs.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ def panels(
     else:
         if ax.get_subplotspec() is None:
             raise ValueError(
-                f"{owner} divides an axes only where it belongs to a grid, as those of "
+                f"{owner} divides an Axes only if it belongs to a grid, as those of "
                 f"plt.subplots do. Pass {n_panels} axes instead."
             )
         figure = ax.figure

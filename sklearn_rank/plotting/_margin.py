@@ -32,7 +32,7 @@ class MarginDisplay:
     Parameters
     ----------
     margin, smooth_margin : ndarray of shape (n_rounds,)
-        After each round.
+        The margin and the smooth margin after each round.
     name : str or None, default=None
         Name in the legend.
 

@@ -127,8 +127,12 @@ class RankedListDisplay(PredictionsDisplay):
             Query of each row.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
-        ax, name, max_k : object
-            As in `plot`.
+        ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
+        name : str, default=None
+            Title of the legend.
+        max_k : float, default=None
+            Largest cut-off to draw. None: all.
 
         Returns
         -------

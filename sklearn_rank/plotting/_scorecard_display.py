@@ -30,9 +30,9 @@ class ScorecardDisplay:
     names : sequence of str
         The variables.
     labels : sequence of list of str
-        How the bins of each variable read.
+        Labels of the bins of each variable.
     points : sequence of ndarray
-        Points of the bins of each.
+        Points of the bins of each variable.
     counts, event_rates : sequence of ndarray
         Weight of the training rows in each bin, and share of ``classes_[1]`` among them. NaN
         where unknown.
@@ -115,7 +115,7 @@ class ScorecardDisplay:
             scorecard, _, names = ranker_and_rows(scorecard)
         if not hasattr(scorecard, "card_"):
             raise ValueError(
-                f"{cls.__name__} draws a scorecard, which {type(scorecard).__name__} is none."
+                f"{cls.__name__} draws a fitted Scorecard. Got {type(scorecard).__name__}."
             )
         if scorecard.card_.feature_names is not None:
             names = None

@@ -62,12 +62,12 @@ class ShapeFunctionDisplay:
     Attributes
     ----------
     thresholds : list of ndarray of shape (n_thresholds,)
-        Jumps of each function, increasing; none of categories.
+        Thresholds at which each function jumps, increasing; none for categorical features.
     values : list of ndarray of shape (n_values,)
         Values of each function up to the first threshold, between two, and above the last; or
         of each group of categories.
     missing : ndarray of shape (n_shown,)
-        Contribution of a missing value of each.
+        Value of each function for a missing value.
     steps_ : list of matplotlib StepPatch
         The functions.
     missing_marks_ : list of matplotlib Line2D or None
@@ -165,7 +165,7 @@ class ShapeFunctionDisplay:
         if not hasattr(rules, "step_functions"):
             raise ValueError(
                 f"{cls.__name__} needs a boosting ranker fitted with weak_ranker='stump', which "
-                f"is a sum of step functions. {type(estimator).__name__} is none."
+                f"is a sum of step functions. Got {type(estimator).__name__}."
             )
         if all_names is None:
             all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)

@@ -41,7 +41,9 @@ def choose_features(
     by_importance = np.argsort(-ranker.feature_importances_[chosen], kind="stable")
     chosen = chosen[by_importance][:max_features]
     if len(chosen) == 0:
-        raise ValueError(f"{owner} has no feature to draw: the model uses none, or none was asked.")
+        raise ValueError(
+            f"{owner} has no feature to draw: the model uses none, or none was requested."
+        )
     return np.asarray(chosen)
 
 

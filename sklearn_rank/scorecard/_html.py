@@ -78,9 +78,9 @@ _STYLE = """
 
 
 def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
-    """Return the card as HTML that needs no other file.
+    """Return the card as self-contained HTML.
 
-    It states what a high total means, how a row is scored by hand, the points, counts and
+    It explains what a high total means and how to score a row by hand, lists the points, counts and
     event rates of each bin, the risk table and the details, and has lines for signatures.
 
     Parameters

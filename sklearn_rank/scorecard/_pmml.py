@@ -28,10 +28,10 @@ _N_REASONS = 4
 def to_pmml(card: Card, *, name: str = "score") -> str:
     """Return the card as a Scorecard element of PMML 4.4.
 
-    The predicted value is the total. Fields are called as the features, or x0, x1, ...
-    Reason codes are names of variables by points lost against the largest points of each; ties
-    are in the order of the reader, which also decides what stands in the fields of reasons
-    where fewer variables lose points.
+    The predicted value is the total. Fields are named after the features, or x0, x1, ... Reason
+    codes are the names of the variables, ordered by the points lost compared with the largest
+    points of each. The PMML reader decides the order of ties, and what the reason fields hold if
+    fewer variables lose points.
 
     Parameters
     ----------

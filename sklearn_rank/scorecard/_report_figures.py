@@ -182,7 +182,7 @@ def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
         if n_groups > MANY:
             raise ValueError(
                 f"groups of a report may have {MANY} values each: with few rows in a group its "
-                f"figures say nothing. {name} has {n_groups}."
+                f"figures are meaningless. {name} has {n_groups}."
             )
     return columns
 

@@ -31,30 +31,30 @@ def report(
     sample_weight: Any = None,
     title: str = "Scorecard report",
 ) -> str:
-    """Return a report on a scorecard as one HTML page, with its pictures inside.
+    """Return a report on a scorecard as one self-contained HTML page with figures.
 
-    For validation pass rows that the card was not fitted on, for monitoring those of a recent
-    period. It shows the order of the rows (AUC, Gini coefficient, Kolmogorov-Smirnov distance),
-    gains by band of the total, calibration, stability of the total and of each variable, and
-    figures by group.
+    For validation pass rows that the card was not fitted to, for monitoring rows of a recent
+    period. The report shows the quality of the ranking (AUC, Gini coefficient, Kolmogorov-Smirnov
+    distance), gains by band of the total, calibration, stability of the total and of each variable,
+    and metrics by group.
 
     Parameters
     ----------
     scorecard : Scorecard
-        Fitted.
+        A fitted scorecard.
     X : {array-like, data frame} of shape (n_samples, n_features)
         The rows to report on.
     y : array-like of shape (n_samples,)
-        Their classes. High totals should mean ``classes_[1]``, the event.
+        Classes of the rows. High totals should mean ``classes_[1]``, the event.
     reference : {array-like, data frame} of shape (n_reference, n_features), default=None
-        Rows to compare the distributions with, such as those of training. None: the variables are
-        compared with the counts that the card has of its training rows, the totals with nothing.
+        Rows to compare the distributions with, such as the training rows. None: the variables are
+        compared with the counts of training rows that the card stores; the totals are not compared.
     groups : array-like of shape (n_samples,), dict of them or data frame, default=None
         Groups of people to compare, or several attributes by their names.
     cut : float, default=None
-        The total above which rows are taken for `groups` and "above the cut". None: that of the
-        card, above which a row counts as ``classes_[1]``. With rare events nearly all rows are
-        below it, and a decision has another cut.
+        The total above which rows count as "above the cut", also for `groups`. None: the cut-off of
+        the card, above which a row is predicted as ``classes_[1]``. With rare events nearly all
+        rows are below it: pass the cut-off that you use for decisions.
     selected : {"above", "below"}, default="above"
         On which side of the cut the favourable decision is, for `groups`: "below" where high totals
         mean a risk that is refused.

@@ -65,14 +65,14 @@ def scaled_points(
     widest = slope * factor * max((float(np.ptp(table)) for table in tables), default=0.0)
     if slope == 0:
         warn(
-            "scaling of Scorecard leaves no points: the ranker orders rows that it was fitted "
-            "without no better than chance, so that the odds are the same everywhere.",
+            "scaling of Scorecard leaves no points: the ranker orders held-out rows no better "
+            "than chance, so that the odds are the same everywhere.",
             ConvergenceWarning,
         )
     elif 0 < widest < 0.5:
         raise ValueError(
-            f"scaling={scaling!r} of Scorecard leaves no points: by the calibration out of fold "
-            f"the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
+            f"scaling={scaling!r} of Scorecard leaves no points: by the calibration on held-out "
+            f"folds the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
             "larger pdo."
         )
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))

@@ -162,13 +162,13 @@ def to_sql(
 ) -> str:
     """Return SQL that computes the total of each row.
 
-    NULL is missing, and so is NaN in PostgreSQL and BigQuery. Columns are called as the
-    features, or x0, x1, ...; those of numbers must have a numeric type. Thresholds are exactly
+    NULL is missing, and so is NaN in PostgreSQL and BigQuery. Columns are named after the features,
+    or x0, x1, ...; columns of numbers must have a numeric type. Thresholds are exactly
     those of the card, which compares doubles: a column of integers beyond 2^53 must be cast to
     them. Categories are compared exactly, but SQL Server ignores spaces at the end of a string,
     and MySQL must be connected with utf8mb4 and read backslashes as escapes, which are its
-    defaults. SQLite takes a quoted name that is no column of the table for a string, without an
-    error. Only the SQL of SQLite is run by the tests.
+    defaults. SQLite treats a quoted name that is not a column of the table as a string, without an
+    error. The tests run only the SQL for SQLite.
 
     Parameters
     ----------

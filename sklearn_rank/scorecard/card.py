@@ -200,7 +200,7 @@ def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
     nearest one.
     """
     if not card.risk:
-        raise ValueError("This scorecard has no risk table, so that no probability is known.")
+        raise ValueError("This scorecard has no risk table, and so no probabilities.")
     table = np.array(card.risk, dtype=np.float64)
     return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
 

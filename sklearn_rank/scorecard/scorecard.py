@@ -148,11 +148,11 @@ class PointsParameter:
 
 
 class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
-    r"""A ranker as a table of integer points that a person can read, sign and deploy.
+    r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its
-    value is in. High totals always mean ``classes_[1]``: high is risk where that class is the
-    bad outcome, and high is good where it is the good one; the card says which it is.
+    value is in. High totals always mean ``classes_[1]``, whether that is the bad outcome or the
+    good one; the card states which class it is.
 
     Parameters
     ----------
@@ -161,38 +161,40 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
         a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=5/n)`` with
-        n the weight of the training rows, or their effective number where weights below one make
-        that the larger, which measured best for small cards; above 50 terms
-        and with ``max_terms=None`` `PNormPushRanker()`.
+        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=5/n)``, which
+        ranked best in small cards, with n the weight of the training rows, or their effective
+        number if that is larger because of weights below one; `PNormPushRanker()` above 50 terms
+        and with ``max_terms=None``.
     points : (int, int) or None, default=(-5, 5)
-        Least and greatest points of a bin, on both sides of 0. The intercept is not bounded,
-        nor are points after `scaling`. Neither end is beyond a million. None, only with
-        `scaling`: points are rounded once, on the scale of the card.
+        Minimum and maximum points of a bin; the range must include 0 and not exceed a million. The
+        intercept is not limited, nor are points after `scaling`. None, only with `scaling`: points
+        are rounded once, on the scale of the card.
     max_terms : int in [1, inf) or None, default=10
-        Most steps of the card: thresholds, sets of categories, missing values and special
-        codes with points of their own. It replaces the `max_thresholds` of the ranker, which
-        None keeps.
+        Maximum number of steps of the card: thresholds, sets of categories, and missing values and
+        special codes with their own points. It replaces the `max_thresholds` of the ranker; None
+        keeps the ranker's.
     p : "auto", float in [1, inf) or None, default="auto"
         "auto": the smallest of 1, 2, 4, 8 and 16 within one standard error of the best by
-        cross-validation, if the ranker has a p. A number is set on the ranker, None keeps the
+        cross-validation, if the ranker has a p. A number is set on the ranker; None keeps the
         ranker's.
     scaling : dict, "minmax" or None, default=None
         None: a total above 0 means ``classes_[1]``. ``{"pdo": 20, "score": 600, "odds": 50}``:
         20 points double the odds of ``classes_[1]``, which are 50 to 1 at a total of 600.
-        "minmax": the least possible total is 0 and the greatest 100. With scaling the cut is
+        "minmax": the smallest possible total is 0 and the largest 100. With scaling the cut-off is
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
     scoring : str, scorer or None, default="pauc@0.05"
-        What the search for p compares, as `ranking_scorer` takes it; None is "auc".
+        Metric of the search for p: a name that `ranking_scorer` accepts, or a scorer; None is
+        "auc".
     cv : int, splitter or iterable, default=5
-        Number of folds, of which equal rows of a class share one, so that a weight of 2 is
-        the row twice here too; or folds of your own, for which `n_repeats` has no effect.
+        Number of folds; identical rows of a class share a fold, so that a weight of 2 is the row
+        twice here too. Or a splitter or folds of your own, for which `n_repeats` has no effect.
     n_repeats : int in [1, inf), default=5
-        How many times the search for p divides the rows anew.
+        Number of times the search for p repeats the cross-validation with new folds.
     n_jobs : int or None, default=None
-        Processes for the fits of the folds, with joblib's meaning.
+        Number of processes for the fits of the folds; None means 1, -1 all processors, as in
+        joblib.
     random_state : int, RandomState or None, default=None
-        Divides the rows into folds. It has no other part in the card.
+        Seed for the division of the rows into folds. It has no other effect.
 
     Attributes
     ----------
@@ -202,17 +204,17 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         Columns variable, bin, points, count (weight of the training rows) and event_rate
         (share of ``classes_[1]``); the first row is the intercept. Needs pandas.
     risk_table_ : DataFrame
-        Columns total, risk (the probability of ``classes_[1]``), and low and high, the ends of
-        its interval of 95 %. Needs pandas.
+        Columns total, risk (the probability of ``classes_[1]``), and low and high, the ends of its
+        95 % interval. Needs pandas.
     variables_ : list of str
         The variables on the card, by column.
     cut_ : int
         A total above it means ``classes_[1]``; 0 without scaling.
     p_ : float or None
-        The p of the ranker; None where it has none.
+        The p of the ranker; None if it has none.
     p_scores_ : dict of float to ndarray
-        The scores of each p by fold, repeat after repeat; empty without a search. A p that is
-        more than three standard errors below the best is left out of the next repeats.
+        The scores of each p by fold, one repeat after another; empty without a search. A p more
+        than three standard errors below the best is left out of further repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -225,33 +227,33 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     See Also
     --------
     sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
-    sklearn_rank.PNormPushRanker : What p is.
+    sklearn_rank.PNormPushRanker : The p-norm push, with the definition of p.
 
     Notes
     -----
-    *Points.* Only differences of the points of a variable matter for the order of rows. The
-    bin with most training rows has 0 points where `points` allows it, and what this shifts is
-    in the intercept. Neighbouring bins with equal points are one; variables with equal points
-    everywhere are left out. A missing value has points of its own; where no training row misses
-    the variable they are the ranker's.
+    *Points.* Only differences between the points of a variable matter for the order of rows. The
+    bin with the most training rows has 0 points if `points` allows it, and the intercept absorbs
+    the shift. Neighbouring bins with equal points are merged; variables with equal points
+    everywhere are left out. A missing value has its own points; if no training row lacks the
+    variable, they follow from the ranker's score.
 
     *Rounding.* The step functions are multiplied by one scale and rounded to integers in the range
-    of `points`. Of many scales that one is taken whose totals, divided by the scale, lose least
-    on the objective of the ranker. The card states the training loss of the ranker and, at the
-    best multiplier of the totals, its own.
+    of `points`. Of many scales the one is chosen whose totals, divided by the scale, give the
+    lowest objective of the ranker. The card states the training loss of the ranker and, at the best
+    multiplier of the totals, its own.
 
-    *Intercept and cut.* They come from the ranker's own rule on the integer totals: the balance
-    of the classes for an exponential loss with p = 1, else the fewest training errors.
+    *Intercept and cut.* They follow the ranker's own rule, applied to the integer totals: the
+    balance of the classes for an exponential loss with p = 1, otherwise the fewest training errors.
 
     *p.* The standard error is that of the mean paired difference to the best p over the folds.
     Folds fit the ranker without rounding it.
 
-    *Probabilities.* Scores of rows by rankers fitted without them (the folds of the first
-    repeat), with the mean and the deviation of the totals, are calibrated by
-    an increasing logistic curve with one slope below and one above the mean, with intervals
-    from its Fisher information: calibration of a whole class of rows, not of the ranker's
-    own training rows. With ``FrozenEstimator``, and where a class has a single row, it is
-    calibrated on the rows passed to `fit`. Scaling by odds has one slope.
+    *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
+    scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
+    with one slope below the mean and one above it, maps them to probabilities; its Fisher
+    information gives the intervals. Held-out rows, not the ranker's own training rows, are thus
+    used for calibration, except with ``FrozenEstimator`` and if a class has a single row. Scaling
+    by odds has one slope.
 
     *Thresholds* have the fewest digits that divide the training rows as the ranker does.
 
@@ -408,7 +410,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         if not hasattr(ranker, "p"):
             raise ValueError(
                 f"p={self.p!r} of Scorecard needs a ranker with a p, which "
-                f"{type(ranker).__name__} has not. Use p=None or p='auto'."
+                f"{type(ranker).__name__} lacks. Use p=None or p='auto'."
             )
         return ranker.set_params(p=self.p)
 
@@ -519,8 +521,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         Returns
         -------
         ndarray of float of shape (n_samples,)
-            Integers, greater for rows that rank higher. Floats hold them, as scikit-learn's
-            tools, such as ``CalibratedClassifierCV``, need them.
+            Integers, greater for rows that rank higher, stored as floats because scikit-learn's
+            tools, such as ``CalibratedClassifierCV``, need floats.
         """
         return (self._totals(X) - self.cut_).astype(np.float64)
 
@@ -541,7 +543,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         return np.asarray(self.classes_[above.astype(np.intp)])
 
     def predict_risk(self, X: Any) -> Floats:
-        """Return the probability of ``classes_[1]`` of each row, from the risk table.
+        """Return the probability of ``classes_[1]`` for each row, from the risk table.
 
         Parameters
         ----------
@@ -551,13 +553,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Probabilities. Totals between those of the table are interpolated, and those beyond
-            have the probability of the nearest.
+            Probabilities. They are interpolated for totals between those of the table; totals
+            beyond it have the probability of the nearest one.
         """
         return probability(self._fitted_card(), self._totals(X))
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
-        """Return the variables that lose most points, of each row: why its total is not higher.
+        """Return the variables that lose each row the most points: why its total is not higher.
 
         Where high totals are good these are the reasons for a refusal. Where ``classes_[1]`` is
         the bad outcome, fit the card with the classes the other way round.
@@ -569,13 +571,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         k : int in [1, inf), default=4
             Number of reasons.
         against : {"best", "mean"} or float, default="best"
-            What points are compared with: the greatest of the variable, their mean over the
-            training rows, or a number such as 0.
+            What the points are compared with: the largest points of the variable, their mean over
+            the training rows, or a number such as 0.
 
         Returns
         -------
         ndarray of object of shape (n_samples, k)
-            Names, most points lost first, those that lose the same by column. None where fewer
+            Names, most points lost first; ties are in the order of the columns. None if fewer
             variables lose points.
 
         Raises
@@ -669,7 +671,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         given = {"tolerance": tolerance, "max_cards": max_cards}
         check_parameters("alternatives", given, allowed)
         if not hasattr(self, "ranker_"):
-            raise ValueError("alternatives fits rankers anew: a card of from_json has none.")
+            raise ValueError("alternatives refits the ranker, which a card of from_json lacks.")
         metadata = {"qid": qid, "sample_weight": sample_weight}
         data = clone(self.ranker_)._validate_training(X, y, qid, sample_weight)[0]
         scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []

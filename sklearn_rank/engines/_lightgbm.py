@@ -88,13 +88,14 @@ class LightGBM(Engine):
             least = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MAX_SHARE_IN_LEAF)))
             params["min_data_in_leaf"] = least
         label = np.zeros(n_rows) if rows.relevance is None else rows.relevance
-        train = self.module.Dataset(
-            _as_matrix(rows.X),
-            label=label,
-            group=rows.query_sizes,
-            params=params,
-            categorical_feature=list(settings.categorical),
-        )
+        train = self._dataset(_as_matrix(rows.X), label, rows, params, settings)
+        if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
+            # The engine fails where every feature is constant. With one that varies, and no gain
+            # large enough for a split, it grows the trees that such features allow: none.
+            stand_in = np.zeros(rows.X.shape)
+            stand_in[:, 0] = np.arange(n_rows)
+            params["min_gain_to_split"] = np.finfo(np.float64).max
+            train = self._dataset(stand_in, label, rows, params, settings)
         booster = self.module.Booster(params, train)
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
@@ -118,6 +119,17 @@ class LightGBM(Engine):
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
         return booster
+
+    def _dataset(
+        self, matrix: Any, label: Any, rows: TreeRows, params: Any, settings: TreeSettings
+    ) -> Any:
+        return self.module.Dataset(
+            matrix,
+            label=label,
+            group=rows.query_sizes,
+            params=params,
+            categorical_feature=list(settings.categorical),
+        ).construct()
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes

@@ -95,9 +95,9 @@ class Report:
         return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
 
     def markdown(self, heading: str = "###") -> str:
-        """Return the report as Markdown, each table below a heading of its own."""
+        """Return the report as Markdown, each table below a heading of its own, without targets."""
         parts = [self.settings]
-        for table in self._all_tables():
+        for table in self.tables:
             parts.append(f"{heading} {table.title}\n\n{table_in_pipes(table)}")
             if table.note:
                 parts.append(table.note)

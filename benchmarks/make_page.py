@@ -2,17 +2,19 @@
 
     python benchmarks/make_page.py            # of the reports in docs/benchmarks/
 
-The folder holds one JSON file for each report, and the pictures. What falls short comes first.
+The folder holds one JSON file for each report, and the pictures. The page begins with the summary
+in this file, and ends with the targets.
 """
 
 import argparse
 from pathlib import Path
 
-from _report import Report, Table, table_in_pipes, targets_table
+from _report import Cell, Report, Table, shown, table_in_pipes, targets_table
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 
 SECTIONS = {
+    "as_they_come": "Rankers and classifiers as they come",
     "peers_generated": "Beside other libraries: one list, generated rows",
     "peers_magic_trees": "Beside other libraries: MAGIC, and trees of depth 3",
     "peers_search": "Beside other libraries: quality after a search",
@@ -46,42 +48,54 @@ PICTURES = {
     },
 }
 
-EVIDENCE = (
-    "RankBoost",
-    "PNormPushRanker p=4",
-    "PNormPushRanker p=64",
-    "KernelPairwiseSGDRanker linear",
-    "KernelPairwiseSGDRanker rbf",
-    "XGBoost binary",
-    "LightGBM binary",
-    "HistGradientBoosting",
-    "LogisticRegression",
-)
-"""Systems in the table of the page on choosing a ranker."""
-
 INTRODUCTION = """# Benchmarks
 
-This page is made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have measured;
-`benchmarks/README.md` says what each does and how. Times belong to the machine named below each
-section: compare ratios, and run the scripts on yours. A target is a figure that was set before it
-was measured; all are printed, reached or not.
+![Where we win and where we lose: for four data sets, how many points more of the positives each
+model finds before 5 % of the negatives than HistGradientBoosting, with 95 % intervals. On
+make_credit the boosters of stumps lie 1 to 4 points to the right; on MAGIC they lie 13 points to
+the left, and the boosted trees 1 to 2.](benchmarks/as_they_come.png)
+
+**Where we win, where we lose.** With the defaults of each library, `PNormPushRanker` finds 3 to 4
+points more of the bad payers than scikit-learn's HistGradientBoosting before 5 % of the good
+ones, on generated loan applications where the features mostly add up and the positives are rare.
+On MAGIC, where features interact and half a data set is 9,510 rows, gradient-boosted trees win:
+stumps are 13 points behind, `BoostedTreesRanker` 1 to 2. On small tables the kernel ranker is the
+best of ours, and logistic regression is the best of all on breast cancer. Over the whole list
+(AUC), after an equal search, boosted rankers and boosted classifiers of the same depth differ in
+the third decimal. A fit over all pairs costs about as much as a classifier's: what is counted are
+rows, not pairs. The targets that were set before measuring, reached or not, are [at the
+end](#targets).
+
+This page is made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have
+measured; `benchmarks/README.md` says what each does and how. Times belong to the machine named
+below each section: compare ratios, and run the scripts on yours.
 """
 
 
-def short_falls(reports: dict[str, Report]) -> str:
-    """Return the section on what was not reached."""
-    rows = []
-    n_targets = 0
+def targets(reports: dict[str, Report]) -> str:
+    """Return all targets, section by section, those that were not reached first."""
+    verdicts = [verdict for report in reports.values() for verdict in report.verdicts]
+    n_reached = sum(verdict.words == "reached" for verdict in verdicts)
+    count = (
+        "A target is a figure that was set before it was measured. "
+        f"{n_reached} of {len(verdicts)} are reached."
+    )
+    parts = ["## Targets", count]
     for name, report in reports.items():
-        n_targets += len(report.verdicts)
-        for (label, limit, measured, words), verdict in zip(
-            targets_table(report.verdicts).rows, report.verdicts, strict=True
-        ):
-            if verdict.words != "reached":
-                rows.append([SECTIONS[name], label, limit, measured, words])
-    table = Table("", ["section", "target", "limit", "measured", ""], rows)
-    count = f"{n_targets - len(rows)} of {n_targets} targets are reached. The others:"
-    return f"## What falls short\n\n{count}\n\n{table_in_pipes(table)}"
+        if report.verdicts:
+            parts.append(f"### Targets: {SECTIONS[name]}")
+            parts.append(table_in_pipes(measured_first(report)))
+    return "\n\n".join(parts)
+
+
+def measured_first(report: Report) -> Table:
+    """Return the targets of a report with what was measured in the first column."""
+    ordered = sorted(report.verdicts, key=lambda verdict: verdict.words == "reached")
+    rows: list[list[Cell]] = [
+        [shown(measured), limit, "" if words == "reached" else f"**{words}**", label]
+        for label, limit, measured, words in targets_table(ordered).rows
+    ]
+    return Table("", ["measured", "limit", "", "target"], rows)
 
 
 def section(name: str, report: Report) -> str:
@@ -95,12 +109,9 @@ def section(name: str, report: Report) -> str:
 
 
 def evidence(report: Report) -> str:
-    """Return a short table for the page on choosing a ranker."""
-    found = next(table for table in report.tables if table.title.startswith("MAGIC, "))
-    columns = [found.columns.index(name) for name in ("system", "AUC", "top", "fit s")]
-    rows = [[row[n] for n in columns] for row in found.rows if row[0] in EVIDENCE]
-    heads = ["system", "AUC", "top", "fit, seconds"]
-    return table_in_pipes(Table("", heads, rows)) + f"\n\n{found.title}.\n"
+    """Return short tables for the page on choosing a ranker."""
+    parts = [f"**{table.title}**\n\n{table_in_pipes(table)}" for table in report.tables]
+    return "\n\n".join([*parts, report.settings]) + "\n"
 
 
 def powers(report: Report) -> str:
@@ -118,7 +129,7 @@ def sizes(report: Report) -> str:
 
 
 EXCERPTS = {
-    "choosing.md": ("peers_magic_trees", evidence),
+    "choosing.md": ("as_they_come", evidence),
     "trees_p.md": ("trees_lists", powers),
     "limited_classes_table.md": ("limited_classes", sizes),
 }
@@ -135,11 +146,10 @@ def main() -> None:
     files = {name: FOLDER / f"{name}.json" for name in SECTIONS}
     reports = {name: Report.load(path) for name, path in files.items() if path.exists()}
     absent = [SECTIONS[name] for name in files if name not in reports]
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, *(section(name, report) for name, report in reports.items())]
+    parts.append(targets(reports))
     if absent:
-        parts.append(f"There is no report of: {'; '.join(absent)}.")
-    parts.append(short_falls(reports))
-    parts += [section(name, report) for name, report in reports.items()]
+        parts.append(f"Scripts whose reports are not on this page: {'; '.join(absent)}.")
     options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(options.output)
     for name, (report, text_of) in EXCERPTS.items():

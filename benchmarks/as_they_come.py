@@ -1,0 +1,227 @@
+"""Rankers and classifiers as they come: the whole list and its top, on held-out rows.
+
+    python benchmarks/as_they_come.py --data DIR --plot as_they_come.png
+    python benchmarks/as_they_come.py --quick                         # half a minute
+
+Every model is fitted to the same splits with the defaults of its library, so that differences are
+paired. "First 5 %" is the share of the positives that are found before 5 % of the negatives.
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+from statistics import mean
+from time import perf_counter
+
+from _harness import describe_machine
+from _lists_fits import interval
+from _real_data import DataNotFoundError, add_data_option, load_two_classes
+from _report import Cell, Report, Table
+
+TITLES = {
+    "credit": "make_credit, 5,000 loan applications",
+    "magic": "MAGIC, 9,510 events",
+    "cancer": "breast cancer, 284 tumours",
+    "ionosphere": "Ionosphere, 175 echoes",
+}
+"""Each data set, with the number of its training rows."""
+
+SPLITS = {"credit": 10, "magic": 5, "cancer": 20, "ionosphere": 20}
+BESIDE = "HistGradientBoosting"
+MAX_FPR = 0.05
+CREDIT_ROWS, CREDIT_TEST_ROWS = 5_000, 20_000
+KERNEL_ROWS = 10_000
+
+Run = tuple[float, float, float]
+"""AUC, first 5 % and seconds of one fit."""
+
+
+def splits_of(name: str, folder: Path | None, n_splits: int):
+    """Yield training rows, test rows and their labels; made tables are new each time."""
+    import pandas as pd
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+
+    from sklearn_rank.datasets import make_credit
+
+    if name == "credit":
+        for seed in range(n_splits):
+            table = make_credit(CREDIT_ROWS + CREDIT_TEST_ROWS, random_state=seed)
+            yield train_test_split(table.data, table.target, train_size=CREDIT_ROWS, shuffle=False)
+        return
+    if name == "cancer":
+        X, y = load_breast_cancer(return_X_y=True)
+        y = (y == 0).astype(int)
+    else:
+        X, y = load_two_classes(name, folder)
+    X = pd.DataFrame(X).add_prefix("x")
+    for seed in range(n_splits):
+        yield train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
+
+
+def prepared(model):
+    """Return a pipeline that imputes, scales and one-hot encodes for linear and kernel models."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer(
+        (numbers, make_column_selector(dtype_include="number")),
+        (categories, make_column_selector(dtype_include="category")),
+    )
+    return make_pipeline(columns, model)
+
+
+def systems(n_rows: int):
+    """Return each model by its name; trees and stumps take missing values and categories."""
+    from lightgbm import LGBMClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from xgboost import XGBClassifier
+
+    from sklearn_rank import (
+        BoostedTreesRanker,
+        KernelPairwiseSGDRanker,
+        PNormPushRanker,
+        RankBoost,
+    )
+
+    found = {
+        "LogisticRegression": prepared(LogisticRegression(max_iter=1000)),
+        BESIDE: HistGradientBoostingClassifier(random_state=0),
+        "XGBClassifier": XGBClassifier(n_jobs=1, enable_categorical=True),
+        "LGBMClassifier": LGBMClassifier(n_jobs=1, verbosity=-1),
+        "RankBoost": RankBoost(n_jobs=1),
+        "PNormPushRanker(p=4)": PNormPushRanker(p=4, n_jobs=1),
+        "PNormPushRanker(p=16)": PNormPushRanker(p=16, n_jobs=1),
+        "BoostedTreesRanker": BoostedTreesRanker(n_jobs=1, random_state=0),
+    }
+    if n_rows <= KERNEL_ROWS:
+        found['KernelPairwiseSGDRanker(kernel="rbf")'] = prepared(
+            KernelPairwiseSGDRanker(kernel="rbf", random_state=0)
+        )
+    return found
+
+
+def measure(name: str, folder: Path | None, n_splits: int) -> dict[str, list[Run]]:
+    """Fit and score every model on every split."""
+    from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
+
+    found: dict[str, list[Run]] = {}
+    for X, X_test, y, y_test in splits_of(name, folder, n_splits):
+        for system, model in systems(len(X)).items():
+            start = perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X, y)
+            seconds = perf_counter() - start
+            if hasattr(model, "decision_function"):
+                scores = model.decision_function(X_test)
+            else:
+                scores = model.predict_proba(X_test)[:, 1]
+            first = tpr_at_fpr_score(y_test, scores, max_fpr=MAX_FPR)
+            found.setdefault(system, []).append((auc_score(y_test, scores), first, seconds))
+    return found
+
+
+def column(runs: list[Run], number: int) -> list[float]:
+    """Return one of the three figures of every run."""
+    return [run[number] for run in runs]
+
+
+def differences(found: dict[str, list[Run]], system: str) -> list[float]:
+    """Return what a system finds more in the first 5 % than `BESIDE`, in points, by split."""
+    pairs = zip(column(found[system], 1), column(found[BESIDE], 1), strict=True)
+    return [100 * (one - other) for one, other in pairs]
+
+
+def table_of(title: str, found: dict[str, list[Run]]) -> Table:
+    """Return the means, and the paired difference to `BESIDE`; the best first 5 % comes first."""
+    rows: list[list[Cell]] = []
+    for system in sorted(found, key=lambda one: -mean(column(found[one], 1))):
+        between = interval(differences(found, system))
+        words = "–"
+        if system != BESIDE and between is not None:
+            words = (
+                f"{mean(differences(found, system)):+.1f} [{between[0]:+.1f}, {between[1]:+.1f}]"
+            )
+        auc, first = (f"{mean(column(found[system], number)):.3f}" for number in (0, 1))
+        rows.append([system, first, words, auc, min(column(found[system], 2))])
+    columns = ["model", "first 5 %", f"points more than {BESIDE}", "AUC", "fit, s"]
+    return Table(f"{title}, {len(found[BESIDE])} splits", columns, rows)
+
+
+def draw(found: dict[str, dict[str, list[Run]]], path: Path) -> None:
+    """Draw the differences in the first 5 % with their intervals, a panel for each data set."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = [name for name in next(iter(found.values())) if name != BESIDE]
+    figure, axes = plt.subplots(2, (len(found) + 1) // 2, figsize=(7.5, 6.4), sharey=True)
+    for panel, (data, runs) in zip(axes.flat, found.items(), strict=False):
+        for place, name in enumerate(reversed(names)):
+            values = differences(runs, name)
+            low, high = interval(values) or (mean(values),) * 2
+            ours = not name.startswith(("Log", "XGB", "LGBM"))
+            colour = "#0072b2" if ours else "#d55e00"
+            panel.plot([low, high], [place, place], color=colour, linewidth=2)
+            panel.plot(mean(values), place, marker="o" if ours else "s", color=colour)
+        panel.axvline(0, color="0.4", linewidth=1)
+        panel.set_title(TITLES[data].partition(",")[0], fontsize=13)
+        panel.set_yticks(range(len(names)), [name.replace("(", "\n(") for name in reversed(names)])
+        panel.grid(axis="x", color="0.9")
+        panel.tick_params(labelsize=11)
+    figure.supxlabel(f"points more than {BESIDE} in the first 5 %", fontsize=12)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--sets", nargs="+", choices=TITLES, default=list(TITLES), help="data sets (default: all)")
+    add("--splits", type=int, help="splits of each data set (default: as the table has)")
+    add("--quick", action="store_true", help="breast cancer, two splits")
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    add("--plot", type=Path, metavar="FILE", help="draw the differences (needs matplotlib)")
+    add_data_option(parser)
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.sets, options.splits = ["cancer"], 2
+    if options.splits is not None and options.splits < 2:
+        parser.error("at least two splits are needed")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and report."""
+    options = parse_arguments(arguments)
+    found: dict[str, dict[str, list[Run]]] = {}
+    notes = []
+    for name in options.sets:
+        try:
+            found[name] = measure(name, options.data, options.splits or SPLITS[name])
+        except DataNotFoundError as error:
+            notes.append(f"{TITLES[name]}: {error}")
+    tables = [table_of(TITLES[name], figures) for name, figures in found.items()]
+    settings = (
+        "Defaults of each library. First 5 %: share of the positives found before 5 % of the "
+        "negatives, held-out rows. Intervals: 95 %, over the splits, paired. Seconds: the fastest "
+        "fit, one thread."
+    )
+    packages = ("xgboost", "xgboost-cpu", "lightgbm")
+    Report(
+        "as_they_come", settings, describe_machine(*packages), tables, notes=notes, runs=found
+    ).publish(options.json)
+    if options.plot is not None:
+        draw(found, options.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -79,9 +79,8 @@ def test_an_engine_that_cannot_be_loaded(importing, error, reason):
     with pytest.raises(ImportError) as caught:
         get_engine("auto", "a ranker")
     assert str(caught.value) == (
-        "engine='auto' of a ranker can't be used: xgboost is not installed "
-        '(pip install "sklearn-rank[xgboost]"); lightgbm is installed but can\'t be loaded: '
-        f"{reason}"
+        "engine='auto' of a ranker can't be used: lightgbm is installed but can't be loaded: "
+        f'{reason}; xgboost is not installed (pip install "sklearn-rank[xgboost]")'
     )
 
 

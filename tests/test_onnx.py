@@ -113,7 +113,7 @@ def fit(ranker, X, y):
     graded = getattr(ranker, "relevance", "binary") == "graded"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return ranker.fit(X, y if graded else np.array(["bad", "good"])[(y > 0).astype(int)])
+        return ranker.fit(X, y if graded else np.array(["no", "yes"])[(y > 0).astype(int)])
 
 
 def thresholds_of(ranker):
@@ -361,7 +361,7 @@ class Unknown(Ridge):
 def test_an_estimator_without_converter_is_named():
     X, y = make_rows("plain", 7)
     ranker = fit(RankBoost(n_estimators=2, weak_ranker=Unknown()), X, y)
-    with pytest.raises(ValueError, match=r"weak_ranker=Unknown\(\.\.\.\).*no converter"):
+    with pytest.raises(ValueError, match=r"weak_ranker=Unknown\(\.\.\.\).*no working converter"):
         to_onnx(ranker, X[:1])
 
 

@@ -124,7 +124,8 @@ def _command(name: str, arguments: str, text: str, options: str, output: str = "
             path = values.get(key)
             if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
-        home = importlib.import_module(f"sklearn_rank.cli._{name.split(maxsplit=1)[0]}")
+        module = name.split(maxsplit=1)[0].replace("card", "cards")
+        home = importlib.import_module(f"sklearn_rank.cli._{module}")
         table_options = importlib.import_module("sklearn_rank.cli._dataset").TableOptions
         fields = {key: values[key] for key in table_options.__dataclass_fields__ if key in values}
         getattr(home, name.rsplit(maxsplit=1)[-1])(

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 import sklearn_rank
 from sklearn_rank.cli._cards import load_card
-from sklearn_rank.cli._columns import Schema
+from sklearn_rank.cli._columns import NUMBER, Schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import write_atomically
 
@@ -85,10 +85,13 @@ def load_model(name: str, notes: list[str]) -> Model:
 def _as_model(content: Any, path: Path) -> Model:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise InputError(f"{path}: is not a model written by sklearn-rank train")
-    if content["format_version"] != _FORMAT_VERSION:
+    is_plain = content["format_version"] == 1 and set(content["schema"]["kinds"].values()) == {
+        NUMBER
+    }
+    if content["format_version"] != _FORMAT_VERSION and not is_plain:
         raise InputError(
-            f"{path}: was written by sklearn-rank {content['version']}, whose model files "
-            "this version does not read; train again"
+            f"{path}: was written by sklearn-rank {content['version']}, of whose models this "
+            "version reads those without categories; train again"
         )
     pipeline = content["pipeline"]
     try:

@@ -736,9 +736,9 @@ def test_unknown_parameters_of_the_engine(engine, name):
     [
         ("xgboost", {"gamma": -1}),
         ("xgboost", {"alpha": "much"}),
-        ("xgboost", {"grow_policy": "sideways"}),
+        ("xgboost", {"sampling_method": "sideways"}),
         ("lightgbm", {"lambda_l1": -1}),
-        ("lightgbm", {"num_leaves": 1}),
+        ("lightgbm", {"path_smooth": -1}),
     ],
 )
 def test_errors_of_the_engine_name_the_parameter(engine, given):
@@ -752,13 +752,13 @@ def test_errors_of_the_engine_name_the_parameter(engine, given):
     [
         ("xgboost", {"gamma": 5.0}),
         ("xgboost", {"reg_alpha": 5.0}),
-        ("xgboost", {"grow_policy": "lossguide", "max_leaves": 2}),
+        ("xgboost", {"max_delta_step": 0.1}),
         ("xgboost", {"num_parallel_tree": 2, "colsample_bynode": 0.5}),
         ("lightgbm", {"lambda_l1": 5.0}),
         ("lightgbm", {"reg_alpha": 5.0}),
-        ("lightgbm", {"num_leaves": 3}),
+        ("lightgbm", {"path_smooth": 50.0}),
         ("lightgbm", {"extra_trees": True}),
-        ("lightgbm", {"force_row_wise": True, "min_data_in_leaf": 30}),
+        ("lightgbm", {"force_row_wise": True, "min_data_in_bin": 30}),
     ],
 )
 def test_other_parameters_reach_the_engine(engine, given):

@@ -117,12 +117,13 @@ sphinx_gallery_conf = {
 # --- look ----------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
-html_title = "sklearn-rank"
+html_title = f"sklearn-rank {release}"
 html_sidebars = {name: [] for name in ("index", "getting_started", "choosing", "benchmarks")}
 html_static_path = ["_static"]
 html_css_files = ["sklearn_rank.css", "gallery.css"]
-html_show_sourcelink = False
-html_copy_source = False
+html_copy_source = True
+html_show_sourcelink = True
+html_sourcelink_suffix = ""
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
@@ -130,5 +131,6 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "logo": {"text": f"sklearn-rank {release}"},
+    "secondary_sidebar_items": ["page-toc", "sourcelink"],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import quote
 from typing import Any, NamedTuple, NoReturn
@@ -80,9 +80,9 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
 
 
 class Texts(NamedTuple):
-    """The distinct texts of a column, without blanks at their ends and without missing ones."""
+    """The distinct texts of a column in the order of their first rows."""
 
-    values: list[str]  # in the order of their first rows
+    values: list[str]  # without blanks at their ends, and without missing ones
     codes: Any  # position of each row's text in `values`; -1 where it is missing
     unusual: list[str]  # texts that count as missing, but do not in pandas
 
@@ -131,8 +131,7 @@ class Column:
 
     def spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
-        rows = import_extra("pandas").Series(values).reindex(self.texts.codes)
-        return rows.reset_index(drop=True)
+        return values.reindex(self.texts.codes).reset_index(drop=True)
 
     def note(self, text: str) -> None:
         """Note something on the column."""
@@ -144,8 +143,8 @@ class Column:
         hint += "; --decimal , reads 1,5 and --decimal . reads 1.5" if "," in cell else ""
         raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
 
-    def _refuse_text(self, what: str, is_bad: Any, hint: str = "") -> NoReturn:
-        self.refuse(what, int(np.argmax(self.texts.codes == np.argmax(is_bad))), hint)
+    def _refuse_text(self, what: str, bad: Any, hint: str = "") -> NoReturn:
+        self.refuse(what, int(np.argmax(self.texts.codes == np.argmax(bad))), hint)
 
     def choose(self, mark: str, given: str | None) -> tuple[str, str]:
         """Return kind and format; a kind that is none of the four says why there is none.
@@ -190,15 +189,12 @@ class Column:
         values, others = self.read(mark), self.read(other)
         if given is None and self.fits(other) and (values != others).any():
             at = int(np.argmax(values != others))
-            self.note(
-                f": {texts[at]!r} is read as {written(values[at])}; --decimal {other} would "
-                f"read {written(others[at])}"
-            )
+            way = f"--decimal {other} would read {written(others[at])}"
+            self.note(f": {texts[at]!r} is read as {written(values[at])}; {way}")
         money = sorted(set(re.findall(CURRENCY, " ".join(texts), re.I)))
         if len(money) > 1:
-            raise self.table.error(
-                self.name, f"holds amounts in {listing(money)}; convert them, or --drop it"
-            )
+            what = f"holds amounts in {listing(money)}; convert them, or --drop it"
+            raise self.table.error(self.name, what)
         return mark + "%" * any("%" in text for text in texts)
 
     def _date_form(self, forms: list[str]) -> str:
@@ -207,10 +203,9 @@ class Column:
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            self.note(
-                f": {self.texts.values[0]!r} is read as {dates[best].iloc[0]:%d %B %Y}; if day and "
-                "month are the other way round, write dates as 2024-12-31"
-            )
+            read = f"{self.texts.values[0]!r} is read as {dates[best].iloc[0]:%d %B %Y}"
+            way = "if day and month are the other way round, write dates as 2024-12-31"
+            self.note(f": {read}; {way}")
         return best
 
     def id_reason(self, kind: str) -> str:
@@ -228,10 +223,7 @@ class Column:
         return ""
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
-        """Return the cells as floats, or as dates without zone; NaN or NaT where missing.
-
-        `form` is the format of text, `when` says in errors when they must be of the kind.
-        """
+        """Return floats, or dates without zone; errors say `when` they must be of the kind."""
         pandas, what = import_extra("pandas"), f"must hold {kind}s{when}"
         if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
             self.note(" had percent signs in training, and has none here")
@@ -253,11 +245,8 @@ class Column:
             return without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(values).any():
-            raise self.table.error(
-                self.name,
-                "holds infinite values; leave the cell empty for a missing value, or --drop the "
-                "column",
-            )
+            what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
+            raise self.table.error(self.name, what)
         return values
 
     def _read_text(self, form: str, what: str) -> Any:
@@ -293,10 +282,7 @@ class Column:
 def choose_features(
     table: Table, names: Sequence[str], notes: list[str], keep: Any, category: Any, given: Any
 ) -> tuple[dict[str, str], dict[str, str], str]:
-    """Return kinds, formats and the decimal mark of a training table; notes name unused columns.
-
-    `keep` and `category` are names of columns, `given` is the decimal mark of the options.
-    """
+    """Return kinds, formats and the decimal mark of a training table; notes name unused columns."""
     columns = [Column(table, name, notes) for name in names]
     free = [column for column in columns if column.name not in category]
     mark = given or (",."[all(c.fits(".") or not c.fits(",") for c in free)])
@@ -325,22 +311,19 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
     if absent and table.is_letor and schema.is_letor:
         notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
-        table = table.with_columns(dict.fromkeys(absent, 0.0))
+        table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
         lost = [name for name in lost if name not in absent]
     if lost:
-        raise InputError(
-            f"{table.path}: lacks {len(lost)} of the columns that the model needs: "
-            f"{listing(lost, 10)}"
-        )
+        what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
+        raise InputError(f"{table.path}: {what}")
     X = {}
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
         column = Column(table, name, notes, frozenset({""}) if form == AS_WRITTEN else MISSING)
-        if kind in (NUMBER, DATE):
-            form = form or (schema.decimal if kind == NUMBER else "")
-            X[name] = column.values(kind, form, when)
+        if kind == NUMBER:
+            X[name] = column.values(kind, form or schema.decimal, when)
         else:
-            X[name] = column.categories(kind)
+            X[name] = column.values(kind, form, when) if kind == DATE else column.categories(kind)
         if column.is_text and column.texts.unusual:
             texts = " and ".join(map(repr, column.texts.unusual))
             column.note(f": {texts} is read as missing; --category {quote(name)} keeps it")
@@ -355,9 +338,9 @@ def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
         if not len(column):
             notes.append(f"column {name!r} is missing in every row")
         elif known and new.all() and (len(known) <= _FEW_CATEGORIES or len(new) >= _SOME_ROWS):
+            what = f"it holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
             raise InputError(
-                f"{path}: no row of column {name!r} has a value that occurred in training; it "
-                f"holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
+                f"{path}: no row of column {name!r} has a value that occurred in training; {what}"
             )
         elif known and new.any():
             rows = count(int(new.sum()), "row")

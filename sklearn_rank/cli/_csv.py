@@ -39,8 +39,8 @@ def read_csv(path: Path, sep: str | None, encoding: str | None, notes: list[str]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         raise InputError(
-            f"{path}: is not {name} text (it has the byte 0x{byte:02x}); save it as UTF-8, or name "
-            "its encoding: --encoding cp1252, or latin-1"
+            f"{path}: is not {name} text (it has the byte 0x{byte:02x}); save it as UTF-8, or try "
+            "--encoding cp1252, or latin-1"
         ) from error
     if not frames:
         raise InputError(f"{path}: holds no rows")
@@ -58,9 +58,7 @@ def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[list[st
     try:
         text = head.decode(encoding, errors="ignore")
     except LookupError:
-        raise InputError(
-            f"--encoding {encoding}: unknown; try utf-8, latin-1, cp1252 or utf-16"
-        ) from None
+        raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
     lines = [line for line in re.split("\r\n|\r|\n", text) if line.strip() and line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
@@ -77,8 +75,10 @@ def _separator(lines: list[str], given: str | None) -> str:
         return sep
     best, most = ",", (0.0, 1)
     for sep in ",;\t| ":
-        reader = csv.reader(_tidy(lines, sep), delimiter=sep, skipinitialspace=True)
-        widths = [len(cells) for cells in reader]
+        widths = [
+            len(cells)
+            for cells in csv.reader(_tidy(lines, sep), delimiter=sep, skipinitialspace=True)
+        ]
         agreeing = widths.count(widths[0]) / len(widths)
         # Blanks also stand between words: they count where nothing else does.
         is_possible = sep != " " or (agreeing == 1 and most[0] < 1)
@@ -102,8 +102,9 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
             left_out["comment"] += is_comment
             yield "\n" if is_comment else line
 
-    lines = _tidy(without_comments(), sep)
-    reader = csv.reader(lines, delimiter=sep, skipinitialspace=True, strict=True)
+    reader = csv.reader(
+        _tidy(without_comments(), sep), delimiter=sep, skipinitialspace=True, strict=True
+    )
     try:
         for cells in reader:
             start = reader.line_num + 1
@@ -112,10 +113,8 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
             if not any(cells):
                 left_out["row of empty cells"] += len(cells) > 0
             elif width and len(cells) != width:
-                raise InputError(
-                    f"{path}, line {reader.line_num}: has {count(len(cells), 'cell')}, the header "
-                    f"has {width}"
-                )
+                what = f"has {count(len(cells), 'cell')}, the header has {width}"
+                raise InputError(f"{path}, line {reader.line_num}: {what}")
             else:
                 width = len(cells)
                 yield cells

@@ -25,10 +25,7 @@ from sklearn_rank.cli._target import binary_target, choose_classes, note_leaks, 
 from sklearn_rank.datasets import make_credit, make_queries
 
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
-_STORY = (
-    "three kinds of bad payers, of whom only those who never pay, few and alike, can be found at "
-    "the top of the list"
-)
+_STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
 
 @dataclass(frozen=True)
@@ -97,18 +94,8 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif options.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    schema = Schema(
-        kinds,
-        target,
-        query,
-        options.relevance,
-        positive,
-        table.is_letor,
-        classes,
-        options.weight,
-        decimal,
-        formats=formats,
-    )
+    schema = Schema(kinds, target, query, options.relevance, positive, table.is_letor, classes)
+    schema = replace(schema, weight=options.weight, decimal=decimal, formats=formats)
     X = feature_frame(table, schema, notes)
     known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
     data = _dataset(table, replace(schema, categories=known), X, notes, labelled=True)
@@ -173,7 +160,8 @@ def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled
             where = "" if qid is None else f" within any query of {schema.qid!r}"
             raise table.error(schema.target, f"has no two different values{where}: nothing to rank")
     numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
-    return Dataset(X, y, qid, schema, table.path, table=table.with_columns(numbers))
+    table = replace(table, frame=table.frame.assign(**numbers))
+    return Dataset(X, y, qid, schema, table.path, table=table)
 
 
 def _weights(table: Table, schema: Schema) -> Floats | None:
@@ -206,10 +194,8 @@ def _check_names(table: Table, options: TableOptions) -> TableOptions:
     if table.is_letor:
         target, query = target or "target", query or ("qid" if "qid" in has else None)
     if target is None:
-        raise InputError(
-            f"--target COL is needed; the columns of {table.path} are "
-            f"{listing(table.frame.columns)}"
-        )
+        columns = listing(table.frame.columns)
+        raise InputError(f"--target COL is needed; the columns of {table.path} are {columns}")
     many = {name: _split(getattr(options, name), has) for name in ("drop", "keep", "category")}
     single = {"target": target, "qid": query, "weight": options.weight}
     named = {role: [name] for role, name in single.items() if name} | many
@@ -217,21 +203,16 @@ def _check_names(table: Table, options: TableOptions) -> TableOptions:
         check_columns(table, names, f"--{role}")
     taken = [name for role, names in named.items() if role != "keep" for name in set(names)]
     if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
-        raise InputError(
-            "--target, --qid, --weight, --drop and --category must name different columns, and "
-            "--keep none of the first four"
-        )
+        several = "--target, --qid, --weight, --drop and --category must name different columns"
+        raise InputError(f"{several}, and --keep none of the first four")
     drop, keep, category = many.values()
     return replace(options, target=target, qid=query, drop=drop, keep=keep, category=category)
 
 
 def _split(words: Sequence[str], columns: set[str]) -> list[str]:
     """Return the column names of words like "a,b"; a column may have a comma in its name."""
-    return [
-        name.strip() if name not in columns else name
-        for word in words
-        for name in ([word] if word in columns else word.split(","))
-    ]
+    names = [[word] if word in columns else word.split(",") for word in words]
+    return [name if name in columns else name.strip() for part in names for name in part]
 
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:

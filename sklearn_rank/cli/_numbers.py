@@ -36,14 +36,11 @@ _DAYS = ["%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y",
 _DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
 _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"]
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
-_DATES = [ISO, *(day + time for time, day in product(_TIMES, _DAYS))]
+_DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
 
 
 def read_texts(texts: list[str], form: str) -> Any:
-    """Return what texts mean in a form (a decimal mark, SECONDS, or a form of dates).
-
-    The result is a series, NaN or NaT where a text has not this form.
-    """
+    """Return what texts mean in a form; NaN or NaT where they do not fit."""
     pandas = import_extra("pandas")
     if form[0] in ".,":
         return pandas.Series(numbers(texts, form[0]))
@@ -65,7 +62,9 @@ def without_zone(dates: Any) -> Any:
 def date_forms(texts: list[str]) -> list[str]:
     """Return the forms of dates that fit some of the first and last texts."""
     some = [t for t in texts[:1] + texts[-2:] if _LIKE_DATE.fullmatch(t)]
-    return [form for form in _DATES if some and read_texts(some, form).notna().any()]
+    marks = [re.sub(r"[\w\s]", "", t) for t in some]
+    likely = [f for f, of_form in _DATES.items() if any(m.startswith(of_form) for m in marks)]
+    return [form for form in [ISO, *likely] if some and read_texts(some, form).notna().any()]
 
 
 def look_like_numbers(texts: list[str]) -> bool:

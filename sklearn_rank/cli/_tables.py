@@ -22,8 +22,6 @@ from sklearn_rank.cli._numbers import plain_numbers
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets._letor import open_binary
 
-STDIN = "-"
-_STDIN_NAME = "standard input"
 _KINDS = {
     "csv": (".csv", ".tsv"),
     "parquet": (".parquet", ".pq"),
@@ -62,10 +60,6 @@ class Table:
         """Return the error on a column."""
         return InputError(f"{self.path}: column {name!r} {text}")
 
-    def with_columns(self, columns: dict[str, Any]) -> Table:
-        """Return the table with columns added or changed."""
-        return replace(self, frame=self.frame.assign(**columns))
-
     def rows(self, mask: Any) -> Table:
         """Return the table with some of its rows."""
         text = None if self.text is None else self.text[mask].reset_index(drop=True)
@@ -74,7 +68,7 @@ class Table:
 
 def read_table(name: str, notes: list[str], sep: str | None, encoding: str | None) -> Table:
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
-    if name != STDIN:
+    if name != "-":
         return _read_file(Path(name), notes, sep, encoding)
     with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
         path = Path(folder, "input.data")
@@ -82,14 +76,14 @@ def read_table(name: str, notes: list[str], sep: str | None, encoding: str | Non
         try:
             table = _read_file(path, notes, sep, encoding)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), _STDIN_NAME)) from error
-    notes[:] = [note.replace(str(path), _STDIN_NAME) for note in notes]
-    return replace(table, path=_STDIN_NAME)
+            raise InputError(str(error).replace(str(path), "standard input")) from error
+    notes[:] = [note.replace(str(path), "standard input") for note in notes]
+    return replace(table, path="standard input")
 
 
 def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
-    kind = "csv"
     readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
+    kind = "csv"
     try:
         kind = _kind_of(path)
         if kind == "csv":
@@ -103,9 +97,9 @@ def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | No
         reason = reasons.get(type(error), f"cannot be read ({error.strerror or error})")
         raise InputError(f"{path}: {reason}") from error
     except (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
-        is_ours = kind not in _WHAT  # names the file
-        message = str(error) if is_ours else f"{path}: is not {_WHAT[kind]} ({error})"
-        raise InputError(message) from error
+        # Readers of our own name the file.
+        start = f"{path}: is not {_WHAT[kind]}: " if kind in _WHAT else ""
+        raise InputError(f"{start}{error}") from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
     return table
@@ -123,14 +117,10 @@ def _kind_of(path: Path) -> str:
     if found == "letor" or not line:
         return "letor"
     if kind == "letor":
-        raise InputError(
-            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); a table "
-            "must be named .csv, .tsv or .parquet"
-        )
-    raise InputError(
-        f"{path}: unknown kind of file; the name must end in {', '.join(_SUFFIXES)}, with or "
-        "without .gz"
-    )
+        what = "svmlight/LETOR (relevance qid:query index:value ...); name a table .csv"
+        raise InputError(f"{path}: line 1 is not {what}")
+    endings = ", ".join(_SUFFIXES)
+    raise InputError(f"{path}: unknown kind of file; the name must end in {endings}, or these .gz")
 
 
 def _read_csv(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
@@ -189,9 +179,8 @@ def _checked(frame: Any, path: Path) -> Table:
         nested = frame[name].map(lambda cell: isinstance(cell, list | dict | tuple | np.ndarray))
         if nested.any():
             row = int(nested.argmax())
-            cell = str(frame[name][row])[:40]
             raise table.error(
-                name, f"holds nested values (row {row + 1}: {cell}); write one value a cell"
+                name, f"holds nested values (row {row + 1}: {str(frame[name][row])[:40]})"
             )
     return table
 

@@ -43,25 +43,18 @@ def choose_classes(
     is_text = bool(np.isnan(numbers(classes, ".")).any())
     classes.sort(key=str.casefold if is_text else float)
     if len(classes) == 1:
-        raise table.error(
-            target,
-            f"has one class only ({classes[0]}); two are needed to rank one above the other",
-        )
+        raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
     if positive is not None:
         return classes, _given_class(table, target, positive, classes)
     if len(classes) > 2:
         what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
         what = "dates" if any(map(column.fits, date_forms(column.texts.values))) else what
-        raise table.error(
-            target,
-            f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two; "
-            "choose --relevance graded for numbers of which more is better, or --positive VALUE "
-            "for one class against the rest",
-        )
+        hint = "--relevance graded takes more as better, --positive VALUE one against the rest"
+        what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
+        raise table.error(target, f"{what}; {hint}")
     if is_text and classes[1].casefold() not in CLEARLY_ON_TOP:
-        notes.append(
-            f"class {classes[1]!r} is on top (the later in the alphabet); --positive chooses"
-        )
+        hint = "(the later in the alphabet); --positive chooses"
+        notes.append(f"class {classes[1]!r} is on top {hint}")
     return classes, classes[1]
 
 
@@ -69,10 +62,8 @@ def _given_class(table: Table, target: str, positive: str, classes: list[str]) -
     given = _classes_of([positive.strip()])[0]
     alike = [name for name in classes if name.casefold() == given.casefold()]
     if given not in classes and len(alike) != 1:
-        raise InputError(
-            f"{table.path}: --positive {positive} is no class of column {target!r}; the "
-            f"classes are {listing(classes, 10)}"
-        )
+        what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
+        raise table.error(target, what)
     return given if given in classes else alike[0]
 
 
@@ -84,15 +75,14 @@ def binary_target(
     classes = _classes_of(texts.values, positive)
     new = [name for name in dict.fromkeys(classes) if known and name not in known]
     if positive not in classes:
+        what = f"is of the class {positive!r} that the model puts on top"
+        found = listing(dict.fromkeys(classes), 10)
         raise InputError(
-            f"{table.path}: no row of column {target!r} is of the class {positive!r} that the "
-            f"model puts on top; the classes are {listing(dict.fromkeys(classes), 10)}"
+            f"{table.path}: no row of column {target!r} {what}; the classes are {found}"
         )
     if new:
-        notes.append(
-            f"column {target!r}: the model never saw {listing(map(repr, new), 5)}; all but "
-            f"{positive!r} count as not on top"
-        )
+        what = f"the model never saw {listing(map(repr, new), 5)}"
+        notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")
     return np.array([name == positive for name in classes], dtype=np.int64)[texts.codes]
 
 
@@ -110,10 +100,10 @@ def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
             queries = None if qid is None else qid[rows][known]
             auc = auc_score(top[known], score[known].astype(float), qid=queries)
             if max(auc, 1 - auc) > _LEAK:
+                what = f"orders the rows with an AUC of {max(auc, 1 - auc):.4f}"
+                hint = f"--drop {name} unless it is known when rows are to be ranked"
                 notes.append(
-                    f"column {name!r} alone{how} orders the rows with an AUC of "
-                    f"{max(auc, 1 - auc):.4f}: likely a leak of the target; --drop {name} unless "
-                    "it is known when rows are to be ranked"
+                    f"column {name!r} alone{how} {what}: likely a leak of the target; {hint}"
                 )
                 break
 

@@ -12,20 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from sklearn_rank.cli import _numbers as notation
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import (
-    CURRENCY,
-    ISO,
-    MISSING,
-    PANDAS_MISSING,
-    SECONDS,
-    date_forms,
-    is_plain,
-    look_like_numbers,
-    read_texts,
-    without_zone,
-    written,
-)
 from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
@@ -33,7 +21,7 @@ AS_WRITTEN = "as written"
 _CONTENTS = {
     BOOLEAN: {"boolean"},
     NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
-    SECONDS: {"timedelta", "timedelta64", "time"},
+    notation.SECONDS: {"timedelta", "timedelta64", "time"},
     DATE: {"datetime", "datetime64", "date"},
     CATEGORY: {"string", "mixed-integer", "mixed", "categorical"},
 }
@@ -91,7 +79,7 @@ class Column:
     """A column of a table, how it is read, and the list of notes on that."""
 
     def __init__(
-        self, table: Table, name: str, notes: list[str], missing: frozenset[str] = MISSING
+        self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
     ) -> None:
         self.table, self.name, self.notes, self.missing = table, name, notes, missing
         self.cells = table.frame[name]
@@ -113,16 +101,16 @@ class Column:
         codes, cells = import_extra("pandas").factorize(cells)
         values: dict[str, int] = {}
         places, unusual = [], []
-        for text in map(written, np.asarray(cells, dtype=object)):
+        for text in map(notation.written, np.asarray(cells, dtype=object)):
             is_missing = text in self.missing or text.casefold() in self.missing
-            unusual += [text] if is_missing and text not in PANDAS_MISSING else []
+            unusual += [text] if is_missing and text not in notation.PANDAS_MISSING else []
             places.append(-1 if is_missing else values.setdefault(text, len(values)))
         return Texts(list(values), np.array([*places, -1])[codes], unusual)
 
     def read(self, form: str) -> Any:
         """Return what the distinct texts mean in a form, NaN or NaT where they do not fit."""
         if form not in self._read:
-            self._read[form] = read_texts(self.texts.values, form)
+            self._read[form] = notation.read_texts(self.texts.values, form)
         return self._read[form]
 
     def fits(self, form: str) -> bool:
@@ -139,7 +127,7 @@ class Column:
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
-        cell = written(self.cells.iloc[row])
+        cell = notation.written(self.cells.iloc[row])
         hint += "; --decimal , reads 1,5 and --decimal . reads 1.5" if "," in cell else ""
         raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
 
@@ -153,8 +141,8 @@ class Column:
         """
         if self.cells.isna().all() or (self.is_text and not self.texts.values):
             return "it has no values", ""
-        if self.content == SECONDS:
-            return NUMBER, SECONDS
+        if self.content == notation.SECONDS:
+            return NUMBER, notation.SECONDS
         if not self.is_text:
             is_known = self.content in {NUMBER, BOOLEAN, DATE}
             return self.content if is_known else f"its type is {self.content}", ""
@@ -164,23 +152,23 @@ class Column:
 
     def _choose_form(self, mark: str, given: str | None) -> tuple[str, str]:
         values = self.texts.values
-        dates = date_forms(values)
-        forms = [".", ",", SECONDS, *dates]
+        dates = notation.date_forms(values)
+        forms = [".", ",", notation.SECONDS, *dates]
         best = max(forms, key=lambda form: float(self.read(form).notna().mean()))
         kind = DATE if best in dates else NUMBER
         if self.fits(best):
             if kind == DATE:
                 return DATE, self._date_form([form for form in dates if self.fits(form)])
-            if best == SECONDS:
-                return NUMBER, SECONDS
-            if self.table.is_typed and is_plain(values):
+            if best == notation.SECONDS:
+                return NUMBER, notation.SECONDS
+            if self.table.is_typed and notation.is_plain(values):
                 self.note(": its numbers are text, and taken as categories")
                 return CATEGORY, AS_WRITTEN
             return NUMBER, self._number_form(mark if self.fits(mark) else best, given)
         good = self.read(best).notna()
-        if (len(good) > 1 and good.mean() >= _MOST) or look_like_numbers(values):
+        if (len(good) > 1 and good.mean() >= _MOST) or notation.look_like_numbers(values):
             hint = ": correct it, or use --drop or --category for the column"
-            what = "durations" if best == SECONDS else f"{kind}s"
+            what = "durations" if best == notation.SECONDS else f"{kind}s"
             self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
         return CATEGORY, ""
 
@@ -189,9 +177,9 @@ class Column:
         values, others = self.read(mark), self.read(other)
         if given is None and self.fits(other) and (values != others).any():
             at = int(np.argmax(values != others))
-            way = f"--decimal {other} would read {written(others[at])}"
-            self.note(f": {texts[at]!r} is read as {written(values[at])}; {way}")
-        money = sorted(set(re.findall(CURRENCY, " ".join(texts), re.I)))
+            way = f"--decimal {other} would read {notation.written(others[at])}"
+            self.note(f": {texts[at]!r} is read as {notation.written(values[at])}; {way}")
+        money = sorted(set(re.findall(notation.CURRENCY, " ".join(texts), re.I)))
         if len(money) > 1:
             what = f"holds amounts in {listing(money)}; convert them, or --drop it"
             raise self.table.error(self.name, what)
@@ -224,25 +212,26 @@ class Column:
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
-        pandas, what = import_extra("pandas"), f"must hold {kind}s{when}"
+        pandas = import_extra("pandas")
         if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
             self.note(" had percent signs in training, and has none here")
         if self.is_text:
             if not form:
                 found, form = self.choose(".", None)
-                form = form if found == DATE else ISO
-            values = self._read_text(form, what.replace(",", f" ({form}),", kind == DATE))
-        elif self.content not in ([DATE] if kind == DATE else [NUMBER, SECONDS]):
+                form = form if found == DATE else notation.ISO
+            shown = f" ({form})" if kind == DATE else ""
+            values = self._read_text(form, f"must hold {kind}s{shown}{when}")
+        elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
             if self.cells.notna().any():
-                self.refuse(what, int(self.cells.notna().argmax()))
+                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
             values = pandas.Series(np.full(len(self.cells), np.nan))
-        elif self.content == SECONDS:
+        elif self.content == notation.SECONDS:
             text = self.cells.astype(str).where(self.cells.notna())
             values = pandas.to_timedelta(text).dt.total_seconds()
         else:
             values = self.cells
         if kind == DATE:
-            return without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
+            return notation.without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(values).any():
             what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
@@ -254,11 +243,11 @@ class Column:
         texts, values = self.texts.values, self.read(form)
         if values.isna().any():
             self._refuse_text(what, values.isna())
-        if (form[0] in ".," or form == SECONDS) and not is_plain(texts):
+        if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts):
             if form[0] in ".,":
                 self._check_marks(form[0], what)
-            odd = next(i for i, text in enumerate(texts) if not is_plain([text]))
-            self.note(f": {texts[odd]!r} is read as {written(values[odd])}")
+            odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text]))
+            self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}")
         return self.spread(values)
 
     def _check_marks(self, mark: str, what: str) -> None:
@@ -319,7 +308,9 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     X = {}
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
-        column = Column(table, name, notes, frozenset({""}) if form == AS_WRITTEN else MISSING)
+        column = Column(
+            table, name, notes, frozenset({""}) if form == AS_WRITTEN else notation.MISSING
+        )
         if kind == NUMBER:
             X[name] = column.values(kind, form or schema.decimal, when)
         else:

@@ -49,7 +49,7 @@ def choose_classes(
     if len(classes) > 2:
         what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
         what = "dates" if any(map(column.fits, date_forms(column.texts.values))) else what
-        hint = "--relevance graded takes more as better, --positive VALUE one against the rest"
+        hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
         what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
         raise table.error(target, f"{what}; {hint}")
     if is_text and classes[1].casefold() not in CLEARLY_ON_TOP:

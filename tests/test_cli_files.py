@@ -343,6 +343,11 @@ REFUSED = {
         {},
         "column 'd' holds dates in 28 of 29 values, but row 8 holds 'soon'",
     ),
+    "duration with a slip": (
+        csv(t=["soon" if i == 7 else f"{i % 24}:{i:02}" for i in range(N)]),
+        {},
+        "column 't' holds durations in 59 of 60 values, but row 8 holds 'soon'",
+    ),
     "infinite": (csv(x=["inf", *X[1:]]), {}, "column 'x' holds infinite values"),
     "unlabelled": (csv().replace(b",yes\n", b",\n", 3), {}, "--skip-unlabelled leaves them out"),
     "constant target": (csv().replace(b",yes\n", b",no\n"), {}, "has one class only (no)"),

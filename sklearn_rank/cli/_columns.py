@@ -5,19 +5,27 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from shlex import quote
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli import _numbers as notation
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import CURRENCY, ISO, MOST, SECONDS, is_plain, written
-from sklearn_rank.cli._tables import Table, content
+from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
+_CONTENTS = {
+    BOOLEAN: {"boolean"},
+    NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
+    notation.SECONDS: {"timedelta", "timedelta64", "time"},
+    DATE: {"datetime", "datetime64", "date"},
+    CATEGORY: {"string", "mixed-integer", "mixed", "categorical"},
+}
+_MOST = 0.9  # share of a column's texts from which on the others count as typing errors
 _MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
 _FEW_CATEGORIES, _SOME_ROWS = 40, 20  # unseen ones among many are an error from some rows on
 
@@ -59,183 +67,214 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
         )
 
 
+class Texts(NamedTuple):
+    """The distinct texts of a column in the order of their first rows."""
+
+    values: list[str]  # without blanks at their ends, and without missing ones
+    codes: Any  # position of each row's text in `values`; -1 where it is missing
+    unusual: list[str]  # texts that count as missing, but do not in pandas
+
+
 class Column:
     """A column of a table, how it is read, and the list of notes on that."""
 
-    def __init__(self, table: Table, name: str, notes: list[str]) -> None:
-        self.table, self.name, self.notes = table, name, notes
-        self.cells, self.content = table.frame[name], content(table.frame[name])
-        self.texts: Any = table.texts(name) if self.content == CATEGORY else None
+    def __init__(
+        self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
+    ) -> None:
+        self.table, self.name, self.notes, self.missing = table, name, notes, missing
+        self.cells = table.frame[name]
+        types = import_extra("pandas").api.types
+        dtype, found = self.cells.dtype, NUMBER
+        if types.is_bool_dtype(dtype) or not types.is_numeric_dtype(dtype):
+            # pandas reads booleans with missing values as objects.
+            found = types.infer_dtype(self.cells, skipna=True)
+        self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
+        self.is_text = self.content == CATEGORY
+        self._read: dict[str, Any] = {}
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The distinct texts."""
+        cells = self.cells
+        if self.table.text is not None:
+            cells = self.table.text.iloc[:, self.table.frame.columns.get_loc(self.name)]
+        codes, cells = import_extra("pandas").factorize(cells)
+        values: dict[str, int] = {}
+        places, unusual = [], []
+        for text in map(notation.written, np.asarray(cells, dtype=object)):
+            is_missing = text in self.missing or text.casefold() in self.missing
+            unusual += [text] if is_missing and text not in notation.PANDAS_MISSING else []
+            places.append(-1 if is_missing else values.setdefault(text, len(values)))
+        return Texts(list(values), np.array([*places, -1])[codes], unusual)
+
+    def read(self, form: str) -> Any:
+        """Return what the distinct texts mean in a form, NaN or NaT where they do not fit."""
+        if form not in self._read:
+            self._read[form] = notation.read_texts(self.texts.values, form)
+        return self._read[form]
+
+    def fits(self, form: str) -> bool:
+        """Return whether all texts have a form."""
+        return self.is_text and len(self.read(form)) > 0 and bool(self.read(form).notna().all())
+
+    def spread(self, values: Any) -> Any:
+        """Return the value of each row for values of the distinct texts."""
+        return values.reindex(self.texts.codes).reset_index(drop=True)
 
     def note(self, text: str) -> None:
+        """Note something on the column."""
         self.notes.append(f"column {self.name!r}{text}")
-
-    def error(self, text: str) -> InputError:
-        return InputError(f"{self.table.path}: column {self.name!r} {text}")
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
-        cell = written(self.cells.iloc[row])
+        cell = notation.written(self.cells.iloc[row])
         hint += "; --decimal , reads 1,5 and --decimal . reads 1.5" if "," in cell else ""
-        raise self.error(f"{what} but row {row + 1} holds {cell!r}{hint}")
+        raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
+
+    def _refuse_text(self, what: str, bad: Any, hint: str = "") -> NoReturn:
+        self.refuse(what, int(np.argmax(self.texts.codes == np.argmax(bad))), hint)
 
     def choose(self, mark: str, given: str | None) -> tuple[str, str]:
         """Return kind and format; a kind that is none of the four says why there is none.
 
         `mark` is the decimal mark of the table, `given` that of the options.
         """
-        texts = self.texts
-        if self.cells.isna().all() or (texts and not texts.values):
+        if self.cells.isna().all() or (self.is_text and not self.texts.values):
             return "it has no values", ""
-        if not texts:
-            known = {NUMBER: NUMBER, BOOLEAN: BOOLEAN, DATE: DATE, SECONDS: NUMBER}
-            kind = known.get(self.content, f"its type is {self.content}")
-            return kind, SECONDS if self.content == SECONDS else ""
-        marks = texts.number_marks()
-        found = CATEGORY, ""
-        if {text.casefold() for text in texts.values} <= {"true", "false"}:
-            found = BOOLEAN, ""
-        elif self.table.is_typed and marks and is_plain(texts.values):
-            self.note(": its numbers are text, and taken as categories")
-            found = CATEGORY, AS_WRITTEN
-        elif marks:
-            found = NUMBER, self._number_format(mark if mark in marks else marks[0], given)
-        elif texts.is_duration():
-            found = NUMBER, SECONDS
-        elif form := self._date_format():
-            found = DATE, form
-        else:
-            self._check_no_numbers()
-        return found
+        if self.content == notation.SECONDS:
+            return NUMBER, notation.SECONDS
+        if not self.is_text:
+            is_known = self.content in {NUMBER, BOOLEAN, DATE}
+            return self.content if is_known else f"its type is {self.content}", ""
+        if {text.casefold() for text in self.texts.values} <= {"true", "false"}:
+            return BOOLEAN, ""
+        return self._choose_form(mark, given)
 
-    def _number_format(self, mark: str, given: str | None) -> str:
-        texts = self.texts.values
-        other = ",."[mark == ","]
-        values = self.texts.numbers(mark)
-        if given is None and other in self.texts.number_marks():
-            others = self.texts.numbers(other)
+    def _choose_form(self, mark: str, given: str | None) -> tuple[str, str]:
+        values = self.texts.values
+        dates = notation.date_forms(values)
+        forms = [".", ",", notation.SECONDS, *dates]
+        best = max(forms, key=lambda form: float(self.read(form).notna().mean()))
+        kind = DATE if best in dates else NUMBER
+        if self.fits(best):
+            if kind == DATE:
+                return DATE, self._date_form([form for form in dates if self.fits(form)])
+            if best == notation.SECONDS:
+                return NUMBER, notation.SECONDS
+            if self.table.is_typed and notation.is_plain(values):
+                self.note(": its numbers are text, and taken as categories")
+                return CATEGORY, AS_WRITTEN
+            return NUMBER, self._number_form(mark if self.fits(mark) else best, given)
+        good = self.read(best).notna()
+        if (len(good) > 1 and good.mean() >= _MOST) or notation.look_like_numbers(values):
+            hint = ": correct it, or use --drop or --category for the column"
+            what = "durations" if best == notation.SECONDS else f"{kind}s"
+            self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
+        return CATEGORY, ""
+
+    def _number_form(self, mark: str, given: str | None) -> str:
+        texts, other = self.texts.values, ",."[mark == ","]
+        values, others = self.read(mark), self.read(other)
+        if given is None and self.fits(other) and (values != others).any():
             at = int(np.argmax(values != others))
-            if values[at] != others[at]:
-                self.note(
-                    f": {texts[at]!r} is read as {written(values[at])}; --decimal {other} would "
-                    f"read {written(others[at])}"
-                )
-        if is_plain(texts):
-            return mark
-        money = sorted(set(re.findall(CURRENCY, " ".join(texts), re.I)))
+            way = f"--decimal {other} would read {notation.written(others[at])}"
+            self.note(f": {texts[at]!r} is read as {notation.written(values[at])}; {way}")
+        money = sorted(set(re.findall(notation.CURRENCY, " ".join(texts), re.I)))
         if len(money) > 1:
-            raise self.error(f"holds amounts in {listing(money)}; convert them, or --drop it")
-        return mark + ("%" if any("%" in text for text in texts) else "")
+            what = f"holds amounts in {listing(money)}; convert them, or --drop it"
+            raise self.table.error(self.name, what)
+        return mark + "%" * any("%" in text for text in texts)
 
-    def _date_format(self) -> str:
-        """Return the form of dates or ""; a note says how day and month were told apart."""
-        shares = self.texts.date_forms()
-        best = max(shares, key=shares.__getitem__, default="")
-        if not best or shares[best] < MOST:
-            return ""
-        if shares[best] < 1:
-            self._refuse_rest("dates", self.texts.read(best).notna())
-        dates = {form: self.texts.read(form) for form, share in shares.items() if share == 1}
+    def _date_form(self, forms: list[str]) -> str:
+        """Return the form of dates; a note says how day and month were told apart."""
+        best, dates = forms[0], {form: self.read(form) for form in forms}
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            self.note(
-                f": {self.texts.values[0]!r} is read as {dates[best].iloc[0]:%d %B %Y}; if day and "
-                "month are the other way round, write dates as 2024-12-31"
-            )
+            read = f"{self.texts.values[0]!r} is read as {dates[best].iloc[0]:%d %B %Y}"
+            way = "if day and month are the other way round, write dates as 2024-12-31"
+            self.note(f": {read}; {way}")
         return best
 
-    def _check_no_numbers(self) -> None:
-        """Raise InputError for text that is nearly all numbers, which would become a category."""
-        good = max((~np.isnan(self.texts.numbers(mark)) for mark in ".,"), key=np.mean)
-        if (len(good) > 1 and np.mean(good) >= MOST) or self.texts.look_like_numbers():
-            self._refuse_rest("numbers", good)
-
-    def _refuse_rest(self, what: str, good: Any) -> NoReturn:
-        row = self.texts.row_of(int(np.argmin(good)))
-        hint = ": correct it, or use --drop or --category for the column"
-        self.refuse(f"holds {what} in {np.sum(good)} of {len(good)} values,", row, hint)
-
-    def id_reason(self, kind: str, form: str) -> str:
+    def id_reason(self, kind: str) -> str:
         """Return why the column looks like an id or like row numbers; "" if it does not."""
         n, way = len(self.cells), f" (--keep {quote(self.name)} uses it)"
         if self.name == self.table.frame.columns[0] == "Unnamed: 0":
             return f"it comes first and has no name, like row numbers{way}"
-        if kind == CATEGORY and self.texts and n == len(self.texts.values) > 1:
+        if kind == CATEGORY and self.is_text and n == len(self.texts.values) > 1:
             return f"its text differs in every row, like an id{way}"
-        if kind == NUMBER and n >= _MIN_NUMBERED:
-            values = Column(self.table, self.name, []).numbers(form)
+        if self.content == NUMBER and n >= _MIN_NUMBERED:
+            values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
             steps = np.diff(values)
             if (values == np.floor(values)).all() and ((steps > 0).all() or (steps < 0).all()):
                 return f"its values are integers in the order of the rows, like row numbers{way}"
         return ""
 
-    def numbers(self, form: str, what: str = "must hold numbers,") -> Floats:
-        """Return the cells as floats, NaN where they are missing."""
-        if form[1:] == "%" and not (self.texts and any("%" in text for text in self.texts.values)):
-            self.note(" had percent signs in training, and has none here")
-        if self.texts:
-            values = self._read_text(form, what).to_numpy(np.float64)
-        elif self.content == SECONDS:
-            text = self.cells.astype(str).where(self.cells.notna())
-            values = import_extra("pandas").to_timedelta(text).dt.total_seconds().to_numpy()
-        elif self.content != NUMBER and self.cells.notna().any():
-            self.refuse(what, int(self.cells.notna().argmax()))
-        else:
-            values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(values).any():
-            raise self.error(
-                "holds infinite values; leave the cell empty for a missing value, or --drop the "
-                "column"
-            )
-        return np.asarray(values, dtype=np.float64)
-
-    def dates(self, form: str, what: str) -> Any:
-        """Return the cells as dates without time zone, NaT where they are missing."""
-        if self.texts:
-            form = form or self._date_format() or ISO
-            return self._read_text(form, what.replace(",", f" ({form}),", 1))
-        if self.content != DATE and self.cells.notna().any():
-            self.refuse(what, int(self.cells.notna().argmax()))
-        dates = import_extra("pandas").to_datetime(self.cells, utc=True, errors="coerce")
-        return dates.dt.tz_localize(None).astype("datetime64[us]")
-
-    def categories(self, kind: str, form: str) -> Any:
-        """Return the cells as categories, true and false if they are boolean."""
+    def values(self, kind: str, form: str, when: str = ",") -> Any:
+        """Return floats, or dates without zone; errors say `when` they must be of the kind."""
         pandas = import_extra("pandas")
-        texts = self.table.texts(self.name, as_written=form == AS_WRITTEN)
-        values = texts.values
+        if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
+            self.note(" had percent signs in training, and has none here")
+        if self.is_text:
+            if not form:
+                found, form = self.choose(".", None)
+                form = form if found == DATE else notation.ISO
+            shown = f" ({form})" if kind == DATE else ""
+            values = self._read_text(form, f"must hold {kind}s{shown}{when}")
+        elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
+            if self.cells.notna().any():
+                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
+            values = pandas.Series(np.full(len(self.cells), np.nan))
+        elif self.content == notation.SECONDS:
+            text = self.cells.astype(str).where(self.cells.notna())
+            values = pandas.to_timedelta(text).dt.total_seconds()
+        else:
+            values = self.cells
+        if kind == DATE:
+            return notation.without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(values).any():
+            what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
+            raise self.table.error(self.name, what)
+        return values
+
+    def _read_text(self, form: str, what: str) -> Any:
+        """Return the numbers or dates that the texts mean, with a note on a notation."""
+        texts, values = self.texts.values, self.read(form)
+        if values.isna().any():
+            self._refuse_text(what, values.isna())
+        if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts):
+            if form[0] in ".,":
+                self._check_marks(form[0], what)
+            odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text]))
+            self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}")
+        return self.spread(values)
+
+    def _check_marks(self, mark: str, what: str) -> None:
+        """Raise InputError for a text whose thousands mark may be meant as decimal mark."""
+        other, texts = ",."[mark == ","], self.texts.values
+        unclear = self.read(other).notna() & (self.read(other) != self.read(mark))
+        unclear &= np.array([other in text for text in texts])
+        long = any(re.match(r"[-+]?\d{4}", text) for text in texts)
+        if unclear.any() and (long or unclear.mean() <= 1 - _MOST):
+            self._refuse_text(what, unclear)
+
+    def categories(self, kind: str) -> Any:
+        """Return the cells as categories, true and false if they are boolean."""
+        pandas, values = import_extra("pandas"), self.texts.values
         if kind == BOOLEAN:
             values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
         dtype = pandas.CategoricalDtype(sorted(set(values)))
-        return texts.spread(pandas.Series(values, dtype=object)).astype(dtype)
-
-    def _read_text(self, form: str, what: str) -> Any:
-        """Return the numbers or dates that the texts mean."""
-        texts, is_number = self.texts, form[0] in ".,"
-        values = texts.read(form)
-        bad = np.asarray(import_extra("pandas").isna(values))
-        if bad.any():
-            self.refuse(what, texts.row_of(int(bad.argmax())))
-        if (is_number or form == SECONDS) and not is_plain(texts.values):
-            unclear = texts.unclear_number(form[0]) if is_number else None
-            if unclear is not None:
-                self.refuse(what, texts.row_of(unclear))
-            odd = next(i for i, text in enumerate(texts.values) if not is_plain([text]))
-            self.note(f": {texts.values[odd]!r} is read as {written(np.asarray(values)[odd])}")
-        return texts.spread(values)
+        return self.spread(pandas.Series(values, dtype=object)).astype(dtype)
 
 
 def choose_features(
     table: Table, names: Sequence[str], notes: list[str], keep: Any, category: Any, given: Any
 ) -> tuple[dict[str, str], dict[str, str], str]:
-    """Return kinds, formats and the decimal mark of a training table; notes name unused columns.
-
-    `keep` and `category` are names of columns, `given` is the decimal mark of the options.
-    """
+    """Return kinds, formats and the decimal mark of a training table; notes name unused columns."""
     columns = [Column(table, name, notes) for name in names]
-    free = [column.texts for column in columns if column.texts and column.name not in category]
-    mark = given or (",."[all(texts.number_marks() != [","] for texts in free)])
+    free = [column for column in columns if column.name not in category]
+    mark = given or (",."[all(c.fits(".") or not c.fits(",") for c in free)])
     kinds: dict[str, str] = {}
     formats: dict[str, str] = {}
     for column in columns:
@@ -244,7 +283,7 @@ def choose_features(
         if kind not in {NUMBER, BOOLEAN, CATEGORY, DATE}:
             reason = kind
         elif name not in {*keep, *category} and not table.is_letor:
-            reason = column.id_reason(kind, form or mark)
+            reason = column.id_reason(kind)
         if reason:
             column.note(f" is not used: {reason}")
         else:
@@ -255,29 +294,28 @@ def choose_features(
     return kinds, formats, mark
 
 
-def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = "") -> Any:
+def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",") -> Any:
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
     absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
     if absent and table.is_letor and schema.is_letor:
         notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
-        table = table.with_columns(dict.fromkeys(absent, 0.0))
+        table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
         lost = [name for name in lost if name not in absent]
     if lost:
-        raise InputError(
-            f"{table.path}: lacks {len(lost)} of the columns that the model needs: "
-            f"{listing(lost, 10)}"
-        )
+        what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
+        raise InputError(f"{table.path}: {what}")
     X = {}
     for name, kind in schema.kinds.items():
-        column, form = Column(table, name, notes), schema.formats.get(name, "")
+        form = schema.formats.get(name, "")
+        column = Column(
+            table, name, notes, frozenset({""}) if form == AS_WRITTEN else notation.MISSING
+        )
         if kind == NUMBER:
-            X[name] = column.numbers(form or schema.decimal, f"must hold numbers,{when}")
-        elif kind == DATE:
-            X[name] = column.dates(form, f"must hold dates,{when}")
+            X[name] = column.values(kind, form or schema.decimal, when)
         else:
-            X[name] = column.categories(kind, form)
-        if column.texts and column.texts.unusual and form != AS_WRITTEN:
+            X[name] = column.values(kind, form, when) if kind == DATE else column.categories(kind)
+        if column.is_text and column.texts.unusual:
             texts = " and ".join(map(repr, column.texts.unusual))
             column.note(f": {texts} is read as missing; --category {quote(name)} keeps it")
     return import_extra("pandas").DataFrame(X)
@@ -291,35 +329,10 @@ def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
         if not len(column):
             notes.append(f"column {name!r} is missing in every row")
         elif known and new.all() and (len(known) <= _FEW_CATEGORIES or len(new) >= _SOME_ROWS):
+            what = f"it holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
             raise InputError(
-                f"{path}: no row of column {name!r} has a value that occurred in training; it "
-                f"holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
+                f"{path}: no row of column {name!r} has a value that occurred in training; {what}"
             )
         elif known and new.any():
             rows = count(int(new.sum()), "row")
             notes.append(f"column {name!r}: {rows} with values that training never saw")
-
-
-def query_codes(table: Table, qid: str | None) -> Indices | None:
-    """Return query codes in the order of first appearance; None for one list."""
-    if qid is None:
-        return None
-    check_columns(table, [qid], "the query")
-    codes: Indices = table.texts(qid, pandas_only=True).codes
-    if (codes < 0).any():
-        rows = count(int((codes < 0).sum()), "row")
-        raise InputError(f"{table.path}: column {qid!r} is missing in {rows}")
-    return codes
-
-
-def row_weights(table: Table, weight: str | None, mark: str) -> Floats | None:
-    """Return the weights of the training rows; None if all are one."""
-    if weight is None:
-        return None
-    check_columns(table, [weight], "--weight")
-    column = Column(table, weight, [])
-    values = column.numbers(mark, "must hold numbers to be --weight,")
-    wrong = np.flatnonzero(~(values >= 0))
-    if len(wrong):
-        column.refuse("must hold weights from 0 on,", int(wrong[0]))
-    return values

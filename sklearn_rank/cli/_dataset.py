@@ -17,26 +17,15 @@ from sklearn_rank.cli._columns import (
     check_known,
     choose_features,
     feature_frame,
-    query_codes,
-    row_weights,
 )
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import written
 from sklearn_rank.cli._tables import Table, read_table
-from sklearn_rank.cli._target import (
-    binary_target,
-    check_comparable,
-    choose_positive,
-    distinct_classes,
-    note_leaks,
-)
+from sklearn_rank.cli._target import binary_target, choose_classes, note_leaks, role_column
 from sklearn_rank.datasets import make_credit, make_queries
 
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
-_STORY = (
-    "three kinds of bad payers, of whom only those who never pay, few and alike, can be found at "
-    "the top of the list"
-)
+_STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
 
 @dataclass(frozen=True)
@@ -95,91 +84,105 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     options = _check_names(table, options)
     target, query = options.target or "target", options.qid
     table = _labelled_rows(table, target, options, notes)
-    reserved = {target, query, options.weight, *options.drop, *(["comment"] * table.is_letor)}
-    features = [name for name in table.frame.columns if name not in reserved]
-    if query is None and not table.is_letor and "qid" in features:
+    features = _features(table, options, notes)
+    kinds, formats, decimal = choose_features(
+        table, features, notes, options.keep, options.category, options.decimal
+    )
+    positive, classes = None, None
+    if options.relevance == "binary":
+        classes, positive = choose_classes(table, target, options.positive, notes)
+        classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
+    elif options.positive is not None:
+        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+    schema = Schema(kinds, target, query, options.relevance, positive, table.is_letor, classes)
+    schema = replace(schema, weight=options.weight, decimal=decimal, formats=formats)
+    X = feature_frame(table, schema, notes)
+    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
+    data = _dataset(table, replace(schema, categories=known), X, notes, labelled=True)
+    note_leaks(X, data.y, data.qid, notes)
+    return replace(data, weight=_weights(table, schema))
+
+
+def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
+    """Return the columns without a role."""
+    target = options.target or ""
+    roles = {target, options.qid, options.weight, *options.drop, *(["comment"] * table.is_letor)}
+    features = [name for name in table.frame.columns if name not in roles]
+    if options.qid is None and not table.is_letor and "qid" in features:
         notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
     notes += [
         f"column {name!r} looks like the target {target!r}; --drop it if it is"
         for name in features
         if name.strip().casefold() == target.strip().casefold()
     ]
-    kinds, formats, decimal = choose_features(
-        table, features, notes, options.keep, options.category, options.decimal
-    )
-    positive, classes = None, None
-    if options.relevance == "binary":
-        positive = choose_positive(table, target, options.positive, notes)
-        classes = distinct_classes(table, target)
-    elif options.positive is not None:
-        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    schema = Schema(
-        kinds,
-        target,
-        query,
-        options.relevance,
-        positive,
-        table.is_letor,
-        classes if classes and len(classes) <= _MAX_KNOWN_CLASSES else None,
-        options.weight,
-        decimal,
-        formats=formats,
-    )
-    X = feature_frame(table, schema, notes)
-    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
-    data = _dataset(table, replace(schema, categories=known), X, notes, labelled=True)
-    note_leaks(X, data.y, data.qid, notes)
-    return replace(data, weight=row_weights(table, options.weight, decimal))
+    return features
 
 
 def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
     """Read labelled rows, with their weights, as those of `data` were read."""
     other = model_data(path, data.schema, options, notes, labelled=True)
-    weight = row_weights(other.table, data.schema.weight, data.schema.decimal)
-    return replace(other, weight=weight)
+    return replace(other, weight=_weights(other.table, data.schema))
 
 
 def model_data(
     path: str, schema: Schema, options: TableOptions, notes: list[str], *, labelled: bool
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    table = read_table(path, notes, options.sep, options.encoding)
-    if options.decimal is not None:
-        forms = {name: options.decimal for name in schema.columns_of(NUMBER) if name in table.frame}
-        read = {n: f for n, f in forms.items() if f in table.texts(n).number_marks()}
-        schema = replace(schema, decimal=options.decimal, formats={**schema.formats, **read})
+    table, mark = read_table(path, notes, options.sep, options.encoding), options.decimal
+    if mark is not None:
+        names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
+        read = {name: mark for name in names if Column(table, name, notes).fits(mark)}
+        schema = replace(schema, decimal=mark, formats={**schema.formats, **read})
     if labelled:
         check_columns(table, [schema.target], "the target")
         table = _labelled_rows(table, schema.target, options, notes)
-    X = feature_frame(table, schema, notes, " as it did in training,")
+    X = feature_frame(table, schema, notes, ", as it did in training,")
     check_known(X, schema, table.path, notes)
     return _dataset(table, schema, X, notes, labelled=labelled)
 
 
 def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled: bool) -> Dataset:
-    numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
-    qid = query_codes(table, schema.qid)
+    qid: Any = None
+    if schema.qid is not None:
+        check_columns(table, [schema.qid], "the query")
+        qid = role_column(table, schema.qid).texts.codes
+        if (qid < 0).any():
+            raise table.error(schema.qid, f"is missing in {count(int((qid < 0).sum()), 'row')}")
     y: Any = None
     if labelled:
         if schema.positive is None:
             column = Column(table, schema.target, notes)
-            y = column.numbers(schema.decimal, "must hold numbers for --relevance graded,")
+            y = column.values(NUMBER, schema.decimal, " for --relevance graded,")
         else:
             y = binary_target(table, schema.target, schema.positive, schema.classes, notes)
-        check_comparable(y, qid, (schema.target, schema.qid), table.path)
-    return Dataset(X, y, qid, schema, table.path, table=table.with_columns(numbers))
+        lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
+        if import_extra("pandas").Series(y).groupby(lists).nunique().max() < 2:
+            where = "" if qid is None else f" within any query of {schema.qid!r}"
+            raise table.error(schema.target, f"has no two different values{where}: nothing to rank")
+    numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
+    table = replace(table, frame=table.frame.assign(**numbers))
+    return Dataset(X, y, qid, schema, table.path, table=table)
+
+
+def _weights(table: Table, schema: Schema) -> Floats | None:
+    """Return the weights of the rows; None if all are one."""
+    if schema.weight is None:
+        return None
+    check_columns(table, [schema.weight], "--weight")
+    column = Column(table, schema.weight, [])
+    values: Floats = column.values(NUMBER, schema.decimal, " to be --weight,")
+    if not (values >= 0).all():
+        column.refuse("must hold weights from 0 on,", int(np.argmin(values >= 0)))
+    return values
 
 
 def _labelled_rows(table: Table, target: str, options: TableOptions, notes: list[str]) -> Table:
-    is_missing = table.texts(target, pandas_only=True).codes < 0
+    is_missing = role_column(table, target).texts.codes < 0
     if not is_missing.any():
         return table
     rows = count(int(is_missing.sum()), "row")
     if not options.skip_unlabelled or is_missing.all():
-        raise InputError(
-            f"{table.path}: column {target!r} is missing in {rows}; --skip-unlabelled "
-            "leaves them out"
-        )
+        raise table.error(target, f"is missing in {rows}; --skip-unlabelled leaves them out")
     notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
     return table.rows(~is_missing)
 
@@ -191,10 +194,8 @@ def _check_names(table: Table, options: TableOptions) -> TableOptions:
     if table.is_letor:
         target, query = target or "target", query or ("qid" if "qid" in has else None)
     if target is None:
-        raise InputError(
-            f"--target COL is needed; the columns of {table.path} are "
-            f"{listing(table.frame.columns)}"
-        )
+        columns = listing(table.frame.columns)
+        raise InputError(f"--target COL is needed; the columns of {table.path} are {columns}")
     many = {name: _split(getattr(options, name), has) for name in ("drop", "keep", "category")}
     single = {"target": target, "qid": query, "weight": options.weight}
     named = {role: [name] for role, name in single.items() if name} | many
@@ -202,21 +203,16 @@ def _check_names(table: Table, options: TableOptions) -> TableOptions:
         check_columns(table, names, f"--{role}")
     taken = [name for role, names in named.items() if role != "keep" for name in set(names)]
     if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
-        raise InputError(
-            "--target, --qid, --weight, --drop and --category must name different columns, and "
-            "--keep none of the first four"
-        )
+        several = "--target, --qid, --weight, --drop and --category must name different columns"
+        raise InputError(f"{several}, and --keep none of the first four")
     drop, keep, category = many.values()
     return replace(options, target=target, qid=query, drop=drop, keep=keep, category=category)
 
 
 def _split(words: Sequence[str], columns: set[str]) -> list[str]:
     """Return the column names of words like "a,b"; a column may have a comma in its name."""
-    return [
-        name.strip() if name not in columns else name
-        for word in words
-        for name in ([word] if word in columns else word.split(","))
-    ]
+    names = [[word] if word in columns else word.split(",") for word in words]
+    return [name if name in columns else name.strip() for part in names for name in part]
 
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:

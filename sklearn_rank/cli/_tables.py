@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,10 @@ import numpy as np
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import SECONDS, Texts, plain_numbers
+from sklearn_rank.cli._numbers import plain_numbers
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets._letor import open_binary
 
-STDIN = "-"
-_STDIN_NAME = "standard input"
 _KINDS = {
     "csv": (".csv", ".tsv"),
     "parquet": (".parquet", ".pq"),
@@ -33,17 +31,19 @@ _KINDS = {
     "by content": (".txt", ".dat", ".data", ".tab"),
 }
 _SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
-_MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".xlsx"}
-_QUERIES = (".query", ".group")
-_LETOR_LINE = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?\s*")
-_MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
-_CONTENTS = {
-    "boolean": {"boolean"},
-    "number": {"decimal", "integer", "floating", "mixed-integer-float"},
-    SECONDS: {"timedelta", "timedelta64", "time"},
-    "date": {"datetime", "datetime64", "date"},
-    "category": {"string", "mixed-integer", "mixed", "categorical"},
+_STARTS = {
+    "parquet": rb"PAR1",
+    "excel": rb"PK\x03\x04",
+    "json": rb'\s*(\[\s*)?\{\s*"',
+    "letor": rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)",
 }
+_WHAT = {
+    "parquet": "a Parquet file",
+    "excel": "an Excel workbook",
+    "json": "JSON of one object a line, nor a list of objects",
+}
+_QUERIES = (".query", ".group")
+_MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,10 @@ class Table:
     is_letor: bool = False  # whether missing columns are zeros
     text: Any = None  # the cells of a CSV file as they are written
     is_typed: bool = True  # whether text that looks like a number is meant as text
-    _texts: dict[Any, Texts] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def texts(self, name: str, **how: bool) -> Texts:
-        """Return the distinct texts of a column."""
-        key = (name, *how.items())
-        if key not in self._texts:
-            cells = self.frame[name]
-            if self.text is not None:
-                cells = self.text.iloc[:, self.frame.columns.get_loc(name)]
-            self._texts[key] = Texts.of(cells, **how)
-        return self._texts[key]
-
-    def with_columns(self, columns: dict[str, Any]) -> Table:
-        """Return the table with columns added or changed."""
-        return replace(self, frame=self.frame.assign(**columns))
+    def error(self, name: str, text: str) -> InputError:
+        """Return the error on a column."""
+        return InputError(f"{self.path}: column {name!r} {text}")
 
     def rows(self, mask: Any) -> Table:
         """Return the table with some of its rows."""
@@ -77,39 +66,29 @@ class Table:
         return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
 
 
-def content(column: Any) -> str:
-    """Return the kind of a column by its cells, or the name of a type that has no kind."""
-    types = import_extra("pandas").api.types
-    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
-        return "number"
-    # pandas reads booleans with missing values as objects.
-    name = types.infer_dtype(column, skipna=True)
-    return next((kind for kind, names in _CONTENTS.items() if name in names), name)
-
-
 def read_table(name: str, notes: list[str], sep: str | None, encoding: str | None) -> Table:
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
-    if name != STDIN:
+    if name != "-":
         return _read_file(Path(name), notes, sep, encoding)
     with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
-        path = Path(folder, "input")
+        path = Path(folder, "input.data")
         path.write_bytes(sys.stdin.buffer.read())
-        path = path.rename(path.with_suffix(_suffix_by_content(path)))
         try:
             table = _read_file(path, notes, sep, encoding)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), _STDIN_NAME)) from error
-    notes[:] = [note.replace(str(path), _STDIN_NAME) for note in notes]
-    return replace(table, path=_STDIN_NAME)
+            raise InputError(str(error).replace(str(path), "standard input")) from error
+    notes[:] = [note.replace(str(path), "standard input") for note in notes]
+    return replace(table, path="standard input")
 
 
 def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
+    readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
+    kind = "csv"
     try:
         kind = _kind_of(path)
         if kind == "csv":
             table = _read_csv(path, notes, sep, encoding)
         else:
-            readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
             table = readers.get(kind, _read_letor)(path, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
@@ -117,49 +96,31 @@ def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | No
         reasons = {FileNotFoundError: "no such file", IsADirectoryError: "is a folder, not a file"}
         reason = reasons.get(type(error), f"cannot be read ({error.strerror or error})")
         raise InputError(f"{path}: {reason}") from error
+    except (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
+        # Readers of our own name the file.
+        start = f"{path}: is not {_WHAT[kind]}: " if kind in _WHAT else ""
+        raise InputError(f"{start}{error}") from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
     return table
 
 
-def _suffix_by_content(path: Path) -> str:
-    try:
-        with open_binary(path) as file:
-            start = file.read(4)
-            line = start + file.readline()
-    except (OSError, EOFError, zlib.error):  # damaged: the reader explains it
-        return ".csv"
-    if re.match(rb'\s*(\[\s*)?\{\s*"', line):
-        return ".jsonl"
-    is_letor = bool(line.strip()) and _looks_like_letor(path)
-    return _MAGIC.get(start, ".svm" if is_letor else ".csv")
-
-
 def _kind_of(path: Path) -> str:
-    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix, "")
-    if kind in {"", "by content", "letor"} and _looks_like_letor(path):
+    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    if kind in {"csv", "parquet", "excel", "json"}:
+        return kind
+    with open_binary(path) as file:
+        line = next((line for line in file if line.partition(b"#")[0].strip()), b"")
+    found = next((kind for kind, start in _STARTS.items() if re.match(start, line)), "csv")
+    if kind == "by content":
+        return found
+    if found == "letor" or not line:
         return "letor"
     if kind == "letor":
-        raise InputError(
-            f"{path}: line 1 is not svmlight/LETOR (relevance qid:query index:value ...); a table "
-            "must be named .csv, .tsv or .parquet"
-        )
-    if not kind:
-        raise InputError(
-            f"{path}: unknown kind of file; the name must end in {', '.join(_SUFFIXES)}, with or "
-            "without .gz"
-        )
-    return "csv" if kind == "by content" else kind
-
-
-def _looks_like_letor(path: Path) -> bool:
-    with open_binary(path) as file:
-        for line in file:
-            if line.partition(b"#")[0].strip():
-                # Only the start is checked: the reader explains a truncated row.
-                start = b" ".join(line.split()[:2])
-                return _LETOR_LINE.fullmatch(start) is not None
-    return True  # empty: the reader reports it
+        what = "svmlight/LETOR (relevance qid:query index:value ...); name a table .csv"
+        raise InputError(f"{path}: line 1 is not {what}")
+    endings = ", ".join(_SUFFIXES)
+    raise InputError(f"{path}: unknown kind of file; the name must end in {endings}, or these .gz")
 
 
 def _read_csv(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
@@ -178,13 +139,10 @@ def _filled(names: Iterable[Any]) -> list[str]:
 def _read_excel(path: Path, notes: list[str]) -> Table:
     pandas = import_extra("pandas")
     import_extra("openpyxl")
-    try:
-        with pandas.ExcelFile(path, engine="openpyxl") as book:
-            sheet, *others = book.sheet_names
-            how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
-            cells = pandas.read_excel(book, sheet_name=sheet, **how)
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: is not an Excel workbook ({error})") from error
+    with pandas.ExcelFile(path, engine="openpyxl") as book:
+        sheet, *others = book.sheet_names
+        how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+        cells = pandas.read_excel(book, sheet_name=sheet, **how)
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(map(repr, others), 5)}")
     if cells.empty:
@@ -197,30 +155,23 @@ def _read_excel(path: Path, notes: list[str]) -> Table:
 def _read_json(path: Path, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read().strip()
-    try:
-        parts = [content] if content.startswith(b"[") else content.splitlines()
-        rows = [json.loads(part) for part in parts if part.strip()]
-        rows = rows[0] if content.startswith(b"[") else rows
-        frame = import_extra("pandas").DataFrame.from_records([dict(row) for row in rows])
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"{path}: is not JSON of one object a line, nor a list of objects ({error})"
-        ) from error
+    if content.startswith(b"["):
+        rows = json.loads(content)
+    else:
+        rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+    frame = import_extra("pandas").DataFrame.from_records([dict(row) for row in rows])
     return _checked(frame, path)
 
 
 def _read_parquet(path: Path, notes: list[str]) -> Table:
-    pandas = import_extra("pandas")
-    pyarrow = import_extra("pyarrow")
-    try:
-        frame = pandas.read_parquet(path, engine="pyarrow").reset_index(drop=True)
-    except (pyarrow.ArrowException, ValueError) as error:
-        raise InputError(f"{path}: is not a Parquet file ({error})") from error
-    return _checked(frame, path)
+    import_extra("pyarrow")
+    frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
+    return _checked(frame.reset_index(drop=True), path)
 
 
 def _checked(frame: Any, path: Path) -> Table:
-    frame.columns = [str(column) for column in frame.columns]
+    table = Table(frame.set_axis([str(column) for column in frame.columns], axis=1), str(path))
+    frame = table.frame
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{path}: has more than one column {repeated[0]!r}; rename all but one")
@@ -228,24 +179,20 @@ def _checked(frame: Any, path: Path) -> Table:
         nested = frame[name].map(lambda cell: isinstance(cell, list | dict | tuple | np.ndarray))
         if nested.any():
             row = int(nested.argmax())
-            raise InputError(
-                f"{path}: column {name!r} holds nested values (row {row + 1}: "
-                f"{str(frame[name][row])[:40]}); write one value a cell"
+            raise table.error(
+                name, f"holds nested values (row {row + 1}: {str(frame[name][row])[:40]})"
             )
-    return Table(frame, str(path))
+    return table
 
 
 def _read_letor(path: Path, notes: list[str]) -> Table:
-    pandas = import_extra("pandas")
-    try:
-        bunch = load_letor(path, return_comments=True)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    bunch = load_letor(path, return_comments=True)
     n_rows, n_columns = bunch.data.shape
     if n_rows * n_columns > _MAX_DENSE_CELLS:
         raise InputError(f"{path}: {n_rows} rows x {n_columns} columns are too many for a table")
     dense = bunch.data if hasattr(bunch.data, "tolist") else bunch.data.toarray()
-    frame = pandas.DataFrame(dense, columns=[f"f{j}" for j in range(1, n_columns + 1)])
+    names = [f"f{j}" for j in range(1, n_columns + 1)]
+    frame = import_extra("pandas").DataFrame(dense, columns=names)
     whole = (bunch.target == bunch.target.round()).all()
     frame.insert(0, "target", bunch.target.astype(int) if whole else bunch.target)
     qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid

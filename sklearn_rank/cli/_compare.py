@@ -173,6 +173,8 @@ def _print(
     if any(one.below_best for column in table.values() for one in column.values()):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     about += about_metrics(table)
+    if data.schema.weight is not None:
+        about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
     if searched:
         chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in searched.most_common())
         about += f" Chosen in the training rows of each fold: {chosen}."

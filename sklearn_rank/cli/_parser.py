@@ -117,17 +117,18 @@ def _explain(error: click.UsageError) -> str:
 
 
 def _command(name: str, arguments: str, text: str, options: str, output: str = "") -> None:
-    """Add a command; its last word is a function, its first the module, with _ before it."""
+    """Add a command; its last word is a function of the module."""
+    home = "_cards" if name.startswith("card") else f"_{name}"
 
     def call(**values: Any) -> None:
         for key in ("model", "data", "validation", "calibration", "card"):
             path = values.get(key)
             if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
-        home = importlib.import_module(f"sklearn_rank.cli._{name.split(maxsplit=1)[0]}")
+        module = importlib.import_module(f"sklearn_rank.cli.{home}")
         table_options = importlib.import_module("sklearn_rank.cli._dataset").TableOptions
         fields = {key: values[key] for key in table_options.__dataclass_fields__ if key in values}
-        getattr(home, name.rsplit(maxsplit=1)[-1])(
+        getattr(module, name.rsplit(maxsplit=1)[-1])(
             SimpleNamespace(**values, table=table_options(**fields))
         )
 

@@ -146,13 +146,13 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
     found = np.arange(X.shape[1])
     for _, step in pipeline.steps[:-1]:
         if hasattr(step, "output_indices_"):
-            # A transformer of several columns leaves each of them one feature.
             blocks = []
-            for name, _, columns in step.transformers_:
+            for name, encoder, columns in step.transformers_:
                 outputs = step.output_indices_[name]
-                n_outputs = outputs.stop - outputs.start
                 places = X.columns.get_indexer(np.atleast_1d(columns))
-                blocks += [np.broadcast_to(places, n_outputs)] if n_outputs else []
+                sizes = [len(known) for known in getattr(encoder, "categories_", ())]
+                n_each = sizes or (outputs.stop - outputs.start) // max(len(places), 1)
+                blocks.append(np.repeat(places, n_each))
             found = np.concatenate(blocks)
         elif getattr(step, "indicator_", None) is not None:
             found = np.append(found, found[step.indicator_.features_])

@@ -160,9 +160,7 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     few = [name for name in categories if len(schema.categories[name]) <= _FEW_VALUES]
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
-    # One for each column: features can be traced to columns.
-    how = "passthrough" if keeps_categories else one_hot
-    steps += [(f"category {i}", how, [name]) for i, name in enumerate(few)]
+    steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
     for i, name in enumerate(one for one in categories if one not in few):
         # skrub takes seconds to import, so only where it is needed.
         encoder = import_extra("skrub").StringEncoder(random_state=0)
@@ -170,8 +168,9 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     for i, name in enumerate(schema.columns_of(DATE)):
         encoder = import_extra("skrub").DatetimeEncoder(resolution="second", add_weekday=True)
         steps.append((f"date {i}", encoder, name))
-    # Names have the step before them: a column a_b may be beside a category b of a column a.
-    return ColumnTransformer(steps).set_output(transform="pandas")
+    # Only a data frame keeps categories, which arrays are faster without.
+    made = ColumnTransformer(steps)
+    return made.set_output(transform="pandas") if keeps_categories else made
 
 
 def fit_pipeline(

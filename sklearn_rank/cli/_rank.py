@@ -15,8 +15,7 @@ from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
-from sklearn_rank.cli._output import optional_output, write_atomically
-from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import scores_of
 from sklearn_rank.cli._store import Model, load_model
 from sklearn_rank.grouping import Groups

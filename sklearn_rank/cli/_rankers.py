@@ -129,13 +129,17 @@ def check_engine(rankers: Mapping[str, Any]) -> None:
             raise InputError(str(error)) from error
 
 
-def baselines(data: Dataset, seed: int) -> dict[str, Any]:
+def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
     """Return the models of scikit-learn that rankers are compared with, as they come."""
     is_graded = data.schema.relevance == "graded"
     trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
     models = {LOGISTIC: LogisticRegression(max_iter=1000), HISTOGRAMS: trees(random_state=seed)}
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
+        notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
+    elif is_graded:
+        notes.append(f"{LOGISTIC} learns relevance > 0, {HISTOGRAMS} the grades")
+    notes += ["the baselines do not see the queries"] * (data.qid is not None)
     return models
 
 

@@ -9,8 +9,7 @@ from sklearn_rank.cli._crossval import Candidate, search
 from sklearn_rank.cli._dataset import training_data, validation_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._metrics import choose_metrics
-from sklearn_rank.cli._output import optional_output
-from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._output import optional_output, progress
 from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._rankers import (
     check_engine,

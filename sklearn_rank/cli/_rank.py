@@ -45,7 +45,10 @@ def rank(options: Any) -> None:
         ranked.to_csv(sys.stdout, index=False)
         return
     with write_atomically(path, force=options.force) as temporary:
-        _write_table(ranked, temporary)
+        if _is_text(path):
+            ranked.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+        else:
+            ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
     written = f", {len(ranked)} written" if len(ranked) < len(scores) else ""
@@ -160,10 +163,3 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
 
 def _is_text(path: Path) -> bool:
     return path.suffix != ".parquet"
-
-
-def _write_table(frame: Any, path: Path) -> None:
-    if not _is_text(path):
-        frame.to_parquet(path, engine="pyarrow", index=False)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")

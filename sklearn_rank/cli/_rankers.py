@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -195,13 +196,9 @@ def fit_pipeline(
             model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
         except (ValueError, TypeError) as error:  # an error of the ranker's own checks
             raise InputError(with_name(name, str(error))) from error
-    return list(dict.fromkeys(_shorten(str(w.message).partition("\n")[0]) for w in caught))
-
-
-def _shorten(warning: str) -> str:
-    if "every step was RankBoost's" in warning:
-        return "equals RankBoost here, having found no ranking without errors"
-    return warning
+    lines = [str(one.message).partition("\n")[0] for one in caught]
+    short = "equals RankBoost here, having found no ranking without errors"
+    return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
 
 
 def with_name(name: str, message: str) -> str:
@@ -221,8 +218,6 @@ def _parse_value(text: str) -> Any:
     if text.lower() in named:
         return named[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return text

@@ -299,7 +299,7 @@ def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid)
     argv = ["train", "loans.csv", "--target", target, "--relevance", relevance]
     if parameters:
         argv += param(*(f"{name}={value}" for name, value in parameters.items()))
-    argv += ["--ranker", ranker, "--drop", "id,grade" if target == "default" else "default"]
+    argv += ["--ranker", ranker, "--drop", "id,grade" if target == "default" else "id,default"]
     run([*argv, "-o", "m.skops", *(["--qid", qid] if qid else [])])
     run(["rank", "m.skops", "new.csv", "-o", "ranked.csv"])
     run(["evaluate", "m.skops", "new.csv", "--json", "e.json"])
@@ -491,6 +491,11 @@ def test_letor_files(folder, capsys):
     argv = ["compare", "train.txt.gz", "--relevance", "graded", "--rankers", "RankBoost"]
     run([*argv, "--cv", "2", "--json", "c.json"])
     assert json.loads(Path("c.json").read_text())["n_queries"] == 20
+    notes = capsys.readouterr().err.splitlines()
+    assert notes == [
+        "note: logistic regression learns relevance > 0, HistGradientBoosting the grades",
+        "note: the baselines do not see the queries",
+    ]
     run(["train", "train.txt.gz", "--relevance", "graded", "-o", "m.skops", *FAST])
     run(["evaluate", "m.skops", "test.svm"])
     run(["rank", "m.skops", "test.svm", "-o", "o.csv"])
@@ -626,7 +631,7 @@ def test_bad_options(folder, capsys, argv, parts):
         ("t.csv", "a,y\n1,\n2,1\n", ["column 'y' is missing in 1 row; --skip-unlabelled"]),
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
         ("t.csv", "a,y\ninf,1\n2,0\n", ["column 'a' holds infinite values", "--drop"]),
-        ("t.csv", "a,b,y\n1,2,0\n2,2,1\n", ["--cv 5", "the rarer has 1"]),
+        ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "the rarer has 1"]),
         ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99, mtime=0)[:-9], ["t.csv.gz: ", "truncated"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
         ("t.doc", "x", ["t.doc: unknown kind of file", ".csv", ".parquet", ".letor"]),

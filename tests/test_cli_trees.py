@@ -18,7 +18,7 @@ from sklearn_rank.engines.stored_booster import StoredBooster
 
 pytestmark = pytest.mark.slow
 
-ENGINES = ("xgboost", "lightgbm")
+ENGINES = ("lightgbm", "xgboost")
 ARGV = ["loans.csv", "--target", "default", "--drop", "id,grade"]
 GRADED = ["loans.csv", "--target", "grade", "--relevance", "graded", "--qid", "branch"]
 SMALL = ["--param", "n_estimators=5", "--param", "max_depth=3"]
@@ -81,14 +81,15 @@ def test_train_stores_the_trees(folder, capsys, engine):
     assert own == [
         "sklearn_rank.engines.stored_booster.StoredBooster",
         "sklearn_rank.estimators.boosted_trees.BoostedTreesRanker",
+        "sklearn_rank.estimators.categories.CategoryCodes",
     ]
 
 
 @pytest.mark.parametrize(
     ("param", "parts"),
     [
-        ("engine=catboost", ["'auto', 'xgboost', 'lightgbm'", "'catboost'"]),
-        ("engine=3", ["'auto', 'xgboost', 'lightgbm'", "3"]),
+        ("engine=catboost", ["'auto', 'lightgbm', 'xgboost'", "'catboost'"]),
+        ("engine=3", ["'auto', 'lightgbm', 'xgboost'", "3"]),
         ("max_depth=0", ["'max_depth'", "[1, 30]", "0"]),
         ("engine_params=fast", ["'engine_params'", "'fast'"]),
         ("loss=ndcg", ["has no push", "p=2"]),
@@ -107,9 +108,9 @@ def test_bad_parameters(folder, capsys, command, param, parts):
 
 
 NONE = (
-    "engine='auto' of BoostedTreesRanker can't be used: xgboost is not installed "
-    '(pip install "sklearn-rank[xgboost]"); lightgbm is not installed '
-    '(pip install "sklearn-rank[lightgbm]")'
+    "engine='auto' of BoostedTreesRanker can't be used: lightgbm is not installed "
+    '(pip install "sklearn-rank[lightgbm]"); xgboost is not installed '
+    '(pip install "sklearn-rank[xgboost]")'
 )
 
 

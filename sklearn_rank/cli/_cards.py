@@ -18,8 +18,7 @@ from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema
 from sklearn_rank.cli._crossval import make_folds, take
 from sklearn_rank.cli._dataset import Dataset, training_data
 from sklearn_rank.cli._errors import InputError, listing, show_notes, split
-from sklearn_rank.cli._output import optional_output, write_atomically
-from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import parse_params, with_name
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score

@@ -19,7 +19,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._metrics import LabelledRows, measure
-from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
 _MAX_LEVELS = 10

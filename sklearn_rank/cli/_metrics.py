@@ -136,6 +136,31 @@ def difference(name: str, rows: LabelledRows, a: Floats, b: Floats) -> Any:
     return metrics.compare_rankings(*values, **_RESAMPLING)
 
 
+def cells(column: Mapping[str, Measured]) -> dict[str, str]:
+    """Return value, interval, and a star for what is significantly worse than the best."""
+    texts = {}
+    for name, one in column.items():
+        text = f"{one.mean:.3f}" if np.isfinite(one.mean) else "-"
+        if one.interval is not None:
+            text += " [{:.3f}, {:.3f}]".format(*one.interval)
+        texts[name] = text + ("*" if one.is_worse else " ")
+    return texts
+
+
+def about_intervals(data: Dataset, found: Iterable[Measured]) -> str:
+    """Return a footnote on the intervals, or on why there are none."""
+    drawn = "rows" if data.qid is None else "queries"
+    if any(one.interval for one in found):
+        return f"[low, high]: 95 % interval over {drawn}."
+    return f"No intervals: too few {drawn}, or metrics that have none."
+
+
+def about_names(names: Iterable[str]) -> str:
+    """Return a footnote on the metrics whose name does not tell what they count."""
+    share = "share of the positives found before that share of the negatives"
+    return "".join(f" {heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
+
+
 def _with_interval(name: str, rows: LabelledRows, scores: Floats) -> Any:
     """Return a metric with its interval; ValueError if it has none."""
     if rows.qid is not None and name != "auc":

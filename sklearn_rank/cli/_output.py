@@ -1,13 +1,21 @@
-"""Checks of output paths, and atomic writing."""
+"""What commands write: files, tables and progress bars on the terminal."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import click
+import pandas as pd
 
 from sklearn_rank.cli._errors import InputError
 
@@ -52,3 +60,40 @@ def write_atomically(path: Path, *, force: bool) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
+    """Write results as JSON; undefined metrics become null."""
+    with write_atomically(path, force=force) as temporary:
+        text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def print_table(
+    title: str, columns: Mapping[str, Mapping[str, str]], about: str, sentence: str = ""
+) -> None:
+    """Print cells by column and row, between a title, a sentence and footnotes."""
+    width = min(shutil.get_terminal_size().columns, 120)
+    click.secho(textwrap.fill(title, width), bold=True)
+    if sentence:
+        click.echo(textwrap.fill(sentence, width))
+    click.echo(f"\n{pd.DataFrame(columns).to_string(line_width=width)}\n")
+    click.secho(textwrap.fill(about, width), dim=True)
+
+
+@contextmanager
+def progress(description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a bar on stderr, if it is a terminal; yield the function that advances it."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with click.progressbar(length=total or 1, label=description, file=sys.stderr) as shown:
+        yield lambda: shown.update(1)

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import sklearn_rank
-from sklearn_rank.cli._errors import InputError, listing
+from sklearn_rank.cli._errors import InputError, import_extra, listing
 
 # An option a line: names, metavar, help. No metavar: a flag; "..." at its end: repeatable.
 _READING = """
@@ -117,18 +117,19 @@ def _explain(error: click.UsageError) -> str:
 
 
 def _command(name: str, arguments: str, text: str, options: str, output: str = "") -> None:
-    """Add a command; its last word is a function, its first the module, with _ before it."""
+    """Add a command; its last word is a function of the module."""
+    home = {"card": "_cards", "card export": "_cards", "evaluate": "_compare"}.get(name, f"_{name}")
 
     def call(**values: Any) -> None:
         for key in ("model", "data", "validation", "calibration", "card"):
             path = values.get(key)
             if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
-        module = name.split(maxsplit=1)[0].replace("card", "cards")
-        home = importlib.import_module(f"sklearn_rank.cli._{module}")
+        import_extra("pandas")  # imported by name at the top of modules
+        module = importlib.import_module(f"sklearn_rank.cli.{home}")
         table_options = importlib.import_module("sklearn_rank.cli._dataset").TableOptions
         fields = {key: values[key] for key in table_options.__dataclass_fields__ if key in values}
-        getattr(home, name.rsplit(maxsplit=1)[-1])(
+        getattr(module, name.rsplit(maxsplit=1)[-1])(
             SimpleNamespace(**values, table=table_options(**fields))
         )
 

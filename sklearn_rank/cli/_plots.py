@@ -27,7 +27,11 @@ def plot_comparison(
     force: bool,
 ) -> None:
     """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
-    shown = {name: column for name, column in table.items() if _has_intervals(column)}
+    shown = {
+        name: column
+        for name, column in table.items()
+        if all(one.interval is not None for one in column.values())
+    }
     if rows.qid is None and np.unique(rows.y).size == 2:
         from sklearn_rank.plotting import TopROCDisplay
 
@@ -56,10 +60,6 @@ def plot_evaluation(
         rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots()
     )
     _save(figure, path, force)
-
-
-def _has_intervals(column: Mapping[str, Measured]) -> bool:
-    return all(one.interval is not None for one in column.values())
 
 
 def _new_figure(title: str, width: float, height: float) -> Any:

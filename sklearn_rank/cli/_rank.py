@@ -15,8 +15,7 @@ from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
-from sklearn_rank.cli._output import optional_output, write_atomically
-from sklearn_rank.cli._progress import progress
+from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import scores_of
 from sklearn_rank.cli._store import Model, load_model
 from sklearn_rank.grouping import Groups
@@ -46,7 +45,10 @@ def rank(options: Any) -> None:
         ranked.to_csv(sys.stdout, index=False)
         return
     with write_atomically(path, force=options.force) as temporary:
-        _write_table(ranked, temporary)
+        if _is_text(path):
+            ranked.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+        else:
+            ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
     written = f", {len(ranked)} written" if len(ranked) < len(scores) else ""
@@ -146,13 +148,13 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
     found = np.arange(X.shape[1])
     for _, step in pipeline.steps[:-1]:
         if hasattr(step, "output_indices_"):
-            # A transformer of several columns leaves each of them one feature.
             blocks = []
-            for name, _, columns in step.transformers_:
+            for name, encoder, columns in step.transformers_:
                 outputs = step.output_indices_[name]
-                n_outputs = outputs.stop - outputs.start
                 places = X.columns.get_indexer(np.atleast_1d(columns))
-                blocks += [np.broadcast_to(places, n_outputs)] if n_outputs else []
+                sizes = [len(known) for known in getattr(encoder, "categories_", ())]
+                n_each = sizes or (outputs.stop - outputs.start) // max(len(places), 1)
+                blocks.append(np.repeat(places, n_each))
             found = np.concatenate(blocks)
         elif getattr(step, "indicator_", None) is not None:
             found = np.append(found, found[step.indicator_.features_])
@@ -161,10 +163,3 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
 
 def _is_text(path: Path) -> bool:
     return path.suffix != ".parquet"
-
-
-def _write_table(frame: Any, path: Path) -> None:
-    if not _is_text(path):
-        frame.to_parquet(path, engine="pyarrow", index=False)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -129,13 +130,17 @@ def check_engine(rankers: Mapping[str, Any]) -> None:
             raise InputError(str(error)) from error
 
 
-def baselines(data: Dataset, seed: int) -> dict[str, Any]:
+def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
     """Return the models of scikit-learn that rankers are compared with, as they come."""
     is_graded = data.schema.relevance == "graded"
     trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
     models = {LOGISTIC: LogisticRegression(max_iter=1000), HISTOGRAMS: trees(random_state=seed)}
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
+        notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
+    elif is_graded:
+        notes.append(f"{LOGISTIC} learns relevance > 0, {HISTOGRAMS} the grades")
+    notes += ["the baselines do not see the queries"] * (data.qid is not None)
     return models
 
 
@@ -160,9 +165,7 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     few = [name for name in categories if len(schema.categories[name]) <= _FEW_VALUES]
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
-    # One for each column: features can be traced to columns.
-    how = "passthrough" if keeps_categories else one_hot
-    steps += [(f"category {i}", how, [name]) for i, name in enumerate(few)]
+    steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
     for i, name in enumerate(one for one in categories if one not in few):
         # skrub takes seconds to import, so only where it is needed.
         encoder = import_extra("skrub").StringEncoder(random_state=0)
@@ -170,8 +173,9 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     for i, name in enumerate(schema.columns_of(DATE)):
         encoder = import_extra("skrub").DatetimeEncoder(resolution="second", add_weekday=True)
         steps.append((f"date {i}", encoder, name))
-    # Names have the step before them: a column a_b may be beside a category b of a column a.
-    return ColumnTransformer(steps).set_output(transform="pandas")
+    # Only a data frame keeps categories, which arrays are faster without.
+    made = ColumnTransformer(steps)
+    return made.set_output(transform="pandas") if keeps_categories else made
 
 
 def fit_pipeline(
@@ -192,13 +196,9 @@ def fit_pipeline(
             model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
         except (ValueError, TypeError) as error:  # an error of the ranker's own checks
             raise InputError(with_name(name, str(error))) from error
-    return list(dict.fromkeys(_shorten(str(w.message).partition("\n")[0]) for w in caught))
-
-
-def _shorten(warning: str) -> str:
-    if "every step was RankBoost's" in warning:
-        return "equals RankBoost here, having found no ranking without errors"
-    return warning
+    lines = [str(one.message).partition("\n")[0] for one in caught]
+    short = "equals RankBoost here, having found no ranking without errors"
+    return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
 
 
 def with_name(name: str, message: str) -> str:
@@ -218,8 +218,6 @@ def _parse_value(text: str) -> Any:
     if text.lower() in named:
         return named[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return text

@@ -40,7 +40,7 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
     content = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
-        "version": getattr(sklearn_rank, "__version__", "unknown"),
+        "version": sklearn_rank.__version__,
         "ranker": model.ranker,
         "schema": asdict(model.schema),
         "pipeline": model.pipeline,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.signal import oaconvolve
+from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
 from sklearn_rank._parallel import ThreadPool
@@ -98,7 +98,12 @@ class Grid:
     def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
         reach = min(int(REACH / self.step), self.n_nodes)
         kernel = rest(self.step * np.arange(-reach, reach + 1))
-        return np.asarray(oaconvolve(nodal, kernel)[reach : reach + self.n_nodes])
+        # Circular, and long enough for what wraps round to stay outside the part returned.
+        size = next_fast_len(self.n_nodes + reach, real=True)
+        beyond = kernel[size:]
+        kernel[: len(beyond)] += beyond
+        product = rfft(nodal, size) * rfft(kernel, size)
+        return np.asarray(irfft(product, size)[reach : reach + self.n_nodes])
 
     def _locate(self, x: Floats, first: int) -> tuple[Indices, Floats]:
         """Return cells counted from `first`, and places in them in [-1/2, 1/2]."""

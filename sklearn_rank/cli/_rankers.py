@@ -110,9 +110,7 @@ def left_out_by_default(options: Any, n_rows: int, *, has_grades: bool) -> dict[
     left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
     if n_rows > MAX_QUADRATIC_ROWS and "kernel=linear" not in options.param:
         left_out[_QUADRATIC] = (
-            f"its time grows with the square of the rows, and a fold trains on {n_rows}, more "
-            f"than {MAX_QUADRATIC_ROWS}; --rankers {_QUADRATIC} runs it nevertheless, and with "
-            "--param kernel=linear its time grows with the rows only"
+            f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         )
     try:
         check_engine({TREES: sklearn_rank.BoostedTreesRanker()})

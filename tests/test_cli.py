@@ -140,7 +140,8 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert "KernelPairwiseSGDRanker" not in captured.out
     assert captured.err.splitlines()[0] == (
-        "note: no KernelPairwiseSGDRanker: slow above 79 training rows (--rankers names what to run)"
+        "note: no KernelPairwiseSGDRanker: slow above 79 training rows "
+        "(--rankers names what to run)"
     )
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 80)
     run(BIG)

@@ -104,7 +104,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         Ridge penalty: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
         with "lbfgs": without it the coefficients grow without bound, with a
-        ConvergenceWarning. With "corrective" no coefficient exceeds the longest step (Notes).
+        ConvergenceWarning. With "corrective" no coefficient exceeds the limit of a step (Notes).
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power. With a number, a search over p scores all

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 
 SECTIONS = {
     "as_they_come": "Rankers and classifiers as they come",
+    "compare_first": "What compare puts first",
     "peers_generated": "Beside other libraries: one list, generated rows",
     "peers_magic_trees": "Beside other libraries: MAGIC, and trees of depth 3",
     "peers_search": "Beside other libraries: quality after a search",

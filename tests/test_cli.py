@@ -834,6 +834,20 @@ def test_which_class_is_on_top_is_noted(folder, capsys, classes, noted):
     assert "TRUE" in classes or capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("classes", [("fraud", "ok"), ("bad", "good"), ("Churn", "stays")])
+def test_a_class_whose_name_says_so_is_on_top(folder, capsys, classes):
+    table = numbers()
+    table.assign(y=np.where(table["y"] == "yes", classes[0], classes[1])).to_csv(
+        "t.csv", index=False
+    )
+    run(NUMBERS)
+    captured = capsys.readouterr()
+    assert captured.err == (
+        f"note: class {classes[0]!r} is on top (by its name); --positive chooses\n"
+    )
+    assert f"rows of class {classes[0]!r} on top" in " ".join(captured.out.split())
+
+
 def test_new_classes_are_noted_and_booleans_known(folder, capsys):
     table = numbers()
     table["y"] = (table["y"] == "yes").astype(int)

@@ -28,7 +28,8 @@ _TABLE = f"""
 --target COL  Column that says what belongs on top.
 --qid COL  Column with the query of each row; default: one list.
 --weight COL  Column of row weights for fitting, 2 being the row twice; metrics count rows once.
---positive VALUE  Class that belongs on top; default: the greater.
+--positive VALUE  Class that belongs on top; default: the one whose name
+ says so (fraud, yes, 1, ...), else the greater, with a note.
 --relevance KIND  binary (default): two classes; graded: numbers of which more is better.
 --drop COL,...  Columns not to use.
 --keep COL,...  Columns to use that would be left out, such as row numbers.

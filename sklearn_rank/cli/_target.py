@@ -52,10 +52,13 @@ def choose_classes(
         hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
         what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
         raise table.error(target, f"{what}; {hint}")
-    if is_text and classes[1].casefold() not in CLEARLY_ON_TOP:
-        hint = "(the later in the alphabet); --positive chooses"
-        notes.append(f"class {classes[1]!r} is on top {hint}")
-    return classes, classes[1]
+    clear = [name for name in classes if name.casefold() in CLEARLY_ON_TOP]
+    top = clear[0] if is_text and len(clear) == 1 else classes[1]
+    if is_text and top != classes[1]:
+        notes.append(f"class {top!r} is on top (by its name); --positive chooses")
+    elif is_text and not clear:
+        notes.append(f"class {top!r} is on top (the later in the alphabet); --positive chooses")
+    return classes, top
 
 
 def _given_class(table: Table, target: str, positive: str, classes: list[str]) -> str:

@@ -690,3 +690,17 @@ def test_a_date_means_the_same_in_every_file(tmp_path, days, form):
     frame.iloc[::3].to_csv(path, index=False)
     new = model_data(str(path), train.schema, TableOptions(), [], labelled=False)
     assert list(new.X["d"]) == list(train.X["d"].iloc[::3])
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("T1,2024-12-10,77.1,web,ok\nT2,2024-11-10,7.1,web,fraud\n", "is the line with the names"),
+        ("id place status\n1  ok\n2 shop fraud\n", "what separates cells was not found (--sep"),
+    ],
+)
+def test_why_a_column_may_be_missing(text, hint, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert main(["train", str(path), "--target", "status", "-o", str(tmp_path / "m.skops")]) == 2
+    assert hint in capsys.readouterr().err

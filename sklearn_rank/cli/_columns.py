@@ -61,6 +61,10 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
         by_form = {column.strip().casefold(): column for column in columns}
         close = difflib.get_close_matches(missing[0].strip().casefold(), by_form, n=1)
         guess = f"did you mean {by_form[close[0]]!r}? " if close else ""
+        if len(columns) == 1:
+            guess = "what separates cells was not found (--sep MARK says it): "
+        elif any(name[:1].isdigit() for name in columns):
+            guess = "is the line with the names missing? "
         raise InputError(
             f"{table.path}: no column {listing(map(repr, missing), 5)} for {role}; {guess}the "
             f"columns are {listing(columns)}"

@@ -21,22 +21,30 @@ from sphinx.errors import ExtensionError
 
 
 def write_pages(folder: Path, keys: set[str]) -> None:
-    """Write a page for each module, with a line and a link for each name."""
+    """Write a page for each module, and an index, with a line and a link for each name."""
     folder.mkdir(exist_ok=True)
+    index = ["Reference", "=========", ""]
     for module, title in MODULES.items():
         imported = importlib.import_module(module)
         functions = [n for n in imported.__all__ if has_docstring(getattr(imported, n))]
         constants = [n for n in imported.__all__ if n not in functions]
         summary = linked((inspect.getdoc(imported) or "").splitlines(), keys)
         lines = [title, "=" * len(title), "", f".. module:: {module}", "", *summary, ""]
-        lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :toctree: generated"]
-        lines += ["   :nosignatures:", "", *(f"   {name}" for name in functions), ""]
+        lines += _table(module, functions, "   :toctree: generated")
         for name in constants:
             text = linked(constant_docstring(name).splitlines(), keys)
             lines += [f".. data:: {name}", "", *(f"   {line}" for line in text), ""]
         _write(folder / f"{_page(module)}.rst", lines)
-    index = ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 2", ""]
-    _write(folder / "index.rst", [*index, *(f"   {_page(module)}" for module in MODULES), ""])
+        index += [f":doc:`{title} <{_page(module)}>`", "-" * (len(title) + 30), ""]
+        index += _table(module, functions)
+    index += [".. toctree::", "   :hidden:", "", *(f"   {_page(module)}" for module in MODULES), ""]
+    _write(folder / "index.rst", index)
+
+
+def _table(module: str, names: list[str], *options: str) -> list[str]:
+    """Return a table of names with the first line of their docstrings."""
+    lines = [f".. currentmodule:: {module}", "", ".. autosummary::", *options, "   :nosignatures:"]
+    return [*lines, "", *(f"   {name}" for name in names), ""]
 
 
 def _page(module: str) -> str:

@@ -205,6 +205,14 @@ def paired_calls(n_rows: int) -> Calls:
     }
 
 
+def top_calls(name: str, n_rankings: int, n_rows: int) -> Calls:
+    """Return a resampled figure of the top of one list, of one or two rankings."""
+    y, scores = draw_list(n_rows)
+    noise = np.random.default_rng(1).standard_normal((n_rankings, n_rows))
+    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
+    return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(compare, y, *(scores + noise))}
+
+
 def table_calls(name: str, n_rows: int) -> Calls:
     """Return a table or a figure of one list."""
     y, scores = draw_list(n_rows)
@@ -231,6 +239,7 @@ TABLES = (
     "stability_table",
 )
 RESAMPLED = "rows are queries here, which are drawn many times"
+RESAMPLED_ROWS = "rows are drawn many times"
 OTHERS = {
     "bootstrap_interval": Workload(
         "metrics",
@@ -247,7 +256,21 @@ OTHERS = {
         100_000,
         RESAMPLED,
     ),
+    "compare_tpr_at_fpr": Workload(
+        "metrics",
+        "compare_tpr_at_fpr",
+        partial(top_calls, "compare_tpr_at_fpr", 2),
+        100_000,
+        RESAMPLED_ROWS,
+    ),
     "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
+    "tpr_at_fpr_interval": Workload(
+        "metrics",
+        "tpr_at_fpr_interval",
+        partial(top_calls, "tpr_at_fpr_interval", 1),
+        100_000,
+        RESAMPLED_ROWS,
+    ),
     **{name: Workload("metrics", name, partial(table_calls, name)) for name in TABLES},
 }
 """Functions that are no metric of relevance and scores."""

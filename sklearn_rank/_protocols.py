@@ -177,6 +177,8 @@ class FitRows:
         What the earlier rounds of a warm start have fitted.
     upper : ndarray of shape (n_rows,) or None
         Which rows are of the upper class, in fit order; None with graded relevance.
+    collective : Collective or None
+        The processes that hold the rows of this fit; None stands for this one.
     """
 
     X: Any
@@ -187,6 +189,7 @@ class FitRows:
     seed: int = 0
     earlier: Any = None
     upper: Mask | None = None
+    collective: Any = None
 
 
 @dataclass(frozen=True)

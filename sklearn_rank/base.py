@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer, with_callbacks
+from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
@@ -64,6 +64,8 @@ class TrainingData:
         The two classes; None in graded mode.
     held_out : TrainingData or None
         Validation rows that the caller passed besides.
+    collective : Collective
+        The processes that hold the rows of this fit.
     """
 
     X: Any
@@ -73,6 +75,7 @@ class TrainingData:
     rows: Indices
     classes: Values | None = None
     held_out: TrainingData | None = None
+    collective: Collective = ONE_PROCESS
 
     def take(self, rows: Indices, weight: Floats | None = None) -> TrainingData:
         """Return some of the rows, with weights of their own or with others."""
@@ -94,7 +97,8 @@ class TrainingData:
         ones so that it is about 2^40.
         """
         is_paired = self.preferences.is_paired
-        exponent = int(np.frexp(self.preferences.weight[is_paired].max())[1])
+        heaviest = float(np.max(self.preferences.weight[is_paired], initial=0.0))
+        exponent = int(np.frexp(self.collective.reduce(np.maximum, heaviest))[1])
         if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
             return self
         target = 0 if exponent < 0 else _LARGEST_WEIGHT
@@ -103,12 +107,12 @@ class TrainingData:
             weight = np.ldexp(self.weight, target - exponent)
         return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
 
-    @cached_property
+    @shared_property
     def labels(self) -> Values:
         """The classes of the rows, or their relevance: what the caller passed as y."""
         return self.y if self.classes is None else self.classes[self.y.astype(np.intp)]
 
-    @cached_property
+    @shared_property
     def metadata(self) -> dict[str, Any]:
         """What else the caller passed, as keywords of `fit` and `score`."""
         weight = None if (self.weight == 1).all() else self.weight
@@ -119,15 +123,16 @@ class TrainingData:
         """Return the rows that belong to at least one comparable pair."""
         return np.sort(self.preferences.order[self.preferences.is_paired])
 
-    @cached_property
+    @shared_property
     def feature_means(self) -> Floats:
         """The weighted mean of each feature."""
-        return np.asarray((self.weight / self.weight.sum()) @ self.X)
+        total = self.collective.reduce(np.add, float(self.weight.sum()))
+        return np.asarray(self.collective.reduce(np.add, (self.weight / total) @ self.X))
 
-    @cached_property
+    @shared_property
     def preferences(self) -> Preferences:
         """Who must rank above whom."""
-        return Preferences.from_labels(self.y, self.qid, self.weight)
+        return Preferences.from_labels(self.y, self.qid, self.weight, self.collective)
 
 
 def is_binary(ranker: Any) -> bool:
@@ -429,7 +434,10 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             metadata=lambda: data.metadata,
             printer=printer,
         )
-        return combine(observer, getattr(self, "_observer", None))
+        given: Any = getattr(self, "_observer", None)
+        if hasattr(given, "begin"):
+            given.begin(fitted_so_far)
+        return combine(observer, given)
 
     def _rows_as_given(self, X: Any) -> Any:
         """Return training rows as the methods of the ranker take them."""
@@ -443,7 +451,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _check_training(self, data: TrainingData) -> None:
         """Raise ValueError for data that nothing can be learned from."""
-        if not data.preferences.is_paired.any():
+        has_pair = float(data.preferences.is_paired.any())
+        if not data.collective.reduce(np.maximum, has_pair):
             raise ValueError(
                 f"{type(self).__name__} found no comparable pair: in every query all rows "
                 "have the same relevance, so that no order is better than another."

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from sklearn_rank._collective import (
+    ONE_PROCESS,
+    Collective,
+    identity_of,
+    log_add_exp,
+    shared_property,
+)
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank.grouping import Block, Groups, nested_runs
 
@@ -36,6 +43,12 @@ class Preferences:
         The segments, over rows.
     queries : Groups
         The queries, over segments.
+    collective : Collective
+        The processes that hold the rows: the queries of each are its own or, without queries,
+        all rows are one list.
+    is_shared_list : bool
+        Whether the rows here are a part of one list. The segments are then those of the whole
+        list, and may have no rows here.
 
     Examples
     --------
@@ -58,10 +71,20 @@ class Preferences:
     weight: Floats
     segments: Groups
     queries: Groups
+    collective: Collective = ONE_PROCESS
+    is_shared_list: bool = False
 
     @classmethod
-    def from_labels(cls, y: Values, qid: Indices | None, weight: Floats) -> Preferences:
+    def from_labels(
+        cls,
+        y: Values,
+        qid: Indices | None,
+        weight: Floats,
+        collective: Collective = ONE_PROCESS,
+    ) -> Preferences:
         """Sort rows with relevance `y`, query codes `qid` and positive weights."""
+        if qid is None and collective.size > 1:
+            return cls._of_shared_list(y.astype(np.float64), weight, collective)
         if qid is None and y.dtype != np.bool_:
             low, high = y.min(), y.max()
             if ((y == low) | (y == high)).all():
@@ -76,7 +99,16 @@ class Preferences:
         level = np.unique(y, return_inverse=True)[1].ravel()
         query = np.zeros_like(level) if qid is None else qid
         order = np.lexsort((-level, query))
-        return cls(order, weight[order], *nested_runs(query[order], level[order]))
+        return cls(order, weight[order], *nested_runs(query[order], level[order]), collective)
+
+    @classmethod
+    def _of_shared_list(cls, y: Floats, weight: Floats, collective: Collective) -> Preferences:
+        """Sort rows that are a part of one list by the levels of the whole list."""
+        levels = np.unique(np.concatenate(collective.gather(np.unique(y))))[::-1]
+        order = np.argsort(-y, kind="stable")
+        starts = np.searchsorted(-y[order], -levels)
+        queries = Groups(np.zeros(1, dtype=np.intp), len(levels))
+        return cls(order, weight[order], Groups(starts, len(y)), queries, collective, True)
 
     def merged(self, cell: Indices) -> Preferences:
         """Return the preferences of *cells*: rows of one segment that are put together.
@@ -107,38 +139,41 @@ class Preferences:
     @property
     def is_bipartite_list(self) -> bool:
         """Whether there is one query with two levels and nothing else."""
-        return self.segments.n_groups == 2 and self.queries.n_groups == 1
+        is_list = self.is_shared_list or self.collective.size == 1
+        return is_list and self.segments.n_groups == 2 and self.queries.n_groups == 1
 
-    @cached_property
+    @shared_property
     def bipartite_segments(self) -> tuple[int, int] | None:
         """The segments above and below, when all pairs are between two segments."""
         n_levels = self.queries.length
+        if self.collective.size > 1 and not self.is_shared_list:
+            return None  # the queries of the others have pairs too
         paired = np.flatnonzero(n_levels > 1)
         if len(paired) != 1 or n_levels[paired[0]] != 2:
             return None
         first = int(self.queries.start[paired[0]])
         return first, first + 1
 
-    @cached_property
+    @shared_property
     def log_weight(self) -> Floats:
         """Logarithm of the weights."""
         return np.log(self.weight)
 
-    @cached_property
+    @shared_property
     def has_unit_weights(self) -> bool:
         """Whether all weights are one."""
-        return bool((self.weight == 1).all())
+        return bool(self.collective.reduce(np.minimum, float((self.weight == 1).all())))
 
-    @cached_property
+    @shared_property
     def is_paired(self) -> Mask:
         """Mask of the rows (preference order) that belong to at least one pair."""
         return self.spread(self.queries.spread(self.queries.length > 1))
 
-    @cached_property
+    @shared_property
     def total_pair_weight(self) -> float:
         """Sum of ``w_i * w_k`` over all comparable pairs."""
         per_segment = self.reduce(np.add, self.weight)
-        return float(per_segment @ self.scan_above(np.add, per_segment, 0.0))
+        return self.total(float(per_segment @ self.scan_above(np.add, per_segment, 0.0)))
 
     def log_pair_weight(self, power: float = 1.0) -> float:
         """Return the logarithm of the sum of ``(w_i * w_k) ** power`` over comparable pairs.
@@ -150,9 +185,9 @@ class Preferences:
         per_segment = self.reduce(np.add, np.exp(log_weight - self.spread(top)))
         log_sum = top + np.log(per_segment)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
-        return float(np.logaddexp.reduce(log_sum + above))
+        return self.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
-    @cached_property
+    @shared_property
     def segment_blocks(self) -> list[tuple[Block, slice]]:
         """Whole segments in blocks whose rows fit into the cache, and which they are."""
         blocks, found, first = self.segments.blocks(_CACHED_ROWS), [], 0
@@ -161,7 +196,7 @@ class Preferences:
             first += block.n_groups
         return found
 
-    @cached_property
+    @shared_property
     def blocks(self) -> Indices:
         """Rows (first above, first below, past the end) of blocks that hold each pair once.
 
@@ -180,8 +215,31 @@ class Preferences:
         return np.concatenate(found)
 
     def reduce(self, ufunc: np.ufunc, values: Floats) -> Floats:
-        """Reduce row values to one value for each segment."""
-        return self.segments.reduce(ufunc, values)
+        """Reduce row values to one value for each segment, of all processes' rows."""
+        if not self.is_shared_list:
+            return self.segments.reduce(ufunc, values)
+        here = np.full(self.segments.n_groups, identity_of(ufunc))
+        filled = self.segments.length > 0
+        here[filled] = ufunc.reduceat(values, self.segments.start[filled])
+        return np.asarray(self.collective.reduce(ufunc, here))
+
+    def total(self, value: Floats | float) -> Any:
+        """Return the sum over the processes of what each has for its own segments."""
+        return value if self.is_shared_list else self.collective.reduce(np.add, value)
+
+    def log_total(self, value: float) -> float:
+        """Return the same for logarithms: the logarithm of the sum of the exponentials."""
+        return value if self.is_shared_list else float(log_add_exp(self.collective, value))
+
+    def log_totals(self, values: Floats) -> Floats:
+        """Return `log_total` of several numbers, with one message."""
+        if self.is_shared_list or self.collective.size == 1:
+            return values
+        return np.asarray(log_add_exp(self.collective, values.ravel())).reshape(values.shape)
+
+    def extreme(self, ufunc: np.ufunc, value: float) -> float:
+        """Return the maximum or minimum over the processes of what each has for its segments."""
+        return value if self.is_shared_list else float(self.collective.reduce(ufunc, value))
 
     def spread(self, segment_values: Values) -> Values:
         """Repeat segment values to their rows."""
@@ -211,13 +269,14 @@ class Preferences:
         """
         paired = self._paired_weight(side)
         has_pair = paired > 0
-        return np.log(np.divide(paired, paired.max(), out=np.ones_like(paired), where=has_pair))
+        largest = self.extreme(np.maximum, float(paired.max()))
+        return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""
         lowest = self.reduce(np.minimum, above)
         highest = self.scan_below(np.maximum, self.reduce(np.maximum, below), -np.inf)
-        return float(np.min(lowest - highest))
+        return self.extreme(np.minimum, float(np.min(lowest - highest)))
 
     def largest_difference(self, values: Values) -> float:
         """Return the maximum of ``|values[i] - values[k]|`` over comparable pairs."""

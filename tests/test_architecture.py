@@ -23,6 +23,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # never import each other.
 LAYERS = [
     {"cli", "datasets", "__init__"},
+    {"dask"},
     {"onnx"},
     {"scorecard"},
     {"plotting"},
@@ -35,6 +36,7 @@ LAYERS = [
     {"grouping"},
     {"_validation", "_versions", "_callbacks"},
     {"_observers"},
+    {"_collective"},
     {"_protocols"},
     {"_parallel", "_release", "_warnings"},
 ]

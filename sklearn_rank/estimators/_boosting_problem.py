@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from sklearn_rank._collective import shared_property
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Gain, Indices, Mask, Objective, ObjectiveState
 from sklearn_rank.base import TrainingData
@@ -125,6 +125,12 @@ class BoostingProblem:
         y = self.data.y
         return y[self.preferences.order] if y.dtype == np.bool_ else None
 
+    @shared_property
+    def n_rows(self) -> int:
+        """Number of rows, of all processes."""
+        here = float(self.preferences.n_rows)
+        return int(self.preferences.collective.reduce(np.add, here))
+
     @property
     def is_two_sided(self) -> bool:
         """Whether the weak rankers are 0/1 and searched on a gradient in two groups."""
@@ -151,7 +157,7 @@ class BoostingProblem:
         """Whether the steps or the gain need second derivatives."""
         return self.has_curvature and not (gain is steepest and self.has_exact_steps)
 
-    @cached_property
+    @shared_property
     def smoothing(self) -> float:
         r"""The e of the closed-form step, :math:`1 / (2 \max(N, N_\text{eff}))`.
 
@@ -170,7 +176,7 @@ class BoostingProblem:
         rows = self.data.X[self.preferences.order]
         return np.asarray(rules.scores(rows, np.array(steps), self.threads))
 
-    @cached_property
+    @shared_property
     def log_scale(self) -> float:
         """Logarithm of the factor that makes every pair weight at least one."""
         log_weight = self.preferences.log_weight
@@ -179,7 +185,8 @@ class BoostingProblem:
     def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
-        return PushStep(p, smoothing, self.preferences.largest_difference)
+        pairs = self.preferences
+        return PushStep(p, smoothing, pairs.largest_difference, pairs.collective)
 
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""

@@ -159,8 +159,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         positive, pairs = problem.positive, problem.preferences
         assert positive is not None
         if self._balances:
-            return balancing_offset(scores, positive, pairs.log_weight)
-        return -error_cut(scores, positive, pairs.weight)
+            return balancing_offset(scores, positive, pairs.log_weight, pairs.collective)
+        return -error_cut(scores, positive, pairs.weight, pairs.collective)
 
     # Fitting -------------------------------------------------------------------------
 
@@ -245,6 +245,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             seed=history.seed,
             earlier=getattr(self, "weak_rankers_", None) if history.steps else None,
             upper=data.y[preferences.order] if self.relevance == "binary" else None,
+            collective=data.collective,
         )
         model: Any = as_model(self.weak_ranker)
         constraints = self._constraints()
@@ -331,6 +332,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             step_rule=self._make_step_rule(problem, coefficients),
             learning_rate=self.learning_rate,
             tol=self.tol,
+            collective=problem.preferences.collective,
         )
 
     def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
@@ -362,7 +364,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if problem.positive is None:
             return None
         if self._balances:
-            return StageBalances(problem.positive, problem.preferences.log_weight)
+            pairs = problem.preferences
+            return StageBalances(problem.positive, pairs.log_weight, pairs.collective)
         return StageCuts.of_sample(problem.data, problem.preferences, scores)
 
     def _last_offset(
@@ -371,7 +374,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         """Return the offset of all rounds, of all rows; `state` is at the last one or None."""
         if not history.steps:
             return self._offset(problem, np.zeros(problem.preferences.n_rows))
-        if self._balances or problem.preferences.n_rows <= MOST_ROWS:
+        if self._balances or problem.n_rows <= MOST_ROWS:
             return history.offsets[-1]
         scores = getattr(state, "scores", None)
         if scores is None:

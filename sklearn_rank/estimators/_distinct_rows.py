@@ -16,6 +16,9 @@ _Codes = NDArray[np.uint64]
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
+_MIXED_BINS = np.random.default_rng(1).integers(1 << 63, size=1 << 16, dtype=np.uint64)
+"""Random numbers that stand for the numbers of bins."""
+
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
 
@@ -72,6 +75,8 @@ def hash_rows(X: Any) -> _Codes:
     the codes of the dense one.
     """
     factors = _odd_factors(X.shape[1])
+    if hasattr(X, "bins"):
+        return coarse_codes(X)
     if issparse(X):
         terms = _mixed(X.data) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
@@ -90,7 +95,13 @@ def coarse_codes(X: Any) -> _Codes:
     """
     if issparse(X):
         return hash_rows(X)
-    code = np.asarray(X, dtype=np.float64).view(np.uint64) @ _odd_factors(X.shape[1])
+    factors = _odd_factors(X.shape[1])
+    if hasattr(X, "bins"):  # the numbers of the bins stand for the values
+        code = np.zeros(X.shape[0], dtype=np.uint64)
+        for bins, factor in zip(X.codes, factors, strict=True):
+            code += _MIXED_BINS.take(bins) * factor
+    else:
+        code = np.asarray(X, dtype=np.float64).view(np.uint64) @ factors
     code ^= code >> np.uint64(32)
     code *= _MULTIPLIER
     return code

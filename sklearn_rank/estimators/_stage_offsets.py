@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, require
+from sklearn_rank._collective import ONE_PROCESS, Collective
+from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, Values, require
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._distinct_rows import coarse_codes, hash_rows
 from sklearn_rank.grouping import starts_run
@@ -20,6 +21,9 @@ MOST_ROWS = 1 << 13
 
 _LARGEST_CODE = 0xFFFF_FFFF_FFFF_FFFF
 
+_LOST_BITS = 11
+"""Bits by which a code is longer than the digits of a float."""
+
 
 class StageBalances:
     """The balancing offset after each round, of all rows.
@@ -30,11 +34,16 @@ class StageBalances:
         True for the upper class, in fit order.
     log_weight : ndarray of shape (n_rows,)
         Logarithms of the weights.
+    collective : Collective
+        The processes that hold the rows, if they are not all here.
     """
 
-    def __init__(self, positive: Mask, log_weight: Floats) -> None:
+    def __init__(
+        self, positive: Mask, log_weight: Floats, collective: Collective = ONE_PROCESS
+    ) -> None:
         self._positive = positive
         self._log_weight = log_weight
+        self._collective = collective
 
     def after_round(self, done: Round, state: ObjectiveState) -> float:
         """Return the offset."""
@@ -42,7 +51,7 @@ class StageBalances:
         if find is not None:
             return float(find())
         scores = require(state, "scores", "The offset of a round")
-        return balancing_offset(scores, self._positive, self._log_weight)
+        return balancing_offset(scores, self._positive, self._log_weight, self._collective)
 
 
 class StageCuts:
@@ -56,9 +65,17 @@ class StageCuts:
         Their weights, negative in the lower class.
     scores : ndarray of shape (n_rows,)
         Scores of all rows so far.
+    collective : Collective
+        The processes that hold the rows, if they are not all here.
     """
 
-    def __init__(self, rows: Indices, signed: Floats, scores: Floats) -> None:
+    def __init__(
+        self, rows: Indices, signed: Floats, scores: Floats, collective: Collective = ONE_PROCESS
+    ) -> None:
+        self._here, self._collective = rows, collective
+        if collective.size > 1:  # from here on every process has the rows of all
+            scores, signed = _gathered(collective, scores[rows]), _gathered(collective, signed)
+            rows = np.arange(len(signed))
         order = np.argsort(scores[rows], kind="stable")
         self._rows = rows[order]
         self._signed = signed[order]
@@ -69,13 +86,16 @@ class StageCuts:
         """Take all rows, or those that `sample_rows` takes."""
         rows: Indices = np.arange(pairs.n_rows)
         positive, weight = data.y[pairs.order], pairs.weight
-        if len(rows) > MOST_ROWS:
+        if pairs.collective.reduce(np.add, float(len(rows))) > MOST_ROWS:
             rows, weight = sample_rows(data, pairs)
-        return cls(rows, np.where(positive[rows], weight, -weight), scores)
+        return cls(rows, np.where(positive[rows], weight, -weight), scores, pairs.collective)
 
     def after_round(self, done: Round, state: ObjectiveState) -> float:
         """Return the offset: minus the cut."""
-        h = done.h[self._rows]
+        h = done.h
+        if self._collective.size > 1:
+            h = _gathered(self._collective, h[self._here])
+        h = h[self._rows]
         self._scores += done.step * h
         if h.dtype == np.bool_:  # two runs in order, which a stable sort merges in linear time
             runs = np.concatenate([np.flatnonzero(~h), np.flatnonzero(h)])
@@ -106,4 +126,23 @@ def sample_rows(data: TrainingData, pairs: Preferences) -> tuple[Indices, Floats
         if len(first) >= MOST_ROWS:
             break
     weight = np.add.reduceat(pairs.weight[places][by_code], first)
-    return places[by_code][first][:MOST_ROWS], weight[:MOST_ROWS]
+    found, weight = places[by_code][first][:MOST_ROWS], weight[:MOST_ROWS]
+    if pairs.collective.size == 1:
+        return found, weight
+    # The smallest of all processes: every one has taken at least those that it holds.
+    rank = (coarse[pairs.order[found]] >> np.uint64(_LOST_BITS)).astype(np.float64)
+    smallest = np.unique(_gathered(pairs.collective, rank))[:MOST_ROWS]
+    is_kept = rank <= smallest[-1]
+    return found[is_kept], weight[is_kept]
+
+
+def _gathered(collective: Collective, values: Values) -> Values:
+    """Return the values of the rows of all processes; those of 0/1 travel as bits."""
+    if values.dtype != np.bool_:
+        return np.concatenate(collective.gather(values))
+    bits = np.append(np.packbits(values).astype(np.float64), len(values))
+    parts = (
+        np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1]))
+        for part in collective.gather(bits)
+    )
+    return np.concatenate(list(parts)).astype(bool)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank.models._cells import MISSING_CELL, Bins, CellGrid, Column
@@ -33,14 +34,19 @@ class BinnedColumns(ABC):
         Bins of the training rows.
     weight : ndarray of shape (n_rows,)
         Their weights.
+    collective : Collective or None
+        The processes that hold the training rows; None stands for this one.
     """
 
     is_two_sided = True
     sums_curvature = True
 
-    def __init__(self, rows: BinnedRows, weight: Floats) -> None:
+    def __init__(
+        self, rows: BinnedRows, weight: Floats, collective: Collective | None = None
+    ) -> None:
         self._rows = rows
         self._weight = weight
+        self._collective = collective or ONE_PROCESS
 
     @property
     @abstractmethod
@@ -66,7 +72,8 @@ class BinnedColumns(ABC):
         """
         part = copy(self)
         part._rows, part._weight = self._rows.at(rows), weight
-        vars(part).pop("_weight_by_bin", None)
+        for known in ("_weight_by_bin", "_total_weight"):
+            vars(part).pop(known, None)
         return part
 
     def search(
@@ -76,10 +83,24 @@ class BinnedColumns(ABC):
 
         Those with an `excluded` coordinate are left out.
         """
-        curvature = gradient.curvature
-        by_bin = None if curvature is None else self.curvature_histogram(curvature)
+        of_groups, of_curvature = self.histogram(gradient), gradient.curvature
+        by_bin = None if of_curvature is None else self.curvature_histogram(of_curvature)
         size = 1.0 if gradient.n_groups == 2 else float(np.abs(gradient.data).sum())
-        return self.choose(self.histogram(gradient), gain, by_bin, size, excluded)
+        if self._collective.size > 1:
+            of_groups, by_bin, size = self._summed(of_groups, by_bin, size)
+            size = 1.0 if gradient.n_groups == 2 else size
+        return self.choose(of_groups, gain, by_bin, size, excluded)
+
+    def _summed(
+        self, of_groups: Floats, by_bin: Floats | None, size: float
+    ) -> tuple[Floats, Floats | None, float]:
+        """Return what a search needs of the rows of all processes, with one message."""
+        here = of_groups if by_bin is None else np.concatenate([of_groups, by_bin[None]])
+        numbers = self._collective.reduce(np.add, np.append(here.ravel(), size))
+        everywhere = numbers[:-1].reshape(here.shape)
+        if by_bin is None:
+            return everywhere, None, float(numbers[-1])
+        return everywhere[:-1], everywhere[-1], float(numbers[-1])
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -112,12 +133,18 @@ class BinnedColumns(ABC):
         """Return the mean over the training rows of the sum of the rules on each feature."""
         coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
         values = self._values_by_bin(coefficients)
-        return np.einsum("jb,jb->j", values, self._weight_by_bin) / self._weight.sum()
+        return np.einsum("jb,jb->j", values, self._weight_by_bin) / self._total_weight
 
-    @cached_property
+    @shared_property
     def _weight_by_bin(self) -> Floats:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
-        return np.asarray(self.histogram(RowGradient.signed(self._weight))[0])
+        by_bin = self.histogram(RowGradient.signed(self._weight))[0]
+        return np.asarray(self._collective.reduce(np.add, by_bin))
+
+    @shared_property
+    def _total_weight(self) -> float:
+        """Weight of the training rows."""
+        return float(self._collective.reduce(np.add, float(self._weight.sum())))
 
     @abstractmethod
     def _values_by_bin(self, coefficients: Floats) -> Floats:
@@ -146,10 +173,39 @@ def smaller_side(one: Floats, totals: Floats) -> Floats:
     return np.maximum(np.minimum(one, totals - one), ROUNDING * totals)
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedX:
+    """Features of which only the bins are known: stands for X where its values are elsewhere.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_features, n_rows)
+        Number of thresholds below each value; that of a missing value is one more than the
+        number of thresholds.
+    bins : list of Bins
+        The bins of each feature.
+    """
+
+    codes: Indices
+    bins: list[Bins]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n_features, n_rows = self.codes.shape
+        return n_rows, n_features
+
+    def __getitem__(self, rows: Any) -> BinnedX:
+        """Return some of the rows."""
+        return BinnedX(self.codes[:, rows], self.bins)
+
+
 def find_bins(
     X: Any, order: Indices, weight: Floats, max_bins: int, threads: ThreadPool
 ) -> tuple[Indices, list[Bins]]:
     """Return the bin of every value of ``X[order]``, one line for each feature, and the bins."""
+    if hasattr(X, "bins"):
+        return X.codes[:, order], X.bins
     n_rows, n_features = len(order), X.shape[1]
     sample = _columns(X, order[:: 1 + n_rows // _SAMPLE])
     grids = threads.map(lambda j: CellGrid(sample[j]), n_features)

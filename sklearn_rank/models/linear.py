@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._protocols import (
     Candidate,
     FitRows,
@@ -34,7 +34,7 @@ class Features:
 
     def on_rows(self, rows: FitRows) -> LinearModel:
         """Return linear scores of the training rows."""
-        return LinearModel(rows.X, rows.order)
+        return LinearModel(rows.X, rows.order, rows.collective)
 
 
 class LinearModel:
@@ -49,11 +49,16 @@ class LinearModel:
         Training rows.
     order : ndarray of shape (n_rows,) or None
         ``X[order]`` is in fit order; None when X is.
+    collective : Collective or None
+        The processes that hold the training rows; None stands for this one.
     """
 
-    def __init__(self, X: Any, order: Indices | None = None) -> None:
+    def __init__(
+        self, X: Any, order: Indices | None = None, collective: Collective | None = None
+    ) -> None:
         self.X = X
         self._order = order
+        self._collective = collective or ONE_PROCESS
         self.n_coordinates: int = X.shape[1]
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -63,6 +68,10 @@ class LinearModel:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, given that by the scores."""
+        return np.asarray(self._collective.reduce(np.add, self._pull_back_here(gradient)))
+
+    def _pull_back_here(self, gradient: Floats) -> Floats:
+        """Return what the rows here add to it."""
         if self._order is not None:
             by_row = np.zeros(self.X.shape[0])
             by_row[self._order] = gradient
@@ -80,13 +89,15 @@ class LinearModel:
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
-        curvature = gradient.curvature
-        sums = None if curvature is None else self.curvature_histogram(curvature)
-        return self.choose(self.histogram(gradient), gain, sums)
+        curvature, reduce = gradient.curvature, self._collective.reduce
+        sums = None
+        if curvature is not None:
+            sums = reduce(np.add, self.curvature_histogram(curvature))
+        return self.choose(reduce(np.add, self.histogram(gradient)), gain, sums)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient by the coefficients and, last, the sum of its absolute values."""
-        return np.append(self.pull_back(gradient.data), np.abs(gradient.data).sum())
+        return np.append(self._pull_back_here(gradient.data), np.abs(gradient.data).sum())
 
     def curvature_histogram(self, curvature: Floats) -> Floats:
         """Return the sums of c, c x and c x^2 of each feature x, measured from its middle.
@@ -127,24 +138,26 @@ class LinearModel:
         dense = column.toarray() if sparse.issparse(column) else column
         h = np.asarray(dense, dtype=float).ravel()
         h = h if self._order is None else h[self._order]
-        return h == 1 if np.all((h == 0) | (h == 1)) else h
+        is_mask = float(np.all((h == 0) | (h == 1)))
+        return h == 1 if self._collective.reduce(np.minimum, is_mask) else h
 
     def rules(self, indices: Indices) -> FeatureRules:
         """Return the weak rankers of some coordinates, ready for new rows."""
         return FeatureRules(np.asarray(indices, dtype=np.intp))
 
-    @cached_property
+    @shared_property
     def _by_column(self) -> Any:
         return self.X.tocsc() if sparse.issparse(self.X) else self.X
 
-    @cached_property
+    @shared_property
     def _ranges(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of each feature."""
         low, high = (
             np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
             for one in (self.X.min(axis=0), self.X.max(axis=0))
         )
-        return low, high
+        reduce = self._collective.reduce
+        return reduce(np.minimum, low), reduce(np.maximum, high)
 
     @property
     def _middle(self) -> Floats:

@@ -78,7 +78,8 @@ class StumpColumns(BinnedColumns):
             with_missing = np.flatnonzero(self.has_missing)
             self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
         self._name_missing(rows.earlier)
-        super().__init__(BinnedRows(codes, depth + 1 + (n_sides == 2), rows.threads), rows.weight)
+        binned = BinnedRows(codes, depth + 1 + (n_sides == 2), rows.threads)
+        super().__init__(binned, rows.weight, rows.collective)
 
     def _name_missing(self, earlier: StumpRules | None) -> None:
         """Make infinity the threshold of 1[x is missing].
@@ -140,7 +141,8 @@ class StumpColumns(BinnedColumns):
         """Return the gradient by the coefficients."""
         by_bin = self.histogram(RowGradient.signed(gradient))
         above = self._sums_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
-        return np.where(self._is_valid, above, 0.0).ravel()
+        by_coefficient = np.where(self._is_valid, above, 0.0).ravel()
+        return np.asarray(self._collective.reduce(np.add, by_coefficient))
 
     def _values_by_bin(self, coefficients: Floats) -> Floats:
         """Return the step function of each feature, shape (n_features, n_bins)."""

@@ -101,7 +101,8 @@ class SidePush(ExponentialSums, Push):
         inner = self._inner_sums(scores)[0]
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
-            return float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
+            largest = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
+            return self.preferences.extreme(np.maximum, largest)
         outer = self._outer_sums(scores)[0]
         return self._segment_masses(inner, outer)[0]
 
@@ -158,9 +159,9 @@ class SidePush(ExponentialSums, Push):
             value = self._segment_masses(at.inner, at.outer)[0]
             above = [self._inner_scan(at.inner + safe_log(one)) for one in inner_split]
             below = [at.outer + safe_log(other) for other in outer_split]
-            share = [
-                [float(np.exp(min(log_sum_exp(i + o) - value, 0.0))) for o in below] for i in above
-            ]
+            parts = np.array([[log_sum_exp(i + o) for o in below] for i in above])
+            found = np.exp(np.minimum(self.preferences.log_totals(parts) - value, 0.0))
+            share = found.tolist()
         above_only, below_only = share[1][0], share[0][1]
         if self.side == "bottom":
             above_only, below_only = below_only, above_only
@@ -189,7 +190,7 @@ class SidePush(ExponentialSums, Push):
             _, inner_mass, outer_mass = self._segment_masses(inner + inner_a, outer + outer_a)
             inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
             outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)
-            return float(self.sign * (outer_mean - inner_mean))
+            return float(self.preferences.total(self.sign * (outer_mean - inner_mean)))
 
         return derivative
 
@@ -211,13 +212,15 @@ class SidePush(ExponentialSums, Push):
         first = self.preferences.segments.start[segment]
         rows = slice(first, first + self.preferences.segments.length[segment])
         log_mass, h = self.preferences.log_weight[rows] + rate * scores[rows], h[rows]
+        collective = self.preferences.collective
 
         def mean(a: float) -> float:
             exponent = h * (rate * a)
             exponent += log_mass
-            exponent -= exponent.max()
+            exponent -= collective.reduce(np.maximum, float(np.max(exponent, initial=-np.inf)))
             mass = np.exp(exponent, out=exponent)
-            return float(mass @ h) / float(mass.sum())
+            of_h, total = collective.reduce(np.add, np.array([mass @ h, mass.sum()]))
+            return float(of_h) / float(total)
 
         return mean
 
@@ -227,6 +230,11 @@ class SidePush(ExponentialSums, Push):
         Both shares are sums: a small one, as one minus the other, would be rounding.
         """
         split = np.empty((2, 2, self.preferences.segments.n_groups))
+        if self.preferences.is_shared_list:
+            for role, share in enumerate((at.inner_share, at.outer_share)):
+                for value, some in enumerate((~h, h)):
+                    split[role, value] = self.preferences.reduce(np.add, share * some)
+            return (split[0, 0], split[0, 1]), (split[1, 0], split[1, 1])
         for block, segments in self.preferences.segment_blocks:
             one = h[block.items].astype(np.float64)
             for role, share in enumerate((at.inner_share, at.outer_share)):

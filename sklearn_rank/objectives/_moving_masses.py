@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._collective import Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
 
@@ -32,22 +33,30 @@ class _SideMass:
         self.rows = rows
         self.exponent = exponent
         self.data = data
-        is_uniform = np.ptp(weight[rows]) == 0
-        known = weight[rows][:1] if is_uniform else weight[rows]
+        weight = weight[rows] if len(data) else np.ones(1)  # other processes may have the rows
+        is_uniform = np.ptp(weight) == 0
+        known = weight[:1] if is_uniform else weight
         self.log_weight = np.log(known)
         self._per_weight: Floats | float = 1.0 / (float(known[0]) if is_uniform else known)
 
-    def restart(self, scores: Floats) -> None:
-        """Compute the masses in the log domain."""
+    def log_masses(self, scores: Floats) -> float:
+        """Set the masses to their logarithms; return the largest."""
+        np.multiply(scores[self.rows], self.exponent, out=self.data)
+        if len(self.data):
+            self.data += self.log_weight
+        return float(np.max(self.data, initial=-np.inf))
+
+    def exponentiate(self, top: float) -> float:
+        """Make logarithms, the largest of which is `top`, masses; return their sum."""
         data = self.data
-        np.multiply(scores[self.rows], self.exponent, out=data)
-        data += self.log_weight
-        top = float(data.max())
         data -= top
         np.maximum(data, _SMALLEST_EXPONENT, out=data)
         np.exp(data, out=data)
-        total = float(data.sum())
-        data /= total
+        return float(data.sum())
+
+    def normalise(self, top: float, total: float) -> None:
+        """Divide the masses by their sum."""
+        self.data /= total
         self.log_scale = top + float(np.log(total))
         self.total = 1.0
 
@@ -78,11 +87,32 @@ class _SideMass:
         """Logarithm of the true sum."""
         return self.log_scale + float(np.log(self.total))
 
-    def extreme_score(self, threads: ThreadPool) -> float:
-        """Return the lowest score of the rows above, the highest of those below."""
+    def peak(self, threads: ThreadPool) -> float:
+        """Return the largest ``data / w``, 0 without rows."""
         blocks = _blocks_of(len(self.data))
-        peak = max(threads.map(lambda number: self.largest(blocks[number]), len(blocks)))
+        return max(threads.map(lambda n: self.largest(blocks[n]), len(blocks)), default=0.0)
+
+    def extreme_score(self, peak: float) -> float:
+        """Return the lowest score of the rows above, the highest of those below."""
         return (self.log_scale + float(np.log(peak))) / self.exponent
+
+
+def _restart(sides: list[_SideMass], scores: Floats, collective: Collective) -> None:
+    """Compute masses in the log domain."""
+    top = collective.reduce(np.maximum, np.array([side.log_masses(scores) for side in sides]))
+    sums = [side.exponentiate(float(one)) for side, one in zip(sides, top, strict=True)]
+    total = collective.reduce(np.add, np.array(sums))
+    for side, *numbers in zip(sides, top.tolist(), total.tolist(), strict=True):
+        side.normalise(*numbers)
+
+
+def _smallest_margin(
+    above: _SideMass, below: _SideMass, threads: ThreadPool, collective: Collective
+) -> float:
+    """Return the smallest margin over all pairs."""
+    peaks = np.array([above.peak(threads), below.peak(threads)])
+    high, low = collective.reduce(np.maximum, peaks).tolist()
+    return above.extreme_score(high) - below.extreme_score(low)
 
 
 class ExponentialState:
@@ -137,7 +167,7 @@ class ExponentialState:
             for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
         ]
         self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
-        self._threads = threads
+        self._threads, self._collective = threads, objective.preferences.collective
         self._blocks = [
             (side, block) for side in self._sides for block in _blocks_of(len(side.data))
         ]
@@ -145,8 +175,7 @@ class ExponentialState:
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        for side in self._sides:
-            side.restart(scores)
+        _restart(self._sides, scores, self._collective)
 
     @property
     def value(self) -> float:
@@ -170,10 +199,9 @@ class ExponentialState:
 
     def slope(self, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        parts = [
-            (side.exponent, float(side.data[h[side.rows]].sum()), float(side.data.sum()))
-            for side in self._sides
-        ]
+        sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._sides]
+        sums = self._collective.reduce(np.add, np.array(sums)).tolist()
+        parts = [(side.exponent, *of_side) for side, of_side in zip(self._sides, sums, strict=True)]
 
         def derivative(a: float) -> float:
             slope = 0.0
@@ -202,7 +230,7 @@ class ExponentialState:
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._sides
-        return above.extreme_score(self._threads) - below.extreme_score(self._threads)
+        return _smallest_margin(above, below, self._threads, self._collective)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores, at p = 1."""
@@ -265,7 +293,7 @@ class BothState:
         self._masses = [mass for pair in self._pairs for mass in pair]
         self._exponents = np.array([mass.exponent for mass in self._masses])
         self.gradient = RowGradient(np.empty(n_rows), np.array([0, n_above, n_rows]))
-        self._threads = threads
+        self._threads, self._collective = threads, objective.preferences.collective
         self._blocks = [
             (number, block)
             for number, pair in enumerate(self._pairs)
@@ -275,8 +303,7 @@ class BothState:
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        for mass in self._masses:
-            mass.restart(scores)
+        _restart(self._masses, scores, self._collective)
         self._move(np.zeros(len(scores), dtype=bool), 0.0, np.zeros(4), np.ones(4))
 
     @property
@@ -315,7 +342,7 @@ class BothState:
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._pairs[0][0], self._pairs[1][1]
-        return above.extreme_score(self._threads) - below.extreme_score(self._threads)
+        return _smallest_margin(above, below, self._threads, self._collective)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores."""
@@ -350,6 +377,7 @@ class BothState:
         total = np.zeros((2, 2, 2))
         for group, one, zero in self._threads.map(sums, len(self._blocks)):
             total[:, group] += one, zero
+        total = self._collective.reduce(np.add, total)
         return total[0].ravel(), total[1].ravel()
 
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:

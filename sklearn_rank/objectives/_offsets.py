@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective, log_add_exp
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.pair_sums import log_sum_exp
 
@@ -14,7 +15,9 @@ _MANY_ROWS = 1 << 15
 _N_BINS = 1 << 14
 
 
-def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> float:
+def balancing_offset(
+    scores: Floats, positive: Mask, log_weight: Floats, collective: Collective = ONE_PROCESS
+) -> float:
     r"""Return the offset at which both classes have one exponential mass.
 
     .. math:: b = \tfrac12 \Bigl(\log \sum_{i \in +} w_i e^{-f_i}
@@ -31,6 +34,8 @@ def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> floa
         True for rows of the class that belongs above.
     log_weight : ndarray of shape (n_rows,)
         Logarithms of the weights w.
+    collective : Collective
+        The processes that hold the rows, if they are not all here.
 
     Returns
     -------
@@ -53,12 +58,15 @@ def balancing_offset(scores: Floats, positive: Mask, log_weight: Floats) -> floa
     >>> [round(float(mass[rows].sum()), 3) for rows in (positive, ~positive)]
     [0.709, 0.709]
     """
-    positives = log_sum_exp((log_weight - scores)[positive])
-    negatives = log_sum_exp((log_weight + scores)[~positive])
-    return (positives - negatives) / 2
+    exponents = (log_weight - scores)[positive], (log_weight + scores)[~positive]
+    here = np.array([log_sum_exp(of_class) for of_class in exponents])
+    positives, negatives = log_add_exp(collective, here).tolist()
+    return float(positives - negatives) / 2
 
 
-def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
+def error_cut(
+    scores: Floats, positive: Mask, weight: Floats, collective: Collective = ONE_PROCESS
+) -> float:
     r"""Return the cut with the smallest weighted training error.
 
     .. math:: \operatorname*{arg\,min}_c \sum_i w_i \, 1[\, (f_i > c) \ne (y_i = +) \,]
@@ -75,6 +83,8 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
         True for rows of the class that belongs above the cut.
     weight : ndarray of shape (n_rows,)
         Positive weights w.
+    collective : Collective
+        The processes that hold the rows, if they are not all here.
 
     Returns
     -------
@@ -96,6 +106,8 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
     4.5
     """
     signed = np.where(positive, weight, -weight)
+    if collective.size > 1:
+        scores, signed = (np.concatenate(collective.gather(one)) for one in (scores, signed))
     if len(scores) > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed)
         if cut is not None:

@@ -159,22 +159,24 @@ class SecondOrderState(ScoreState):
         """Return the bound B of the second derivative along h."""
         if candidate.curvature is not None:
             return candidate.curvature
-        c = self.gradient.curvature
+        c, collective = self.gradient.curvature, self.preferences.collective
         assert c is not None
         if h.dtype == np.bool_:
-            return min(float(c[h].sum()), float(c[~h].sum()))
-        total, low, width = float(c.sum()), float(h.min()), float(np.ptp(h))
+            return float(min(collective.reduce(np.add, np.array([c[h].sum(), c[~h].sum()]))))
+        low = float(collective.reduce(np.minimum, float(h.min())))
+        width = float(collective.reduce(np.maximum, float(h.max()))) - low
+        total, one = collective.reduce(np.add, np.array([c.sum(), c @ (h - low)])).tolist()
         if total == 0 or width == 0:
             return 0.0
-        one = float(c @ (h - low))
         spread = h - (low + one / total)
-        return min(2.0 * float(c @ (spread * spread)), width * min(one, width * total - one))
+        square = float(collective.reduce(np.add, float(c @ (spread * spread))))
+        return min(2.0 * square, width * min(one, width * total - one))
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``, halved until the objective does not rise."""
         before = self.value
         self._move(h, step)
-        while step != 0 and not self.value <= before:
+        while step != 0 and not self.preferences.collective.agree(self.value <= before):
             half = step / 2 if abs(step) > _SHORTEST_STEP else step
             step -= half
             self._move(h, -half)

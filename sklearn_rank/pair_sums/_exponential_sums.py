@@ -7,11 +7,11 @@ each segment. Everything is kept in the log domain: no score overflows, at any p
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_rank._collective import shared_property
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import EMPTY, PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks
@@ -29,7 +29,7 @@ def safe_log(values: Any) -> Floats:
 
 def log_sum_exp(values: Floats) -> float:
     """Return log(sum(exp(values))): SciPy's costs 100 microseconds on two numbers."""
-    top = float(np.max(values))
+    top = float(np.max(values, initial=-np.inf))
     return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
 
 
@@ -37,6 +37,8 @@ def normalised(
     preferences: Preferences, scores: Floats, rate: float = 1.0
 ) -> tuple[Floats, Floats]:
     """Return the logarithm of each segment's sum of w exp(rate f), and each row's share of it."""
+    if preferences.is_shared_list:
+        return _normalised_list(preferences, scores, rate)
     share, log_total = np.empty(len(scores)), np.empty(preferences.segments.n_groups)
     for block, segments in preferences.segment_blocks:
         mass = np.multiply(scores[block.items], rate, out=share[block.items])
@@ -53,6 +55,19 @@ def normalised(
         mass *= block.spread(1.0 / total)
         log_total[segments] = top + np.log(total)
     return log_total, share
+
+
+def _normalised_list(
+    preferences: Preferences, scores: Floats, rate: float
+) -> tuple[Floats, Floats]:
+    """Return the same for the rows here of a list that several processes hold."""
+    mass = rate * scores + preferences.log_weight
+    top = preferences.reduce(np.maximum, mass)
+    mass -= preferences.spread(top)
+    np.exp(mass, out=mass)
+    total = preferences.reduce(np.add, mass)
+    mass *= preferences.spread(1.0 / total)
+    return top + np.log(total), mass
 
 
 class SegmentSums(NamedTuple):
@@ -162,20 +177,22 @@ class ExponentialSums:
 
     def _share_out(self, scores: Floats, rows: slice, exponent: float, share: Floats) -> float:
         """Set the shares of some rows in the sum of their exponentials; return its logarithm."""
-        scores, share = scores[rows], share[rows]
-        if self.preferences.has_unit_weights:
+        scores, share, top = scores[rows], share[rows], -np.inf
+        if self.preferences.has_unit_weights and len(scores):
             top = exponent * float(scores.max() if exponent > 0 else scores.min())
-        else:
+        elif len(scores):
             np.multiply(scores, exponent, out=share)
             share += self.preferences.log_weight[rows]
             top = float(share.max())
-        total = 0.0
+        collective = self.preferences.collective
+        top, total = float(collective.reduce(np.maximum, top)), 0.0
         for some in blocks(len(share)):
             part = share[some]
             if self.preferences.has_unit_weights:
                 np.multiply(scores[some], exponent, out=part)
             part -= top
             total += float(np.exp(part, out=part).sum())
+        total = float(collective.reduce(np.add, total))
         share *= 1.0 / total
         return top + float(np.log(total))
 
@@ -197,7 +214,7 @@ class ExponentialSums:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)
         log_terms = outer + self.p * bracket
-        log_total = log_sum_exp(log_terms)
+        log_total = self.preferences.log_total(log_sum_exp(log_terms))
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
         log_outside = self._outer_scan(outer + (self.p - 1) * finite)
@@ -205,7 +222,7 @@ class ExponentialSums:
         inner_mass = np.exp(np.minimum(inner + log_outside - log_total, 0.0))
         return log_total / self.p, inner_mass, np.exp(log_terms - log_total)
 
-    @cached_property
+    @shared_property
     def _log_pairs(self) -> Floats:
         """Logarithm of ``N_k / max N`` of each segment."""
         return self.preferences.log_relative_pairs(self.side)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective, led
 from sklearn_rank._protocols import (
     Candidate,
     Floats,
@@ -53,6 +54,9 @@ class Coefficients:
 StepRule = Callable[[ObjectiveState, Candidate, Values], float]
 """Returns the signed step along a weak ranker."""
 
+Slope = Callable[[float], float]
+"""The derivative of the objective along a line, as a function of the step."""
+
 
 @dataclass(frozen=True)
 class PushStep:
@@ -70,11 +74,14 @@ class PushStep:
         e of the closed form, which keeps steps finite.
     largest_difference : callable
         Maps h to the maximum of ``|h_i - h_k|`` over comparable pairs.
+    collective : Collective
+        The processes that hold the rows; the first searches along the line.
     """
 
     p: float
     smoothing: float
     largest_difference: Callable[[Values], float]
+    collective: Collective = ONE_PROCESS
 
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
@@ -83,10 +90,18 @@ class PushStep:
             return closed_form_step(shares, self.p, self.smoothing)
         curvature = state.curvature(candidate, h)
         if curvature is None:
-            return step_to_slope(state.slope(h), 0.0, self.bound(h))
+            return self.to_slope(state.slope(h), 0.0, self.bound(h))
         step = second_order_step(-candidate.edge, curvature, self.p)
         bound = self.longest if h.dtype == np.bool_ else self.bound(h)
         return float(np.clip(step, -bound, bound))
+
+    def to_slope(self, slope: Slope, target: float, bound: float) -> float:
+        """Return the step at which a slope reaches a target, at most `bound` long."""
+
+        def search(functions: Mapping[str, Slope]) -> float:
+            return step_to_slope(functions["slope"], target, bound)
+
+        return led(self.collective, search, {"slope": slope})
 
     @property
     def longest(self) -> float:
@@ -135,18 +150,19 @@ class SmoothMarginStep:
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
         g = self.smooth_margin(state.value)
-        if not 0 < g < abs(candidate.edge):
+        if not self.rankboost.collective.agree(0 < g < abs(candidate.edge)):
             return self.rankboost(state, candidate, h)
         sign = float(np.sign(candidate.edge))
         shares = state.pair_shares(candidate, h)
         if shares is None:
             bound = self.rankboost.bound(h)
-            if self.smallest_difference(sign * h) >= g:
+            smallest = self.smallest_difference(sign * h)
+            if self.rankboost.collective.agree(smallest >= g):
                 return sign * bound
             slope = state.slope(h)
-            while sign * slope(sign * bound) < -g:
+            while self.rankboost.collective.agree(sign * slope(sign * bound) < -g):
                 bound *= 2
-            return step_to_slope(slope, -sign * g, bound)
+            return self.rankboost.to_slope(slope, -sign * g, bound)
         if sign < 0:
             shares = shares.flipped()
         root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
@@ -187,6 +203,7 @@ def coordinate_descent(
     step_rule: StepRule,
     learning_rate: float,
     tol: float,
+    collective: Collective = ONE_PROCESS,
 ) -> Iterator[Round]:
     """Yield round after round, until the objective stops falling.
 
@@ -194,16 +211,16 @@ def coordinate_descent(
     it, as far as the weak rankers allow (`step_limits`). The loop ends when no weak ranker
     has an edge, or when the relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)``
     of a round is at most `tol` (0: goes on). It sees the rows only through `weak_rankers`
-    and `state`.
+    and `state`; of several processes the first decides.
     """
     number = 0
     while True:
-        candidate = weak_rankers.search(state.gradient, gain)
+        candidate = collective.agree(weak_rankers.search(state.gradient, gain))
         if candidate is None:
             return
         h = weak_rankers.values(candidate)
         before = state.value
-        step = learning_rate * step_rule(state, candidate, h)
+        step = collective.agree(learning_rate * step_rule(state, candidate, h))
         is_clipped = False
         if hasattr(weak_rankers, "step_limits"):
             wanted, (low, high) = step, weak_rankers.step_limits(candidate)
@@ -224,7 +241,8 @@ def coordinate_descent(
         decrease = before - state.value
         yield Round(candidate.index, step, decrease, h)
         # A step that was cut short tells nothing about the next one.
-        if tol > 0 and not is_clipped and decrease <= tol * max(abs(before), abs(state.value), 1.0):
+        is_small = decrease <= tol * max(abs(before), abs(state.value), 1.0)
+        if tol > 0 and not is_clipped and collective.agree(is_small):
             return
 
 

@@ -1,0 +1,102 @@
+"""What every process of a shared fit runs: the ranker's own fit, in lock-step with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._collective import Collective
+from sklearn_rank._observers import observed
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.base import TrainingData
+
+Attributes = dict[str, Any]
+Tell = Callable[[int, float, Callable[[], Attributes]], bool]
+"""Takes the number of a round, the objective after it, and what returns the fitted attributes
+so far; returns True to end the fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerRows:
+    """The rows that one process holds.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features), BinnedX or PartitionedRows
+        Features, or what stands for them.
+    y : ndarray of shape (n_rows,)
+        True for the upper class (binary), or relevance (graded).
+    qid : ndarray of shape (n_rows,) or None
+        Query codes; each query is whole in one process.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    classes : ndarray of shape (2,) or None
+        The two classes; None in graded mode.
+    """
+
+    X: Any
+    y: Values
+    qid: Indices | None
+    weight: Floats
+    classes: Values | None = None
+
+
+class _LockStep:
+    """Tells of the rounds of the first process, and ends the fit of all where it says so."""
+
+    def __init__(self, collective: Collective, tell: Tell | None) -> None:
+        self._collective, self._tell = collective, tell
+        self._attributes: Callable[[], Attributes] = dict
+
+    def begin(self, attributes: Callable[[], Attributes]) -> None:
+        """Take what returns the fitted attributes so far."""
+        self._attributes = attributes
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Return whether the fit ends."""
+        is_over = False
+        if self._collective.rank == 0 and self._tell is not None:
+            is_over = self._tell(number, objective, self._attributes)
+        return self._collective.agree(is_over)
+
+
+def fit_rows(
+    estimator: Any,
+    rows: WorkerRows,
+    collective: Collective,
+    tell: Tell | None = None,
+    earlier: Attributes | None = None,
+) -> Attributes:
+    """Fit a ranker to the rows of all processes and return its fitted attributes.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The ranker, unfitted, with parameters that were checked; changed by the call.
+    rows : WorkerRows
+        The rows of this process.
+    collective : Collective
+        The processes.
+    tell : callable or None
+        Told of each round, in the first process only.
+    earlier : dict or None
+        Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
+    """
+    every_row: Any = np.arange(len(rows.y))
+    data = TrainingData(
+        rows.X, rows.y, rows.qid, rows.weight, every_row, rows.classes, None, collective
+    )
+    estimator.n_features_in_ = rows.X.shape[1]
+    if earlier is not None:
+        estimator._set_fitted(dict(earlier))
+        estimator.warm_start = True
+    with observed(estimator, _LockStep(collective, tell)):
+        estimator._check_training(data)
+        data = data.with_moderate_weights()
+        fitted = {**estimator._fit(data), "_has_qid_": data.qid is not None}
+    if rows.classes is not None:
+        fitted["classes_"] = rows.classes
+    return fitted

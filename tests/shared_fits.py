@@ -1,0 +1,76 @@
+"""Fits whose rows are divided among threads that act as the processes of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+TIMEOUT = 60.0
+"""Seconds after which a process that waits for the others gives up."""
+
+
+@dataclass
+class Board:
+    """What the threads of one fit share."""
+
+    size: int
+    slots: list[Any] = field(init=False)
+    barrier: threading.Barrier = field(init=False)
+    n_messages: int = 0
+
+    def __post_init__(self) -> None:
+        self.slots = [None] * self.size
+        self.barrier = threading.Barrier(self.size, timeout=TIMEOUT)
+
+
+class ThreadCollective:
+    """One of several threads that each hold a part of the rows."""
+
+    def __init__(self, board: Board, rank: int) -> None:
+        self._board, self.rank, self.size = board, rank, board.size
+
+    def _exchange(self, kind: str, value: Any) -> list[Any]:
+        self._board.slots[self.rank] = (kind, value)
+        self._board.barrier.wait()
+        seen = list(self._board.slots)
+        self._board.barrier.wait()
+        assert {one[0] for one in seen} == {kind}, f"not in lock-step: {[s[0] for s in seen]}"
+        self._board.n_messages += self.rank == 0
+        return [one[1] for one in seen]
+
+    def reduce(self, ufunc: np.ufunc, values: Any) -> Any:
+        parts = self._exchange(f"reduce {ufunc.__name__}", np.asarray(values, dtype=float))
+        assert len({part.shape for part in parts}) == 1
+        total = ufunc.reduce(np.stack(parts), axis=0)
+        return total if np.ndim(values) else float(total)
+
+    def gather(self, values: Any) -> list[Any]:
+        assert np.ndim(values) == 1
+        return self._exchange("gather", np.array(values, dtype=float))
+
+    def agree(self, value: Any) -> Any:
+        return self._exchange("agree", value)[0]
+
+
+def run_together(n_processes: int, task: Any) -> tuple[list[Any], int]:
+    """Return ``task(collective)`` of each process, and the number of messages."""
+    board = Board(n_processes)
+
+    def run(rank: int) -> Any:
+        try:
+            return task(ThreadCollective(board, rank))
+        except BaseException:
+            board.barrier.abort()
+            raise
+
+    with ThreadPoolExecutor(n_processes) as pool:
+        futures = [pool.submit(run, rank) for rank in range(n_processes)]
+        errors = [future.exception() for future in futures]
+        real = [e for e in errors if e and not isinstance(e, threading.BrokenBarrierError)]
+        if real or any(errors):
+            raise (real or [e for e in errors if e])[0]
+        return [future.result() for future in futures], board.n_messages

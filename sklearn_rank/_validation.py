@@ -279,9 +279,7 @@ def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight"
     return weight
 
 
-def check_some_weights(
-    sample_weight: Any, n_samples: int, name: str = "sample_weight"
-) -> Floats:
+def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
     """Return the weights of some of the rows, which may be all zero; else as `check_weight`."""
     if sample_weight is None:
         return np.ones(n_samples)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
 from sklearn_rank.models._binned_columns import _SAMPLE
 from sklearn_rank.models._binning import Digitizer
 from sklearn_rank.models._cells import Bins, CellGrid
 from sklearn_rank.models._value_ranges import Division, Ranges
-from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
 
 _MOST_VALUES = 1 << 22
 """Values near the quantiles, of all features, that are merged on one worker."""
@@ -88,9 +88,7 @@ def bin_partitions(
         if divisions is None:
             break
         parts = partitions.map(count_in_parts, divisions, is_weighted)
-        counts = tasks.keep(
-            tasks.tree(merge_counts, parts), replace_ranges, counts, max_bins
-        )
+        counts = tasks.keep(tasks.tree(merge_counts, parts), replace_ranges, counts, max_bins)
     bins = tasks.result(find_all_bins, counts, max_bins)
     return partitions.map(encode_partition, bins), bins
 
@@ -147,18 +145,14 @@ def merge_counts(parts: list[Counts]) -> Counts:
     return Counts([Ranges.merged(one) for one in each], has_missing)
 
 
-def plan_divisions(
-    counts: Counts, max_bins: int, most_values: int
-) -> list[Division | None] | None:
+def plan_divisions(counts: Counts, max_bins: int, most_values: int) -> list[Division | None] | None:
     """Return how the ranges of each feature are divided next; None when nothing is left to do."""
     unresolved = [one.take(one.unresolved(max_bins)) for one in counts.ranges]
     n_values = sum(one.count.sum() for one in unresolved)
     if n_values == 0:
         return None
     is_last = bool(n_values <= most_values)
-    return [
-        Division(one.low, one.high, is_last) if len(one.low) else None for one in unresolved
-    ]
+    return [Division(one.low, one.high, is_last) if len(one.low) else None for one in unresolved]
 
 
 def replace_ranges(parts: Counts, counts: Counts, max_bins: int) -> Counts:

@@ -11,6 +11,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask import delayed
+from distributed import wait
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Values
@@ -193,8 +194,9 @@ class Partitions:
         arguments = tuple(delayed(one) for one in arguments)
         name = f"{function.__name__}-{uuid4().hex}"
         return [
-            run(function, checks, number, list(chunks), *arguments,
-                dask_key_name=f"{name}-{number}")  # fmt: skip
+            run(
+                function, checks, number, list(chunks), *arguments, dask_key_name=f"{name}-{number}"
+            )  # fmt: skip
             for number, chunks in enumerate(self.chunks)
         ]
 
@@ -217,7 +219,9 @@ class Tasks:
         if function is not None:
             value = delayed(function, pure=False)(value, *more)
         future = self.client.compute(value)
-        future.result() if future.status == "error" else self._finish(future)
+        wait(future)
+        if future.status != "finished":
+            future.result()  # raises what has happened
         return future
 
     def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -228,20 +232,11 @@ class Tasks:
         """Return the values of delayed items."""
         return list(self.client.gather(self.client.compute(items)))
 
-    def _finish(self, future: Any) -> None:
-        from distributed import wait
-
-        wait(future)
-        if future.status != "finished":
-            future.result()
-
 
 # From what the caller passes to partitions ---------------------------------------------------
 
 
-def divide(
-    owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks
-) -> Partitions:
+def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks) -> Partitions:
     """Return the partitions of rows that the caller passed.
 
     Raises
@@ -251,12 +246,10 @@ def divide(
     ValueError
         Where partitions don't line up.
     """
-    columns = {"y": y, "qid": qid}
     by_name = {"X": _chunks_of_X(owner, X)}
     for name, one in {"y": y, "qid": qid, "sample_weight": weight}.items():
         is_shared = one is None or (name == "sample_weight" and np.isscalar(one))
         by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
-    del columns
     _check_numbers({name: len(chunks) for name, chunks in by_name.items()}, owner)
     _check_known_lengths(owner, X=X, y=y, qid=qid, sample_weight=weight)
     return Partitions(list(zip(*by_name.values(), strict=True)), checks)
@@ -324,10 +317,7 @@ def _check_known_lengths(owner: str, **collections: Any) -> None:
     known = {name: one for name, one in lengths.items() if one is not None}
     if len(set(known.values())) > 1:
         (first, a), (second, b) = next(
-            (x, y)
-            for x in known.items()
-            for y in known.items()
-            if x[1] != y[1]
+            (x, y) for x in known.items() for y in known.items() if x[1] != y[1]
         )
         place = next(k for k, pair in enumerate(zip(a, b, strict=True)) if pair[0] != pair[1])
         raise ValueError(

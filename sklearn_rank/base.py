@@ -119,6 +119,12 @@ class TrainingData:
         known = {"qid": self.qid, "sample_weight": weight}
         return {name: value for name, value in known.items() if value is not None}
 
+    @shared_property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows, of all processes, and of features."""
+        n_rows, n_features = self.X.shape
+        return int(self.collective.reduce(np.add, float(n_rows))), n_features
+
     def paired_rows(self) -> Indices:
         """Return the rows that belong to at least one comparable pair."""
         return np.sort(self.preferences.order[self.preferences.is_paired])

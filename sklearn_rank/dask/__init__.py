@@ -5,8 +5,8 @@ the workers carry the sums.
 """
 
 try:
-    import dask.dataframe
-    import distributed
+    import dask.dataframe  # noqa: F401
+    import distributed  # noqa: F401
     import xgboost.collective  # noqa: F401
 except ImportError as error:
     raise ImportError(

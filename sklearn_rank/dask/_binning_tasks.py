@@ -141,7 +141,7 @@ def count_in_parts(rows: Rows, divisions: list[Division | None], is_weighted: bo
 def merge_counts(parts: list[Counts]) -> Counts:
     """Return the counts of several partitions together."""
     each = zip(*(part.ranges for part in parts), strict=True)
-    has_missing = np.any([part.has_missing for part in parts], axis=0)
+    has_missing = np.stack([part.has_missing for part in parts]).any(axis=0)
     return Counts([Ranges.merged(one) for one in each], has_missing)
 
 

@@ -1,6 +1,4 @@
-"""A fit on a cluster, seen from the client: one long task a worker, and what it does when one
-is lost.
-"""
+"""A fit on a cluster, seen from the client: one long task on each worker, and lost workers."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
-from sklearn_rank.dask._mailbox import FitStopped, News, collect_news, forget_fit, stop_fit
-from sklearn_rank.dask._xgboost_collective import PeerLost
+from sklearn_rank.dask._mailbox import FitStoppedError, News, collect_news, forget_fit, stop_fit
+from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 _PATIENCE = 1.0
 """Seconds that the client waits for news at a time."""
@@ -50,7 +48,7 @@ class Timeouts:
     end: float = 60.0
 
 
-class LostWorkers(RuntimeError):
+class LostWorkersError(RuntimeError):
     """Some workers of the fit are gone."""
 
 
@@ -95,7 +93,7 @@ class ClusterFit:
         while True:
             try:
                 return self._attempt()
-            except LostWorkers as error:
+            except LostWorkersError as error:
                 n_failures = 1 if self.n_rounds > n_rounds else n_failures + 1
                 n_rounds = self.n_rounds
                 if n_failures >= _MOST_FAILURES:
@@ -146,7 +144,7 @@ class ClusterFit:
             if any(one in ("error", "lost", "cancelled") for one in status):
                 return
             if not set(addresses) <= set(self.client.nthreads()):
-                raise LostWorkers("A worker of the fit has left the cluster.")
+                raise LostWorkersError("A worker of the fit has left the cluster.")
 
     def _take(self, news: News) -> bool:
         """Keep a checkpoint and tell the observer; return whether the fit ends."""
@@ -170,15 +168,15 @@ class ClusterFit:
         """Return the fitted attributes, the same on all workers."""
         wait_until(lambda: all(task.done() for task in tasks), 10.0)
         errors = [task.exception() for task in tasks if task.status == "error"]
-        own = [error for error in errors if not isinstance(error, PeerLost | FitStopped)]
+        own = [error for error in errors if not isinstance(error, PeerLostError | FitStoppedError)]
         if own:
             raise own[0]
         if errors or not all(task.status == "finished" for task in tasks):
-            raise LostWorkers(str(errors[0] if errors else "A worker of the fit was lost."))
+            raise LostWorkersError(str(errors[0] if errors else "A worker of the fit was lost."))
         try:
             outcomes: list[Outcome] = self.client.gather(tasks)
         except Exception as error:  # lost between its end and the transfer
-            raise LostWorkers(f"The model was lost with its worker: {error}") from error
+            raise LostWorkersError(f"The model was lost with its worker: {error}") from error
         if len({outcome.digest for outcome in outcomes}) > 1:
             raise RuntimeError(
                 "The workers ended the fit with different models, of which none is kept. Please "
@@ -213,7 +211,7 @@ class ClusterFit:
         known = set(self.client.nthreads())
         held = [[one for one in holders[part.key] if one in known] for part in self.parts]
         if not all(held):
-            raise LostWorkers("A partition was lost.")
+            raise LostWorkersError("A partition was lost.")
         places = place(self.sizes, held, sorted({one for some in held for one in some}))
         return {
             address: [part for part, where in zip(self.parts, places, strict=True)

@@ -15,12 +15,15 @@ from sklearn.base import clone
 from sklearn_rank._protocols import Values
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
-from sklearn_rank.dask._xgboost_collective import PeerLost, XGBoostCollective, joined
+from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.models._binned_columns import BinnedX
 from sklearn_rank.models._cells import Bins
 
 _SHARE = 0.05
 """Share of the time of a fit that checkpoints may take."""
+
+_PAUSE = 0.5
+"""Seconds between two checkpoints, at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +87,11 @@ class Teller:
         self, number: int, objective: float, attributes: Callable[[], dict[str, Any]]
     ) -> bool:
         """Return whether the fit ends."""
-        news = News(number, objective)
-        begin = time.monotonic()
+        news, begin = News(number, objective), time.monotonic()
         if self._waits or begin >= self._next:
             news.attributes = attributes()
             end = time.monotonic()
-            self._next = end + max(0.5, (end - begin) / _SHARE)
+            self._next = end + max(_PAUSE, (end - begin) / _SHARE)
         self._box.news.append(news)
         return self._box.answer() if self._waits else False
 
@@ -103,7 +105,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
         with joined(plan.tracker, rank, plan.timeout):
             collective = XGBoostCollective(box.check)
             if collective.rank != rank:
-                raise PeerLost(f"Worker {rank} of the fit has joined as {collective.rank}.")
+                raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
             plain = estimator_on(plan.estimator)
             rows = worker_rows(parts, plan.bins, plan.classes)
             teller = Teller(box, plan.waits) if rank == 0 else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from sklearn_rank.dask._xgboost_collective import PeerLost
+from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 _CLIENT_SILENCE = 120.0
 """Seconds without a call of the client after which a worker leaves the fit."""
@@ -23,7 +23,7 @@ _PAUSE = 0.01
 """Seconds between two looks for news."""
 
 
-class FitStopped(RuntimeError):
+class FitStoppedError(RuntimeError):
     """The client has ended the fit."""
 
 
@@ -59,14 +59,14 @@ class Mailbox:
     def check(self) -> None:
         """Raise where the fit is to be left."""
         if self.stopped.is_set():
-            raise FitStopped("The client has ended the fit.")
+            raise FitStoppedError("The client has ended the fit.")
 
     def answer(self) -> bool:
         """Wait for the client's answer: whether the fit ends."""
         while True:
             self.check()
             if time.monotonic() - self.last_call > _CLIENT_SILENCE:
-                raise PeerLost("The client of the fit does not answer.")
+                raise PeerLostError("The client of the fit does not answer.")
             try:
                 return self.answers.get(timeout=1.0)
             except Empty:

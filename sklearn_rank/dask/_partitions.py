@@ -190,13 +190,12 @@ class Partitions:
 
     def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return delayed ``function(rows, *arguments)`` of each partition."""
-        run, checks = delayed(on_rows, pure=False), delayed(self.checks)
+        run = delayed(on_rows, pure=False)
         arguments = tuple(delayed(one) for one in arguments)
         name = f"{function.__name__}-{uuid4().hex}"
+        shared = (function, delayed(self.checks))
         return [
-            run(
-                function, checks, number, list(chunks), *arguments, dask_key_name=f"{name}-{number}"
-            )  # fmt: skip
+            run(*shared, number, list(chunks), *arguments, dask_key_name=f"{name}-{number}")
             for number, chunks in enumerate(self.chunks)
         ]
 
@@ -246,7 +245,7 @@ def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks)
     ValueError
         Where partitions don't line up.
     """
-    by_name = {"X": _chunks_of_X(owner, X)}
+    by_name = {"X": _chunks_of_table(owner, X)}
     for name, one in {"y": y, "qid": qid, "sample_weight": weight}.items():
         is_shared = one is None or (name == "sample_weight" and np.isscalar(one))
         by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
@@ -274,7 +273,7 @@ def _chunks_kind(owner: str, X: Any) -> None:
     )
 
 
-def _chunks_of_X(owner: str, X: Any) -> list[Any]:
+def _chunks_of_table(owner: str, X: Any) -> list[Any]:
     """Return the delayed partitions of X."""
     _chunks_kind(owner, X)
     if isinstance(X, da.Array):
@@ -380,6 +379,7 @@ class QueryIds:
 
 def find_queries(rows: Rows) -> QueryIds:
     """Return the queries of a partition."""
+    assert rows.qid is not None
     return QueryIds(np.unique(rows.qid))
 
 

@@ -18,7 +18,7 @@ _INLINE = 16
 """Numbers of each process that travel in the first message of `gather`."""
 
 
-class PeerLost(ConnectionError):
+class PeerLostError(ConnectionError):
     """Another process of the fit does not answer."""
 
 
@@ -34,7 +34,7 @@ class XGBoostCollective:
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check
         operations = collective.Op
-        self._operations = {
+        self._operations: dict[Any, Any] = {
             np.add: operations.SUM,
             np.maximum: operations.MAX,
             np.minimum: operations.MIN,
@@ -81,11 +81,13 @@ class XGBoostCollective:
 
 @contextmanager
 def losses() -> Iterator[None]:
-    """Raise PeerLost for an error of XGBoost, inside the block."""
+    """Raise PeerLostError for an error of XGBoost, inside the block."""
     try:
         yield
     except XGBoostError as error:
-        raise PeerLost(f"A worker of the fit was lost: {str(error).splitlines()[0]}") from error
+        raise PeerLostError(
+            f"A worker of the fit was lost: {str(error).splitlines()[0]}"
+        ) from error
 
 
 @contextmanager

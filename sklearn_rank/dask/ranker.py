@@ -104,7 +104,7 @@ class DaskRanker(BaseEstimator):
             Where workers have other versions of packages, or are lost again and again.
         """
         for name in ("estimator_", "partial_estimator_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
         partitions = _partitions_of(estimator, X, y, qid, sample_weight)
@@ -133,7 +133,7 @@ class DaskRanker(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, the client left out."""
-        return {**super().__getstate__(), "client": None}  # type: ignore[dict-item]
+        return {**super().__getstate__(), "client": None}
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to its end."""

@@ -184,7 +184,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if self._is_continued:
             return History(**deepcopy(self._history_))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return History(data.X.shape, int(seed), self._fixed_settings(data))
+        return History(data.shape, int(seed), self._fixed_settings(data))
 
     def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
@@ -207,10 +207,10 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if not self._is_continued:
             return
         name, history = type(self).__name__, History(**self._history_)
-        if history.shape != data.X.shape:
+        if history.shape != data.shape:
             raise ValueError(
                 f"{name} with warm_start=True continues on the same data: X had shape "
-                f"{history.shape} and now has {data.X.shape}."
+                f"{history.shape} and now has {data.shape}."
             )
         # Version 0.1.0 had no constraints, and no validation rows of the caller's.
         known = {**UNCONSTRAINED, _GIVEN: None, **history.settings}

@@ -49,7 +49,7 @@ class Ranges:
     def of(cls, number: Indices, n_ranges: int, x: Floats, weight: Floats | None) -> Ranges:
         """Count rows by the number of the range that each of them is in."""
         count = np.bincount(number, minlength=n_ranges).astype(np.float64)
-        mass = count if weight is None else np.bincount(number, weight, n_ranges)
+        mass = _masses(number, n_ranges, weight, count)
         low, high = np.full(n_ranges, np.inf), np.full(n_ranges, -np.inf)
         np.minimum.at(low, number, x)
         np.maximum.at(high, number, x)
@@ -66,7 +66,7 @@ class Ranges:
         """Count each distinct value."""
         values, number = np.unique(x, return_inverse=True)
         count = np.bincount(number, minlength=len(values)).astype(np.float64)
-        mass = count if weight is None else np.bincount(number, weight, len(values))
+        mass = _masses(number, len(values), weight, count)
         return cls(values, values, values, mass, count)
 
     @classmethod
@@ -172,6 +172,11 @@ class Division:
         low, high = _ordered_bits(self.low), _ordered_bits(self.high)
         width = (high - low) // np.uint64(n_parts) + np.uint64(1)
         return ((_ordered_bits(x) - low[number]) // width[number]).astype(np.intp)
+
+
+def _masses(number: Indices, n_ranges: int, weight: Floats | None, count: Floats) -> Floats:
+    """Return the weight in each range, or the number of rows."""
+    return count if weight is None else np.bincount(number, weight, n_ranges).astype(np.float64)
 
 
 def _ordered_bits(x: Floats) -> Indices:

@@ -161,8 +161,8 @@ class Preferences:
 
     @shared_property
     def has_unit_weights(self) -> bool:
-        """Whether all weights are one."""
-        return bool(self.collective.reduce(np.minimum, float((self.weight == 1).all())))
+        """Whether all weights of the rows here are one."""
+        return bool((self.weight == 1).all())
 
     @shared_property
     def is_paired(self) -> Mask:
@@ -269,14 +269,14 @@ class Preferences:
         """
         paired = self._paired_weight(side)
         has_pair = paired > 0
-        largest = self.extreme(np.maximum, float(paired.max()))
+        largest = self.extreme(np.maximum, float(np.max(paired, initial=0.0)))
         return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""
         lowest = self.reduce(np.minimum, above)
         highest = self.scan_below(np.maximum, self.reduce(np.maximum, below), -np.inf)
-        return self.extreme(np.minimum, float(np.min(lowest - highest)))
+        return self.extreme(np.minimum, float(np.min(lowest - highest, initial=np.inf)))
 
     def largest_difference(self, values: Values) -> float:
         """Return the maximum of ``|values[i] - values[k]|`` over comparable pairs."""

@@ -191,7 +191,8 @@ class BoostingProblem:
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
         pairs = self.preferences
-        if pairs.has_unit_weights and log_scale == 0:
+        has_unit_weights = pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights))
+        if has_unit_weights and log_scale == 0:
             return 1.0 / (2.0 * pairs.total_pair_weight)
         log_total = pairs.log_pair_weight()
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
+from sklearn_rank._collective import Collective
 from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
@@ -376,7 +377,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
         if self._chosen_solver == "gd":
-            fitted["eta0_"] = self._first_step(model)
+            fitted["eta0_"] = self._first_step(model, data.collective)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             solution, last = fit_gradient_descent(problem, start, progress, fitted["eta0_"], seed)
         else:
@@ -396,8 +397,9 @@ class KernelPairwiseSGDRanker(BaseRanker):
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
             rows = data.preferences
-            cut = error_cut(model.element_scores(f), data.y[rows.order], rows.weight)
-            fitted["offset_"] = -cut
+            scores = model.element_scores(f)
+            positive = data.y[rows.order]
+            fitted["offset_"] = -error_cut(scores, positive, rows.weight, data.collective)
         if self.kernel == "linear":
             means = coefficients * data.feature_means
             return {**fitted, "coef_": coefficients, "_mean_contributions_": means}
@@ -408,6 +410,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         """Return the functions over the rows in fit order."""
         order = data.preferences.order
         if self.kernel == "linear":
+            if data.collective.size > 1:  # rows that fill the memory are not copied
+                return LinearModel(data.X, order, data.collective)
             return LinearModel(data.X[order])
         if self.kernel == "precomputed":
             matrix = data.X[np.ix_(order, data.rows[order])]
@@ -449,12 +453,13 @@ class KernelPairwiseSGDRanker(BaseRanker):
         variance = _variance(data.X, data.weight)
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
-    def _first_step(self, model: LinearModel | KernelModel) -> float:
+    def _first_step(self, model: LinearModel | KernelModel, collective: Collective) -> float:
         """Return eta0 as a number; warn where it is not sure to converge."""
         loss = as_margin_loss(self.loss)
         if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
-        largest = float(np.max(model.square_norms()))
+        norms = model.square_norms()
+        largest = float(collective.reduce(np.maximum, np.max(norms, initial=0.0)))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
         bound = safe_step(loss, kappa, self.alpha)
         if self.eta0 == "auto":

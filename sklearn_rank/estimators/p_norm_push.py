@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rank._collective import led
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Gain, Objective, ObjectiveState, require
+from sklearn_rank._protocols import (
+    Floats,
+    Gain,
+    IterateHook,
+    Objective,
+    ObjectiveState,
+    Solution,
+    require,
+)
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
@@ -622,16 +632,8 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
                 problem.data, "round", self.n_estimators, reconstruct, n_before=n_before
             )
         )
-        options: dict[str, Any] = {
-            "max_iter": self.n_estimators - (n_before or 0),
-            "tol": self.tol,
-            "on_iterate": follower,
-        }
-        smooth_path = getattr(problem.objective, "smooth_path", None)
-        if smooth_path is None:
-            solution = minimise(function, start, **options)
-        else:
-            solution = minimise_along(smooth_path(), function, start, **options)
+        options = {"max_iter": self.n_estimators - (n_before or 0), "tol": self.tol}
+        solution = _minimise(problem, function, start, follower, options)
         if solution.message not in ("", STOPPED):
             warn(
                 f"PNormPushRanker with solver='lbfgs' stopped before tol={self.tol:g} was "
@@ -660,3 +662,35 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         if problem.positive is not None:
             fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
         return fitted
+
+
+def _minimise(
+    problem: BoostingProblem,
+    function: CoefficientObjective,
+    start: Floats,
+    on_iterate: IterateHook,
+    options: Mapping[str, Any],
+) -> Solution:
+    """Minimise a function, or smooth ones that approach it; of several processes, the first does.
+
+    The others take part in each evaluation.
+    """
+    make_path = getattr(problem.objective, "smooth_path", None)
+    path = [function] if make_path is None else list(map(function.with_objective, make_path()))
+
+    def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
+        return path[number](coefficients)
+
+    def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
+        stages = [partial(served["stage"], number) for number in range(len(path))]
+        given = {**options, "on_iterate": served["on_iterate"]}
+        if make_path is None:
+            return minimise(stages[0], start, **given)
+        return minimise_along(stages, served["target"], start, **given)
+
+    functions: dict[str, Callable[..., Any]] = {
+        "stage": at_stage,
+        "target": function.value,
+        "on_iterate": on_iterate,
+    }
+    return led(problem.preferences.collective, solve, functions)

@@ -197,7 +197,11 @@ class LinearModel:
         """Return the squared norm of each row."""
         if sparse.issparse(self.X):
             return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
-        return np.einsum("nj,nj->n", self.X, self.X)
+        square = np.empty(self.X.shape[0])
+        for first in range(0, len(square), _FEW_ROWS):
+            some = self.X[first : first + _FEW_ROWS]
+            square[first : first + _FEW_ROWS] = np.einsum("nj,nj->n", some, some)
+        return square
 
     def row_keys(self, weight: Floats) -> Floats:
         """Return a number for each row, equal for equal rows."""

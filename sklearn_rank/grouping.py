@@ -21,7 +21,7 @@ _MANY_ITEMS = 32
 
 def starts_run(values: Values) -> Mask:
     """Mark the first of each run of equal values; a difference could overflow."""
-    return np.concatenate([np.ones(min(len(values), 1), np.bool_), values[1:] != values[:-1]])
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
 @dataclass(frozen=True, eq=False)

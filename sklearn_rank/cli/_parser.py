@@ -21,7 +21,7 @@ from sklearn_rank.cli._errors import InputError, import_extra, listing
 # An option a line: names, metavar, help. No metavar: a flag; "..." at its end: repeatable.
 _READING = """
 --decimal MARK  Decimal mark of numbers, . or , (default: found in the file).
---sep MARK  What separates cells; default: found in the file.
+--sep MARK  What separates cells, such as ; or the word tab; default: found in the file.
 --encoding NAME  Encoding of text, such as latin-1.
 """
 _TABLE = f"""
@@ -43,8 +43,9 @@ _SEARCH = """
  within one standard error of the best, the first is taken. Repeat it for other parameters.
 """
 _METRICS = """
---metrics NAME,...  Of auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err,
- r_precision, push@p; default: auc,tpr@0.05 (the first 5 %), with queries or grades auc,ndcg@10.
+--metrics NAME,...  What to show: auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err,
+ r_precision, push@p, where a is a share of the negatives (0.05), k a number of rows (10), and p the
+ power of the push (4); default: auc,tpr@0.05, with queries or grades auc,ndcg@10.
 --json FILE  Also write every number (.json).
 --plot FILE  Also draw a picture (.png, .pdf, .svg).
 """
@@ -157,7 +158,7 @@ _command(
     "Cross-validate rankers beside logistic regression and HistGradientBoosting.\n\n"
     f"{_DATA} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks "
     "what is worse than the best by more than noise.\n\n"
-    "Example: sklearn-rank compare loans.csv --target default --positive yes",
+    "Example: sklearn-rank compare loans.csv --target late --positive yes",
     f"""{_TABLE}
 --rankers NAME,...  Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with
  queries or grades, KernelPairwiseSGDRanker up to 2000 training rows, BoostedTreesRanker if XGBoost
@@ -171,12 +172,12 @@ _command(
     "train",
     "DATA",
     f"Fit a ranker to all rows and store it.\n\n{_DATA}\n\n"
-    "Example: sklearn-rank train loans.csv --target default -o loans.skops",
+    "Example: sklearn-rank train loans.csv --target late -o loans.skops",
     f"""{_TABLE}
 --ranker NAME  One of {_RANKERS}; default: PNormPushRanker.
 --param NAME=VALUE...  Parameters of the ranker, such as p=8.
 {_SEARCH}
---metric NAME  What --search looks at, a name as in compare.
+--metric NAME  What --search compares settings by: one name, of those of compare --metrics.
 --validation FILE  Rows that decide when boosting stops.
 --calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.""",
     "-o --output MODEL  Model file (.skops).",
@@ -199,14 +200,14 @@ _command(
     "evaluate",
     "MODEL DATA",
     f"Measure a model on rows whose target is known, with 95 % intervals.\n\n{_DATA} MODEL "
-    "was written by train.\n\nExample: sklearn-rank evaluate loans.skops test.csv",
+    "was written by train or card.\n\nExample: sklearn-rank evaluate loans.skops test.csv",
     f"{_READING}\n--skip-unlabelled  Leave out rows without a target.\n{_METRICS}",
 )
 _command(
     "card",
     "DATA",
     f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA}\n\n"
-    "Example: sklearn-rank card loans.csv --target default --max-terms 10 -o card.json",
+    "Example: sklearn-rank card loans.csv --target late --max-terms 10 -o card.json",
     f"""{_TABLE}
 --max-terms N  Most terms of the card; default: 10.
 --points LOW:HIGH  Range of the points of a term; default: -5:5.

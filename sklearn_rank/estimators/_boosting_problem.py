@@ -131,6 +131,15 @@ class BoostingProblem:
         here = float(self.preferences.n_rows)
         return int(self.preferences.collective.reduce(np.add, here))
 
+    def share_totals(self) -> None:
+        """Sum what the fitted attributes need over the processes, before the first round.
+
+        Later the first process makes attributes alone, for callbacks and after faults.
+        """
+        if self.preferences.collective.size > 1:
+            nothing = np.zeros(0)
+            self.model_attributes(nothing.astype(np.intp), nothing, nothing)
+
     @property
     def is_two_sided(self) -> bool:
         """Whether the weak rankers are 0/1 and searched on a gradient in two groups."""
@@ -191,8 +200,8 @@ class BoostingProblem:
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
         pairs = self.preferences
-        has_unit_weights = pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights))
-        if has_unit_weights and log_scale == 0:
+        is_unit = pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights))
+        if is_unit and log_scale == 0:
             return 1.0 / (2.0 * pairs.total_pair_weight)
         log_total = pairs.log_pair_weight()
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))

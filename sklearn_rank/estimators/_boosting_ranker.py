@@ -233,7 +233,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         """Bring the parts together."""
         if self.relevance == "graded":
             paired = data.paired_rows()
-            if 0 < len(paired) < len(data.y):
+            if len(paired) < len(data.y) and (len(paired) or data.collective.size > 1):
                 data = data.take(paired)
         preferences = data.preferences
         rows = FitRows(
@@ -277,11 +277,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         state = self._make_state(problem, scores, gain)
         stopping = self._make_stopping(problem, history, held_out)
         offsets = self._make_offsets(problem, scores)
+        problem.share_totals()
         observer = self._make_observer(
             problem.data,
             "round",
             self.n_estimators,
-            lambda: self._collect(problem, deepcopy(history), state),
+            lambda: self._collect(problem, deepcopy(history), state, is_whole=False),
             n_before=len(history.steps),
         )
         rounds = self._descend(problem, state, coefficients, gain)
@@ -407,11 +408,17 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         return change
 
     def _collect(
-        self, problem: BoostingProblem, history: History, state: ObjectiveState | None
+        self,
+        problem: BoostingProblem,
+        history: History,
+        state: ObjectiveState | None,
+        *,
+        is_whole: bool = True,
     ) -> dict[str, Any]:
         """Return the fitted attributes of a model built round by round.
 
-        `state` is at the last round of the history, or None.
+        `state` is at the last round of the history, or None. Where several processes hold the
+        rows only those of a `is_whole` fit have the offset of all rows.
         """
         weights = np.array(history.steps)
         coordinates = np.array(history.coordinates, dtype=np.intp)
@@ -422,7 +429,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             "_history_": vars(history),
         }
         if self.relevance == "binary":
-            offset = self._last_offset(problem, history, state)
+            is_alone = problem.preferences.collective.size > 1 and not is_whole
+            offset = history.offsets[-1] if is_alone else self._last_offset(problem, history, state)
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array(history.offsets)
             fitted["staged_offsets_"][-1:] = offset

@@ -111,9 +111,9 @@ class LinearModel:
         total = np.full(self.n_coordinates, curvature.sum())
         if sparse.issparse(self.X):
             return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
-        sums = np.zeros((2, self.n_coordinates))
+        sums, middle = np.zeros((2, self.n_coordinates)), self._middle
         for first in range(0, len(curvature), _FEW_ROWS):
-            some = self.X[first : first + _FEW_ROWS] - self._middle
+            some = self.X[first : first + _FEW_ROWS] - middle
             c = curvature[first : first + _FEW_ROWS]
             sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
         return np.concatenate([total[None], sums])
@@ -152,10 +152,13 @@ class LinearModel:
     @shared_property
     def _ranges(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of each feature."""
-        low, high = (
-            np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
-            for one in (self.X.min(axis=0), self.X.max(axis=0))
-        )
+        if self.X.shape[0] == 0:
+            low, high = np.full((self.n_coordinates, 2), [np.inf, -np.inf]).T
+        else:
+            low, high = (
+                np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
+                for one in (self.X.min(axis=0), self.X.max(axis=0))
+            )
         reduce = self._collective.reduce
         return reduce(np.minimum, low), reduce(np.maximum, high)
 

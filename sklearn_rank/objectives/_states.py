@@ -163,8 +163,8 @@ class SecondOrderState(ScoreState):
         assert c is not None
         if h.dtype == np.bool_:
             return float(min(collective.reduce(np.add, np.array([c[h].sum(), c[~h].sum()]))))
-        low = float(collective.reduce(np.minimum, float(h.min())))
-        width = float(collective.reduce(np.maximum, float(h.max()))) - low
+        low = float(collective.reduce(np.minimum, float(np.min(h, initial=np.inf))))
+        width = float(collective.reduce(np.maximum, float(np.max(h, initial=-np.inf)))) - low
         total, one = collective.reduce(np.add, np.array([c.sum(), c @ (h - low)])).tolist()
         if total == 0 or width == 0:
             return 0.0

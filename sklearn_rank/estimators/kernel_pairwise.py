@@ -36,6 +36,7 @@ from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
@@ -353,6 +354,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         progress = Progress(self._fixed_settings(data))
+        data.share_totals()
         if self.warm_start and hasattr(self, "_progress_"):
             progress = Progress(**deepcopy(self._progress_))
         fitted: dict[str, Any] = {}
@@ -366,7 +368,12 @@ class KernelPairwiseSGDRanker(BaseRanker):
         def reconstruct() -> dict[str, Any]:
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
-            return {**fitted, **self._collect(data, model, order, f)}
+            known = self._collect(data, model, order, f, is_whole=False)
+            if data.collective.size > 1 and self._chosen_solver == "lbfgs":
+                # What a fit that was interrupted goes on from.
+                so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
+                known["_progress_"] = {**vars(progress), **so_far}
+            return {**fitted, **known}
 
         observer = self._make_observer(
             data, "iteration", self.max_iter, reconstruct, shows_total=False
@@ -390,16 +397,29 @@ class KernelPairwiseSGDRanker(BaseRanker):
         return {**fitted, **self._collect(data, model, order, solution.x)}
 
     def _collect(
-        self, data: TrainingData, model: LinearModel | KernelModel, order: Indices, f: Floats
+        self,
+        data: TrainingData,
+        model: LinearModel | KernelModel,
+        order: Indices,
+        f: Floats,
+        *,
+        is_whole: bool = True,
     ) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs, for an element f."""
+        """Return the fitted attributes that scoring needs, for an element f.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         coefficients = _inverted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
             rows = data.preferences
             scores = model.element_scores(f)
             positive = data.y[rows.order]
-            fitted["offset_"] = -error_cut(scores, positive, rows.weight, data.collective)
+            if data.collective.size > 1 and not is_whole:
+                fitted["offset_"] = -provisional_cut(scores, positive, rows.weight)
+            else:
+                fitted["offset_"] = -error_cut(scores, positive, rows.weight, data.collective)
         if self.kernel == "linear":
             means = coefficients * data.feature_means
             return {**fitted, "coef_": coefficients, "_mean_contributions_": means}

@@ -31,6 +31,7 @@ from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import (
     REGULARISERS,
@@ -67,16 +68,18 @@ def has_partial_fit(ranker: Any) -> bool:
     return True
 
 
-def _offset(data: TrainingData, coefficients: Floats) -> float:
+def _offset(data: TrainingData, coefficients: Floats, *, is_provisional: bool = False) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
     # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
+    if is_provisional:
+        return -provisional_cut(scores, data.y, data.weight)
     return -error_cut(scores, data.y, data.weight, data.collective)
 
 
 def _rows_of(data: TrainingData) -> RowsSeen:
-    return data.feature_means, float(data.collective.reduce(np.add, data.weight.sum()))
+    return data.feature_means, data.total_weight
 
 
 def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
@@ -406,6 +409,7 @@ class ListNetLinear(BaseRanker):
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
+        data.share_totals()
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with one_blas_thread(), threads.running():
@@ -416,11 +420,18 @@ class ListNetLinear(BaseRanker):
                 fitted = self._fit_online(data, X, function, n_queries)
         return {**fitted, **self._collect(data, fitted["coef_"])}
 
-    def _collect(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs."""
+    def _collect(
+        self, data: TrainingData, coefficients: Floats, *, is_whole: bool = True
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         fitted = {"coef_": coefficients, **_mean_attributes(coefficients, _rows_of(data))}
         if self.relevance == "binary":
-            fitted["offset_"] = _offset(data, coefficients)
+            is_provisional = data.collective.size > 1 and not is_whole
+            fitted["offset_"] = _offset(data, coefficients, is_provisional=is_provisional)
         return fitted
 
     def _make_function(
@@ -446,7 +457,10 @@ class ListNetLinear(BaseRanker):
             start = np.array(self.coef_)
         follower = Follower(
             self._make_observer(
-                data, "iteration", self.max_iter, lambda: self._collect(data, follower.x)
+                data,
+                "iteration",
+                self.max_iter,
+                lambda: self._collect(data, follower.x, is_whole=False),
             )
         )
         curvature = function.variance() / float(self.sigma) ** 2

@@ -32,6 +32,7 @@ from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
@@ -621,10 +622,12 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         start[history.coordinates] = history.steps
         before = len(history.objective)
         function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
+        problem.share_totals()
 
         def reconstruct() -> dict[str, Any]:
             now = deepcopy(history)
-            return self._collect_lbfgs(problem, now, follower.x, np.zeros_like(start))
+            credit = np.zeros_like(start)
+            return self._collect_lbfgs(problem, now, follower.x, credit, is_whole=False)
 
         n_before = None if np.isinf(self.p) else before  # p = inf has as many for each power
         follower = Follower(
@@ -646,9 +649,19 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         return self._collect_lbfgs(problem, history, solution.x, solution.credit)
 
     def _collect_lbfgs(
-        self, problem: BoostingProblem, history: History, coefficients: Floats, credit: Floats
+        self,
+        problem: BoostingProblem,
+        history: History,
+        coefficients: Floats,
+        credit: Floats,
+        *,
+        is_whole: bool = True,
     ) -> dict[str, Any]:
-        """Return the fitted attributes; `credit` is that of each coordinate in this fit."""
+        """Return the fitted attributes; `credit` is that of each coordinate in this fit.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         used = np.flatnonzero(coefficients)
         weights = coefficients[used]
         history.coordinates, history.steps = used.tolist(), weights.tolist()
@@ -660,7 +673,11 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
             "_history_": vars(history),
         }
         if problem.positive is not None:
-            fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
+            scores, pairs = problem.weak_rankers.scores(coefficients), problem.preferences
+            if pairs.collective.size > 1 and not is_whole:
+                cut = provisional_cut(scores, problem.positive, pairs.weight)
+                return {**fitted, "offset_": -cut}
+            fitted["offset_"] = self._offset(problem, scores)
         return fitted
 
 

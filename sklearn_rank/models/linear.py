@@ -81,7 +81,8 @@ class LinearModel:
     def at_rows(self, rows: Indices | slice) -> LinearModel:
         """Return the model of some rows; a slice of all of them copies nothing."""
         is_all = isinstance(rows, slice) and rows == slice(0, self.X.shape[0])
-        return self if is_all else LinearModel(self.X[rows])
+        # A slice of an array is a view; what stands for several arrays becomes one.
+        return self if is_all and sparse.issparse(self.X) else LinearModel(self.X[rows])
 
     # Weak rankers ---------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class PartitionedRows:
 
     def _pieces(self) -> Iterator[tuple[slice, Floats]]:
         """Yield the parts, and which rows they are."""
-        for start, part in zip(self._start.tolist(), self._parts, strict=True):
+        for start, part in zip(self._start[:-1].tolist(), self._parts, strict=True):
             yield slice(start, start + len(part)), part
 
     def __matmul__(self, other: Floats) -> Floats:

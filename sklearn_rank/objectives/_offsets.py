@@ -119,6 +119,11 @@ def error_cut(
     return rising_cut(scores[order], signed[order])
 
 
+def provisional_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
+    """Return the error cut of the rows of one process alone, 0 where it has no rows."""
+    return error_cut(scores, positive, weight) if len(scores) else 0.0
+
+
 def rising_cut(values: Floats, signed: Floats) -> float:
     """Return the error cut of rows by rising score.
 

@@ -273,6 +273,14 @@ def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight"
 
     A number is the weight of every row.
     """
+    weight = check_some_weights(sample_weight, n_samples, name)
+    if sample_weight is not None and not weight.any():
+        raise ValueError(f"{name}: all weights are zero, so that no row counts.")
+    return weight
+
+
+def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
+    """Return the weights of some of the rows, which may be all zero; else as `check_weight`."""
     if sample_weight is None:
         return np.ones(n_samples)
     weight = _as_array(sample_weight, name, dtype=np.float64, ensure_min_samples=0)
@@ -283,13 +291,11 @@ def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight"
             f"{name} must have shape ({n_samples},), one weight for each row, or be a "
             f"number. Got shape {weight.shape}."
         )
-    if weight.min() < 0:
+    if weight.min(initial=0.0) < 0:
         raise ValueError(
             f"{name} must not be negative: a weight is the number of times a row "
             f"counts. Got {weight.min():g}."
         )
-    if not weight.any():
-        raise ValueError(f"{name}: all weights are zero, so that no row counts.")
     return weight
 
 

@@ -1,1 +1,19 @@
-"""Placeholder."""
+"""Beyond one machine: rankers fitted on a Dask cluster, with the model of one process.
+
+Needs the extra ``dask``: Dask, its scheduler `distributed`, and XGBoost, whose messages between
+the workers carry the sums.
+"""
+
+try:
+    import dask.dataframe
+    import distributed
+    import xgboost.collective  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "sklearn_rank.dask needs dask[dataframe], distributed and xgboost "
+        f'(pip install "sklearn-rank[dask]"): {error}'
+    ) from error
+
+from sklearn_rank.dask.ranker import DaskRanker
+
+__all__ = ["DaskRanker"]

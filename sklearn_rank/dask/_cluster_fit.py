@@ -1,0 +1,309 @@
+"""A fit on a cluster, seen from the client: one long task a worker, and what it does when one
+is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from distributed import futures_of, wait
+from distributed.comm import get_address_host
+from xgboost.core import XGBoostError
+from xgboost.tracker import RabitTracker
+
+from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
+from sklearn_rank.dask._mailbox import FitStopped, News, collect_news, forget_fit, stop_fit
+from sklearn_rank.dask._xgboost_collective import PeerLost
+
+_PATIENCE = 1.0
+"""Seconds that the client waits for news at a time."""
+
+_MOST_FAILURES = 3
+"""Times in a row that workers may be lost without a new round."""
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds after which waiting ends.
+
+    Attributes
+    ----------
+    start : int
+        Until all workers have joined a fit.
+    message : int
+        Of a worker for the others.
+    workers : float
+        Of the client for workers that were lost to come back.
+    end : float
+        Of the client for the workers to leave a fit.
+    """
+
+    start: int = 300
+    message: int = 300
+    workers: float = 60.0
+    end: float = 60.0
+
+
+class LostWorkers(RuntimeError):
+    """Some workers of the fit are gone."""
+
+
+@dataclass
+class ClusterFit:
+    """A fit that goes on from the last checkpoint when workers are lost.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    plan : FitPlan
+        What the workers need besides their rows.
+    parts : list of Future
+        The partitions, with the property ``n_rows``.
+    sizes : list of int
+        Their numbers of rows.
+    observe : callable
+        Takes `News` and returns whether the fit ends.
+    timeouts : Timeouts
+        How long to wait for what.
+    """
+
+    client: Any
+    plan: FitPlan
+    parts: list[Any]
+    sizes: list[int]
+    observe: Callable[[News], bool]
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    attributes: dict[str, Any] | None = None
+    n_rounds: int = 0
+
+    def run(self) -> dict[str, Any]:
+        """Return the fitted attributes.
+
+        Raises
+        ------
+        RuntimeError
+            Where the fit can't go on.
+        """
+        n_workers, n_failures, n_rounds = len(self.client.nthreads()), 0, -1
+        while True:
+            try:
+                return self._attempt()
+            except LostWorkers as error:
+                n_failures = 1 if self.n_rounds > n_rounds else n_failures + 1
+                n_rounds = self.n_rounds
+                if n_failures >= _MOST_FAILURES:
+                    raise RuntimeError(
+                        f"The fit was given up: {n_failures} times in a row workers were lost "
+                        f"before a round was finished; {self.n_rounds} rounds are in "
+                        f"partial_estimator_. {error}"
+                    ) from error
+            self._wait_for_workers(n_workers)
+
+    def _attempt(self) -> dict[str, Any]:
+        """Run the fit once, from the last checkpoint."""
+        places = self._placed()
+        plan = replace(self.plan, fit=uuid4().hex, timeout=self.timeouts.message)
+        plan = replace(plan, earlier=self.attributes)
+        tasks: list[Any] = []
+        try:
+            if len(places) > 1:
+                start, timeout = self.client.run_on_scheduler, self.timeouts.start
+                plan = replace(plan, tracker=start(start_tracker, plan.fit, len(places), timeout))
+            for rank, (address, parts) in enumerate(places.items()):
+                name = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
+                where = {"workers": [address], "allow_other_workers": False}
+                task = self.client.submit(
+                    run_fit, plan, rank, *parts, **where, retries=0, pure=False, key=name
+                )
+                tasks.append(task)
+            self._follow(plan, tasks, list(places))
+            return self._model_of(tasks)
+        finally:
+            self._leave(plan, tasks)
+
+    # While it runs ---------------------------------------------------------------------------
+
+    def _follow(self, plan: FitPlan, tasks: list[Any], addresses: list[str]) -> None:
+        """Pass news on until every task has ended, or one has failed."""
+        answer: bool | None = None
+        while True:
+            news = self._news(plan, answer, addresses[0])
+            answer = None
+            for one in news:
+                answer = self._take(one)
+            status = [task.status for task in tasks]
+            if all(one == "finished" for one in status):
+                for one in self._news(plan, None, addresses[0], patience=0.0):
+                    self._take(one)
+                return
+            if any(one in ("error", "lost", "cancelled") for one in status):
+                return
+            if not set(addresses) <= set(self.client.nthreads()):
+                raise LostWorkers("A worker of the fit has left the cluster.")
+
+    def _take(self, news: News) -> bool:
+        """Keep a checkpoint and tell the observer; return whether the fit ends."""
+        if news.attributes is not None:
+            self.attributes, self.n_rounds = news.attributes, news.number
+        return self.observe(news)
+
+    def _news(
+        self, plan: FitPlan, answer: bool | None, address: str, patience: float = _PATIENCE
+    ) -> list[News]:
+        """Return what the first worker tells; nothing where it does not answer."""
+        with suppress(OSError, ValueError):  # the connection is closed
+            found = self.client.run(
+                collect_news, plan.fit, answer, patience, workers=[address], on_error="ignore"
+            )
+            return list(found.get(address) or ())
+        time.sleep(patience / 10)
+        return []
+
+    def _model_of(self, tasks: list[Any]) -> dict[str, Any]:
+        """Return the fitted attributes, the same on all workers."""
+        wait_until(lambda: all(task.done() for task in tasks), 10.0)
+        errors = [task.exception() for task in tasks if task.status == "error"]
+        own = [error for error in errors if not isinstance(error, PeerLost | FitStopped)]
+        if own:
+            raise own[0]
+        if errors or not all(task.status == "finished" for task in tasks):
+            raise LostWorkers(str(errors[0] if errors else "A worker of the fit was lost."))
+        try:
+            outcomes: list[Outcome] = self.client.gather(tasks)
+        except Exception as error:  # lost between its end and the transfer
+            raise LostWorkers(f"The model was lost with its worker: {error}") from error
+        if len({outcome.digest for outcome in outcomes}) > 1:
+            raise RuntimeError(
+                "The workers ended the fit with different models, of which none is kept. Please "
+                "report this, with the processors of the workers."
+            )
+        attributes = outcomes[0].attributes
+        assert attributes is not None
+        return attributes
+
+    def _leave(self, plan: FitPlan, tasks: list[Any]) -> None:
+        """Let every worker leave the fit, and wait until they have."""
+        with suppress(OSError):
+            self.client.run_on_scheduler(stop_tracker, plan.fit)
+        if not all(task.status == "finished" for task in tasks):
+
+            def are_idle() -> bool:
+                running = self.client.run(stop_fit, plan.fit, on_error="ignore")
+                return not any(running.values())
+
+            with suppress(OSError, ValueError):
+                wait_until(are_idle, self.timeouts.end)
+        self.client.cancel(tasks)
+        with suppress(OSError, ValueError):
+            self.client.run(forget_fit, plan.fit, on_error="ignore")
+
+    # Before it runs --------------------------------------------------------------------------
+
+    def _placed(self) -> dict[str, list[Any]]:
+        """Return the partitions on each worker that has some."""
+        self._wait_for_parts()
+        holders = self.client.who_has(self.parts)
+        known = set(self.client.nthreads())
+        held = [[one for one in holders[part.key] if one in known] for part in self.parts]
+        if not all(held):
+            raise LostWorkers("A partition was lost.")
+        places = place(self.sizes, held, sorted({one for some in held for one in some}))
+        return {
+            address: [part for part, where in zip(self.parts, places, strict=True)
+                      if where == address]
+            for address in sorted(set(places))
+        }  # fmt: skip
+
+    def _wait_for_parts(self) -> None:
+        """Wait until all partitions are held; those that were lost are read anew."""
+        last_seen = time.monotonic()
+        while True:
+            with suppress(TimeoutError, asyncio.TimeoutError):
+                wait(self.parts, timeout=5)
+            failed = [part for part in self.parts if part.status in ("error", "cancelled", "lost")]
+            if failed:
+                self.client.gather(failed)  # raises what has happened
+            if all(part.status == "finished" for part in self.parts):
+                return
+            if self.client.nthreads():
+                last_seen = time.monotonic()
+            if time.monotonic() - last_seen > self.timeouts.workers:
+                raise RuntimeError("The cluster has no workers: the rows can't be read.")
+
+    def _wait_for_workers(self, n_workers: int) -> None:
+        """Wait until lost workers are back; go on without them after some time."""
+        wait_until(lambda: len(self.client.nthreads()) >= n_workers, self.timeouts.workers)
+        if not self.client.nthreads():
+            raise RuntimeError("All workers were lost, and none has come back.")
+
+
+def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:
+    """Wait for a condition; return whether it has come true in time."""
+    end = time.monotonic() + timeout
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]) -> list[str]:
+    """Return a worker for each partition: one that holds it, unless that has more than its share.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of rows of each partition.
+    holders : sequence of sequence of str
+        The workers that hold each partition.
+    workers : list of str
+        All workers.
+    """
+    load = dict.fromkeys(workers, 0)
+    share = 1.25 * sum(sizes) / len(workers)
+    places = [""] * len(sizes)
+    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+        near = [one for one in holders[number] if one in load]
+        near = [one for one in near if not load[one] or load[one] + sizes[number] <= share]
+        places[number] = min(near or workers, key=load.__getitem__)
+        load[places[number]] += sizes[number]
+    return places
+
+
+def holders_of(client: Any, collections: Sequence[Any]) -> list[list[str]]:
+    """Return the workers that hold what delayed objects were made of."""
+    futures = [futures_of(one) for one in collections]
+    known = client.who_has([one for some in futures for one in some]) if any(futures) else {}
+    return [[w for one in some for w in known.get(one.key, ())] for some in futures]
+
+
+# Beside the scheduler ------------------------------------------------------------------------
+
+_TRACKERS: dict[str, Any] = {}
+
+
+def start_tracker(
+    fit: str, n_workers: int, timeout: int, dask_scheduler: Any = None
+) -> dict[str, Any]:
+    """Start XGBoost's tracker and return how workers find it."""
+    address = dask_scheduler.address
+    host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
+    tracker = RabitTracker(n_workers, host, sortby="task", timeout=timeout)
+    tracker.start()
+    _TRACKERS[fit] = tracker
+    return dict(tracker.worker_args())
+
+
+async def stop_tracker(fit: str) -> None:
+    """Stop a tracker; workers that are about to join get an error."""
+    tracker = _TRACKERS.pop(fit, None)
+    if tracker is not None:
+        with suppress(XGBoostError):  # it was still waiting for workers
+            await asyncio.to_thread(tracker.free)

@@ -1,0 +1,149 @@
+"""The long task of a fit on each worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+from distributed import get_worker
+from sklearn.base import clone
+
+from sklearn_rank._protocols import Values
+from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
+from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.dask._xgboost_collective import PeerLost, XGBoostCollective, joined
+from sklearn_rank.models._binned_columns import BinnedX
+from sklearn_rank.models._cells import Bins
+
+_SHARE = 0.05
+"""Share of the time of a fit that checkpoints may take."""
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """What each worker needs besides its rows.
+
+    Attributes
+    ----------
+    fit : str
+        Name of the fit.
+    estimator : estimator
+        The ranker, unfitted.
+    tracker : dict
+        Where XGBoost's tracker listens.
+    timeout : int
+        Seconds after which a worker that waits for another gives up.
+    classes : ndarray of shape (2,) or None
+        The two classes.
+    bins : list of Bins or None
+        The bins of the features, where their values are not held.
+    earlier : dict or None
+        Fitted attributes from which the fit goes on.
+    waits : bool
+        Whether the client answers after each round.
+    """
+
+    fit: str
+    estimator: Any
+    tracker: dict[str, Any]
+    timeout: int
+    classes: Values | None = None
+    bins: list[Bins] | None = None
+    earlier: dict[str, Any] | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a worker returns.
+
+    Attributes
+    ----------
+    attributes : dict or None
+        Fitted attributes, from the first worker.
+    digest : str
+        Digest of the model.
+    """
+
+    attributes: dict[str, Any] | None
+    digest: str
+
+
+class Teller:
+    """Tells the client of each round, and how the model stands from time to time."""
+
+    def __init__(self, box: Mailbox, waits: bool) -> None:
+        self._box, self._waits = box, waits
+        self._next = 0.0
+
+    def __call__(
+        self, number: int, objective: float, attributes: Callable[[], dict[str, Any]]
+    ) -> bool:
+        """Return whether the fit ends."""
+        news = News(number, objective)
+        begin = time.monotonic()
+        if self._waits or begin >= self._next:
+            news.attributes = attributes()
+            end = time.monotonic()
+            self._next = end + max(0.5, (end - begin) / _SHARE)
+        self._box.news.append(news)
+        return self._box.answer() if self._waits else False
+
+
+def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
+    """Fit the ranker to the rows of this worker, in lock-step with the others."""
+    box = mailbox(plan.fit, rank)
+    box.is_running = True
+    try:
+        box.check()
+        with joined(plan.tracker, rank, plan.timeout):
+            collective = XGBoostCollective(box.check)
+            if collective.rank != rank:
+                raise PeerLost(f"Worker {rank} of the fit has joined as {collective.rank}.")
+            plain = estimator_on(plan.estimator)
+            rows = worker_rows(parts, plan.bins, plan.classes)
+            teller = Teller(box, plan.waits) if rank == 0 else None
+            attributes = fit_rows(plain, rows, collective, teller, plan.earlier)
+    finally:
+        box.is_running = False
+    return Outcome(attributes if rank == 0 else None, digest_of(attributes))
+
+
+def estimator_on(estimator: Any) -> Any:
+    """Return the ranker for this worker: with its threads, unless it has a number of its own."""
+    if "n_jobs" in estimator.get_params(deep=False) and estimator.n_jobs is None:
+        return clone(estimator).set_params(n_jobs=get_worker().state.nthreads)
+    return clone(estimator)
+
+
+def worker_rows(
+    parts: Sequence[Any], bins: list[Bins] | None, classes: Values | None
+) -> WorkerRows:
+    """Return the rows of several partitions together."""
+    X: Any
+    if bins is not None:
+        X = BinnedX(np.concatenate([part.codes for part in parts], axis=1), bins)
+    else:
+        X = np.concatenate([part.X for part in parts])
+    y, weight = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight")
+    )
+    qid = None
+    if parts[0].qid is not None:
+        ids = np.concatenate([part.qid for part in parts])
+        qid = np.unique(ids, return_inverse=True)[1].ravel()
+    return WorkerRows(X, y, qid, weight, classes)
+
+
+def digest_of(attributes: dict[str, Any]) -> str:
+    """Return a digest of the coordinates and steps of a model, or of its coefficients."""
+    history = attributes.get("_history_")
+    if history is not None:
+        model: Any = [list(map(int, history["coordinates"])), list(map(float, history["steps"]))]
+    else:
+        model = attributes.get("coef_")
+    return str(joblib.hash(model))

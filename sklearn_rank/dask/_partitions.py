@@ -1,0 +1,409 @@
+"""Rows in partitions of dask arrays and data frames, checked a partition at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from dask import delayed
+from distributed import wait
+from sklearn.utils import check_array
+
+from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._validation import (
+    check_column,
+    check_relevance,
+    check_some_weights,
+    is_missing,
+)
+
+_MOST_LABELS = 100
+"""Most labels of one partition that are reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The checked rows of a partition, those of weight zero left out.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Features.
+    y : ndarray of shape (n_rows,)
+        Relevance, or True for the upper class; labels as long as the classes are not known.
+    qid : ndarray of shape (n_rows,) or None
+        Query ids.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    """
+
+    X: Floats
+    y: Values
+    qid: Values | None
+    weight: Floats
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    def take(self, some: Values) -> Rows:
+        """Return some of the rows."""
+        qid = None if self.qid is None else self.qid[some]
+        return Rows(self.X[some], self.y[some], qid, self.weight[some])
+
+
+@dataclass(frozen=True, eq=False)
+class RowChecks:
+    """What the rows of every partition must be.
+
+    Attributes
+    ----------
+    owner : str
+        Class of the ranker.
+    graded : bool
+        Whether y is relevance, not a class.
+    allow_nan : bool
+        Whether features may be missing.
+    n_features : int
+        Number of features.
+    only_paired : bool
+        Whether queries without a comparable pair are left out.
+    classes : ndarray of shape (2,) or None
+        The two classes, once they are known.
+    """
+
+    owner: str
+    graded: bool
+    allow_nan: bool
+    n_features: int
+    only_paired: bool = False
+    classes: Values | None = None
+
+    def rows(self, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
+        """Return the rows of a partition; ValueError where they are not as described."""
+        finite: Any = "allow-nan" if self.allow_nan else True
+        X = check_array(
+            X, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=0, input_name="X"
+        )
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {self.n_features} features by its description. Got {X.shape[1]}."
+            )
+        y = check_relevance(y) if self.graded else check_column(y, "y")
+        ids = None if qid is None else _check_ids(qid)
+        self._check_lengths(X=X, y=y, qid=ids)
+        kept = check_some_weights(weight, len(X))
+        rows = Rows(X, self._by_class(y, kept), ids, kept)
+        if not kept.all():
+            rows = rows.take(kept > 0)
+        return _paired(rows) if self.only_paired else rows
+
+    def _check_lengths(self, **arrays: Any) -> None:
+        """Raise ValueError for chunks of different lengths."""
+        lengths = {name: len(one) for name, one in arrays.items() if one is not None}
+        if len(set(lengths.values())) > 1:
+            got = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise ValueError(
+                f"The partitions of X, y, qid and sample_weight must hold the same rows: {got}."
+            )
+
+    def _by_class(self, y: Values, weight: Floats) -> Values:
+        """Return True for the upper class, if the classes are known."""
+        if self.classes is None:
+            return y
+        if not np.isin(y[weight > 0], self.classes).all():
+            raise ValueError(
+                f"y changed while {self.owner} was fitted: a partition that was read again has "
+                f"other labels than {self.classes.tolist()}."
+            )
+        return np.asarray(y == self.classes[1])
+
+
+def _check_ids(qid: Any) -> Values:
+    """Return query ids, none missing."""
+    ids = check_column(qid, "qid")
+    missing = ids != ids  # noqa: PLR0124
+    if ids.dtype.kind == "O":
+        missing = np.array([is_missing(one) for one in ids], dtype=bool)
+    if np.any(missing):
+        raise ValueError(
+            f"qid must not have missing values: row {int(np.argmax(missing))} of the partition "
+            "has no id."
+        )
+    return ids
+
+
+def _paired(rows: Rows) -> Rows:
+    """Return the rows of queries with several levels of relevance."""
+    if rows.qid is None or not rows.n_rows:
+        return rows
+    code = np.unique(rows.qid, return_inverse=True)[1].ravel()
+    low, high = np.full(code.max() + 1, np.inf), np.full(code.max() + 1, -np.inf)
+    np.minimum.at(low, code, rows.y)
+    np.maximum.at(high, code, rows.y)
+    return rows.take((low < high)[code])
+
+
+def on_rows(function: Any, checks: RowChecks, number: int, chunks: Any, *arguments: Any) -> Any:
+    """Return ``function(rows, *arguments)`` of the checked rows of a partition."""
+    try:
+        rows = checks.rows(*chunks)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (partition {number} of the rows)") from error
+    return function(rows, *arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """The rows of a fit, unread.
+
+    Attributes
+    ----------
+    chunks : list of tuple
+        X, y, qid and weight of each partition, which are delayed, None or a number.
+    checks : RowChecks
+        What the rows must be.
+    """
+
+    chunks: list[tuple[Any, Any, Any, Any]]
+    checks: RowChecks
+
+    @property
+    def n_partitions(self) -> int:
+        """Number of partitions."""
+        return len(self.chunks)
+
+    def with_classes(self, classes: Values | None) -> Partitions:
+        """Return the rows with the classes known."""
+        return replace(self, checks=replace(self.checks, classes=classes))
+
+    def where(self, is_kept: Sequence[bool]) -> Partitions:
+        """Return some of the partitions."""
+        pairs = zip(self.chunks, is_kept, strict=True)
+        return replace(self, chunks=[chunk for chunk, kept in pairs if kept])
+
+    def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return delayed ``function(rows, *arguments)`` of each partition."""
+        run, checks = delayed(on_rows, pure=False), delayed(self.checks)
+        arguments = tuple(delayed(one) for one in arguments)
+        name = f"{function.__name__}-{uuid4().hex}"
+        return [
+            run(
+                function, checks, number, list(chunks), *arguments, dask_key_name=f"{name}-{number}"
+            )  # fmt: skip
+            for number, chunks in enumerate(self.chunks)
+        ]
+
+
+class Tasks:
+    """Runs delayed functions on the workers of a client."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 8) -> Any:
+        """Return the delayed merger of items, a few at a time; `merge` takes a list."""
+        step = delayed(merge, pure=False)
+        while len(items) > 1:
+            items = [step(items[k : k + width]) for k in range(0, len(items), width)]
+        return items[0] if items else step([])
+
+    def keep(self, value: Any, function: Callable[..., Any] | None = None, *more: Any) -> Any:
+        """Compute ``function(value, *more)``, or the value, and leave it on its worker."""
+        if function is not None:
+            value = delayed(function, pure=False)(value, *more)
+        future = self.client.compute(value)
+        wait(future)
+        if future.status != "finished":
+            future.result()  # raises what has happened
+        return future
+
+    def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``function(*arguments)``, computed where the arguments are."""
+        return self.client.submit(function, *arguments, pure=False).result()
+
+    def results(self, items: list[Any]) -> list[Any]:
+        """Return the values of delayed items."""
+        return list(self.client.gather(self.client.compute(items)))
+
+
+# From what the caller passes to partitions ---------------------------------------------------
+
+
+def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks) -> Partitions:
+    """Return the partitions of rows that the caller passed.
+
+    Raises
+    ------
+    TypeError
+        Where something is no dask collection.
+    ValueError
+        Where partitions don't line up.
+    """
+    by_name = {"X": _chunks_of_X(owner, X)}
+    for name, one in {"y": y, "qid": qid, "sample_weight": weight}.items():
+        is_shared = one is None or (name == "sample_weight" and np.isscalar(one))
+        by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
+    _check_numbers({name: len(chunks) for name, chunks in by_name.items()}, owner)
+    _check_known_lengths(owner, X=X, y=y, qid=qid, sample_weight=weight)
+    return Partitions(list(zip(*by_name.values(), strict=True)), checks)
+
+
+def n_features_of(X: Any, owner: str) -> int:
+    """Return the number of columns; TypeError where X is no dask collection with columns."""
+    _chunks_kind(owner, X)
+    n_features = X.shape[1] if isinstance(X, da.Array) else len(X.columns)
+    if np.isnan(n_features):
+        raise ValueError(f"X of {owner} has an unknown number of columns.")
+    return int(n_features)
+
+
+def _chunks_kind(owner: str, X: Any) -> None:
+    if isinstance(X, dd.DataFrame) or (isinstance(X, da.Array) and X.ndim == 2):
+        return
+    got = f"a dask array of {X.ndim} dimensions" if isinstance(X, da.Array) else type(X).__name__
+    raise TypeError(
+        f"X of {owner} must be a dask array of two dimensions or a dask data frame. Got {got}; "
+        "rows in memory need no cluster."
+    )
+
+
+def _chunks_of_X(owner: str, X: Any) -> list[Any]:
+    """Return the delayed partitions of X."""
+    _chunks_kind(owner, X)
+    if isinstance(X, da.Array):
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return list(X.to_delayed().ravel())
+    return list(X.to_delayed())
+
+
+def _chunks_of(owner: str, name: str, values: Any) -> list[Any]:
+    """Return the delayed partitions of a column."""
+    if isinstance(values, da.Array) and values.ndim == 1:
+        return list(values.to_delayed().ravel())
+    if isinstance(values, dd.Series):
+        return list(values.to_delayed())
+    raise TypeError(
+        f"{name} of {owner} must be a dask array of one dimension or a dask series"
+        f"{', a number or None' if name == 'sample_weight' else ''}. Got "
+        f"{type(values).__name__}."
+    )
+
+
+def _check_numbers(n_chunks: dict[str, int], owner: str) -> None:
+    """Raise ValueError for different numbers of partitions."""
+    if len(set(n_chunks.values())) > 1:
+        got = ", ".join(f"{name} has {count}" for name, count in n_chunks.items())
+        raise ValueError(f"The partitions of {owner}'s rows must line up: {got}.")
+
+
+def _known_lengths(values: Any) -> Any:
+    """Return the lengths of the partitions, None where they are not known."""
+    if not isinstance(values, da.Array) or np.isnan(values.chunks[0]).any():
+        return None
+    return values.chunks[0]
+
+
+def _check_known_lengths(owner: str, **collections: Any) -> None:
+    """Raise ValueError for partitions whose lengths are known and differ."""
+    lengths = {name: _known_lengths(one) for name, one in collections.items()}
+    known = {name: one for name, one in lengths.items() if one is not None}
+    if len(set(known.values())) > 1:
+        (first, a), (second, b) = next(
+            (x, y) for x in known.items() for y in known.items() if x[1] != y[1]
+        )
+        place = next(k for k, pair in enumerate(zip(a, b, strict=True)) if pair[0] != pair[1])
+        raise ValueError(
+            f"The partitions of {owner}'s rows must line up: partition {place} has {a[place]} "
+            f"rows in {first} and {b[place]} in {second}. rechunk brings them together."
+        )
+
+
+# The first look at all rows ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What the client learns of a partition.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of positive weight.
+    labels : ndarray or None
+        Their labels, at most a hundred; None with graded relevance.
+    lightest, heaviest : float
+        Smallest and largest weight.
+    """
+
+    n_rows: int
+    labels: Values | None
+    lightest: float
+    heaviest: float
+
+
+def summarise(rows: Rows, graded: bool) -> Summary:
+    """Return a summary of a partition."""
+    labels = None
+    if not graded:
+        if rows.y.dtype.kind == "O" and len({isinstance(one, str) for one in rows.y}) > 1:
+            labels = rows.y
+        else:
+            labels = np.unique(rows.y)
+        labels = labels[:_MOST_LABELS]
+    low, high = rows.weight.min(initial=np.inf), rows.weight.max(initial=-np.inf)
+    return Summary(rows.n_rows, labels, float(low), float(high))
+
+
+@dataclass(frozen=True, eq=False)
+class QueryIds:
+    """The queries of some partitions.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_queries,)
+        Distinct ids, sorted.
+    split : tuple
+        One id that is in several partitions, if there is one.
+    """
+
+    ids: Values
+    split: tuple[Any, ...] = ()
+
+
+def find_queries(rows: Rows) -> QueryIds:
+    """Return the queries of a partition."""
+    return QueryIds(np.unique(rows.qid))
+
+
+def merge_queries(parts: list[QueryIds]) -> QueryIds:
+    """Return the queries of several partitions, and one that is split."""
+    parts = [part for part in parts if len(part.ids)] or parts[:1]
+    split = next((part.split for part in parts if part.split), ())
+    ids, count = np.unique(np.concatenate([part.ids for part in parts]), return_counts=True)
+    if not split and (count > 1).any():
+        split = tuple(ids[np.argmax(count > 1)][None].tolist())
+    return QueryIds(ids, split)
+
+
+def split_query(queries: QueryIds) -> tuple[Any, ...]:
+    """Return an id that is in several partitions, if there is one."""
+    return queries.split
+
+
+def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> None:
+    """Raise ValueError where a query is in several partitions."""
+    queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
+    split = tasks.result(split_query, queries)
+    if split:
+        raise ValueError(
+            f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "
+            "one: DaskRanker(..., shuffle_queries=True) brings queries together."
+        )

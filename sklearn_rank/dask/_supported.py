@@ -1,0 +1,110 @@
+"""What can be fitted on a cluster; everything else is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank.base import BaseRanker
+from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+from sklearn_rank.estimators.list_net_linear import ListNetLinear
+from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.estimators.rank_boost import RankBoost
+from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
+from sklearn_rank.models import as_model
+
+_RANKERS = (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
+
+_ADDITIVE = ("exponential", "logistic", "least_squares")
+"""Losses whose sum over the pairs of one list is a function of sums over rows."""
+
+
+def check_supported(estimator: Any, has_queries: bool) -> None:
+    """Raise TypeError or ValueError for what can't be fitted on a cluster, by name.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The ranker.
+    has_queries : bool
+        Whether qid is passed.
+    """
+    if type(estimator) not in _RANKERS:
+        names = ", ".join(kind.__name__ for kind in _RANKERS)
+        raise TypeError(
+            f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
+        )
+    estimator._check_parameters()
+    for setting, reason in _refused(estimator, has_queries):
+        raise ValueError(
+            f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
+        )
+
+
+def _refused(ranker: BaseRanker, has_queries: bool) -> Iterator[tuple[str, str]]:
+    """Yield settings that are refused, and why."""
+    values = ranker.get_params(deep=False)
+    yield from _refused_of_any(values)
+    if isinstance(ranker, BoostingRanker):
+        yield from _refused_stumps(ranker, values)
+    if isinstance(ranker, KernelPairwiseSGDRanker) and ranker.kernel != "linear":
+        yield f"kernel={ranker.kernel!r}", "its matrix needs all pairs of rows; use 'linear'"
+    if isinstance(ranker, BoostedTreesRanker) and ranker.engine != "xgboost":
+        yield f"engine={ranker.engine!r}", "only XGBoost trains trees there; use 'xgboost'"
+    loss = values.get("loss")
+    is_pairwise = isinstance(ranker, PNormPushRanker | KernelPairwiseSGDRanker | BoostedTreesRanker)
+    if is_pairwise and not has_queries and not _is_additive(loss):
+        yield (
+            f"loss={loss!r} in one list",
+            "its sum over pairs sorts all rows. With qid, where each query is on one worker, it "
+            f"can; in one list the losses are {', '.join(map(repr, _ADDITIVE))}",
+        )
+
+
+def _is_additive(loss: Any) -> bool:
+    return isinstance(loss, str) and loss in _ADDITIVE
+
+
+def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield refused settings that several rankers have."""
+    if values.get("n_iter_no_change") is not None:
+        yield f"n_iter_no_change={values['n_iter_no_change']!r}", "no rows are held out there"
+    if values.get("warm_start"):
+        yield "warm_start=True", "a fit on a cluster starts anew"
+    if values.get("solver") in ("ogd", "corrective"):
+        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
+    if values.get("batch_size") is not None:
+        yield f"batch_size={values['batch_size']!r}", "every step there is taken on all rows"
+    if values.get("n_bags", 1) > 1:
+        yield f"n_bags={values['n_bags']!r}", "rows are not resampled there"
+    p = values.get("p")
+    if p is not None and np.isinf(p):
+        yield "p=inf", "it is fitted at one power after the other; use a finite p"
+
+
+def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield refused weak rankers and constraints."""
+    if as_model(ranker.weak_ranker).name not in ("stump", "feature"):
+        yield (
+            f"weak_ranker={ranker.weak_ranker!r}",
+            "weak rankers there are 'stump' or 'feature'",
+        )
+    parameters = signature(type(ranker)).parameters
+    for name in ("monotonic_cst", *ConstrainedMixin._constraints_allowed):
+        default = parameters[name].default
+        value = values[name]
+        if value is not default and not (isinstance(value, str | float) and value == default):
+            yield f"{name}={value!r}", "stumps are without constraints there"

@@ -1,0 +1,107 @@
+"""XGBoost's collective as the `Collective` of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import numpy as np
+from xgboost import collective
+from xgboost.core import XGBoostError
+
+from sklearn_rank._protocols import Floats
+
+Value = TypeVar("Value")
+
+_INLINE = 16
+"""Numbers of each process that travel in the first message of `gather`."""
+
+
+class PeerLost(ConnectionError):
+    """Another process of the fit does not answer."""
+
+
+class XGBoostCollective:
+    """The processes that have joined XGBoost's collective, in the thread that makes this.
+
+    Parameters
+    ----------
+    check : callable
+        Called before each message; raises to leave the fit.
+    """
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        operations = collective.Op
+        self._operations = {
+            np.add: operations.SUM,
+            np.maximum: operations.MAX,
+            np.minimum: operations.MIN,
+        }
+        self.rank = int(collective.get_rank())
+        self.size = int(collective.get_world_size())
+
+    def reduce(self, ufunc: np.ufunc, values: Any) -> Any:
+        """Return the sum, maximum or minimum over the processes, item by item."""
+        array = np.ascontiguousarray(values, dtype=np.float64)
+        self._check()
+        if self.size == 1 or not array.size:
+            return values
+        with losses():
+            total = collective.allreduce(array.reshape(-1), self._operations[ufunc])
+        return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
+
+    def gather(self, values: Floats) -> list[Floats]:
+        """Return the one-dimensional arrays of all processes, by rank."""
+        values = np.asarray(values, dtype=np.float64)
+        if self.size == 1:
+            return [values]
+        first = np.zeros((self.size, 1 + _INLINE))
+        first[self.rank, 0] = len(values)
+        first[self.rank, 1 : 1 + len(values[:_INLINE])] = values[:_INLINE]
+        first = self.reduce(np.add, first)
+        lengths = first[:, 0].astype(np.intp)
+        if lengths.max() <= _INLINE:
+            return [row[1 : 1 + n] for row, n in zip(first, lengths, strict=True)]
+        end = np.cumsum(lengths)
+        everything = np.zeros(end[-1])
+        everything[end[self.rank] - len(values) : end[self.rank]] = values
+        return np.split(self.reduce(np.add, everything), end[:-1])
+
+    def agree(self, value: Value) -> Value:
+        """Return the value of the first process."""
+        self._check()
+        if self.size == 1:
+            return value
+        with losses():
+            # A tuple, because None can't be sent.
+            return collective.broadcast((value,), 0)[0]
+
+
+@contextmanager
+def losses() -> Iterator[None]:
+    """Raise PeerLost for an error of XGBoost, inside the block."""
+    try:
+        yield
+    except XGBoostError as error:
+        raise PeerLost(f"A worker of the fit was lost: {str(error).splitlines()[0]}") from error
+
+
+@contextmanager
+def joined(arguments: dict[str, Any], rank: int, timeout: int) -> Iterator[None]:
+    """Join the collective of a tracker, as process number `rank`, while the block runs.
+
+    Without arguments the process is alone.
+    """
+    if not arguments:
+        yield
+        return
+    with losses():
+        collective.init(**arguments, dmlc_task_id=f"{rank:08d}", dmlc_timeout=timeout, dmlc_retry=3)
+    try:
+        yield
+    finally:
+        # After an error of the block the others may be gone: then there is no farewell.
+        with suppress(XGBoostError):
+            collective.finalize()

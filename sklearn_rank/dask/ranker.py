@@ -1,0 +1,287 @@
+"""Rankers fitted on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from distributed import get_client
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
+from sklearn_rank._observers import Printer
+from sklearn_rank._protocols import Observer, Values
+from sklearn_rank._validation import refuse_dates
+from sklearn_rank.dask._binning_tasks import bin_partitions
+from sklearn_rank.dask._cluster_fit import ClusterFit, holders_of, place
+from sklearn_rank.dask._fit_task import FitPlan
+from sklearn_rank.dask._mailbox import News
+from sklearn_rank.dask._partitions import (
+    Partitions,
+    RowChecks,
+    Summary,
+    Tasks,
+    check_whole_queries,
+    divide,
+    n_features_of,
+    summarise,
+)
+from sklearn_rank.dask._supported import check_supported
+from sklearn_rank.dask._workers import check_workers
+from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.models import as_model
+
+
+class DaskRanker(BaseEstimator):
+    """Fits a ranker to rows on a Dask cluster; the model is that of one process.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A ranker of this package, unfitted.
+    client : distributed.Client, default=None
+        The cluster. None: the client that ``distributed.get_client()`` returns.
+    shuffle_queries : bool, default=False
+        Whether queries that are in several partitions are brought together first. Otherwise they
+        are an error.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ranker. It predicts and unpickles without Dask.
+    partial_estimator_ : estimator
+        After a fit that could not go on: the ranker with the rounds so far, if there are any.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client, LocalCluster
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.dask import DaskRanker
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    >>> with LocalCluster(**options) as cluster, Client(cluster) as client:
+    ...     rows = da.from_array(X, (200, 30)), da.from_array(y, 200)
+    ...     ranker = DaskRanker(RankBoost(n_estimators=10), client=client).fit(*rows)
+    >>> ranker.estimator_.score(X, y) > 0.98
+    True
+    """
+
+    def __init__(
+        self, estimator: Any, *, client: Any = None, shuffle_queries: bool = False
+    ) -> None:
+        self.estimator = estimator
+        self.client = client
+        self.shuffle_queries = shuffle_queries
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : dask array or dask data frame of shape (n_samples, n_features)
+            Features.
+        y : dask array or dask series of shape (n_samples,)
+            Classes or relevance, as the ranker takes them, in the partitions of X.
+        qid : dask array or dask series of shape (n_samples,), default=None
+            Query of each row. None means one list.
+        sample_weight : float, dask array or dask series of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        self : object
+            With the fitted ranker in ``estimator_``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Where the ranker or its parameters can't be fitted on a cluster, where partitions
+            don't line up or a query is split, and where `fit` of the ranker would raise.
+        RuntimeError
+            Where workers have other versions of packages, or are lost again and again.
+        """
+        for name in ("estimator_", "partial_estimator_"):
+            vars(self).pop(name, None)
+        estimator = clone(self.estimator)
+        check_supported(estimator, qid is not None)
+        partitions = _partitions_of(estimator, X, y, qid, sample_weight)
+        client = self._client()
+        check_workers(client)
+        self.estimator_ = _fit_on_client(estimator, self, client, partitions, (X, y))
+        return self
+
+    def _client(self) -> Any:
+        """Return the client; ValueError where there is none."""
+        if self.client is not None:
+            return self.client
+        try:
+            return get_client()
+        except ValueError as error:
+            raise ValueError(
+                "DaskRanker has no client, and none can be found: pass "
+                "client=distributed.Client(...), or make one before."
+            ) from error
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy with the same client."""
+        return type(self)(
+            clone(self.estimator), client=self.client, shuffle_queries=self.shuffle_queries
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, the client left out."""
+        return {**super().__getstate__(), "client": None}  # type: ignore[dict-item]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has come to its end."""
+        return hasattr(self, "estimator_")
+
+
+def _partitions_of(estimator: Any, X: Any, y: Any, qid: Any, weight: Any) -> Partitions:
+    """Return the partitions, checked as far as it goes without reading them."""
+    owner = type(estimator).__name__
+    n_features = n_features_of(X, owner)
+    described = getattr(X, "_meta_nonempty", None)
+    if described is not None:
+        refuse_dates(owner, described)
+        estimator._explain_columns(described, reset=True)
+    checks = RowChecks(
+        owner,
+        estimator.relevance == "graded",
+        estimator.__sklearn_tags__().input_tags.allow_nan,
+        n_features,
+        only_paired=estimator.relevance == "graded" and isinstance(estimator, BoostingRanker),
+    )
+    return divide(owner, X, y, qid, weight, checks)
+
+
+def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
+    """Return the two classes on the cluster; None with graded relevance."""
+    if estimator.relevance == "graded":
+        return None
+    labels = [one.labels for one in summaries if one.labels is not None and len(one.labels)]
+    classes = estimator._find_classes(np.concatenate(labels))
+    estimator._warn_of_order(classes)
+    return np.asarray(classes)
+
+
+@with_callbacks
+def _fit_on_client(
+    estimator: Any, ranker: DaskRanker, client: Any, partitions: Partitions, given: tuple[Any, Any]
+) -> Any:
+    """Fit the estimator and return it."""
+    name, tasks, queries = type(estimator).__name__, Tasks(client), partitions.chunks[0][2]
+    is_graded = estimator.relevance == "graded"
+    summaries = tasks.results(partitions.map(summarise, is_graded))
+    if not sum(one.n_rows for one in summaries):
+        raise ValueError(f"{name} has no row of positive weight to learn from.")
+    classes = _known_classes(estimator, summaries)
+    has_rows = [one.n_rows > 0 for one in summaries]
+    partitions = partitions.with_classes(classes).where(has_rows)
+    summaries = [one for one in summaries if one.n_rows]
+    if queries is not None:
+        check_whole_queries(tasks, partitions, name)
+    bins = None
+    if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
+        is_weighted = min(s.lightest for s in summaries) < max(s.heaviest for s in summaries)
+        delayed_parts, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted)
+    else:
+        delayed_parts = partitions.map(_as_they_are)
+    sizes = [one.n_rows for one in summaries]
+    parts = _persisted(client, delayed_parts, sizes, partitions)
+    plan = FitPlan(
+        "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
+    )
+    fit = ClusterFit(client, plan, parts, sizes, lambda news: False)
+    described = _Description(given[0])
+    fit.observe = _client_observer(estimator, fit, given, described)
+    try:
+        attributes = fit.run()
+    except BaseException:
+        if fit.attributes is not None:
+            ranker.partial_estimator_ = described.of(clone(estimator), fit.attributes)
+        raise
+    described.of(estimator, attributes)
+    end_fit_task(estimator, X=given[0], y=given[1])
+    return estimator
+
+
+def _as_they_are(rows: Any) -> Any:
+    """Return the rows."""
+    return rows
+
+
+def _for_workers(estimator: Any) -> Any:
+    """Return the estimator without callbacks, with one seed for all workers."""
+    plain = type(estimator)(**estimator.get_params(deep=False))
+    if "random_state" in estimator.get_params(deep=False):
+        seed = check_random_state(estimator.random_state).randint(2**31 - 1)
+        plain.set_params(random_state=int(seed))
+    return plain.set_params(verbose=0)
+
+
+class _Description:
+    """Number and names of the features, for the fitted ranker."""
+
+    def __init__(self, X: Any) -> None:
+        self._n_features = int(X.shape[1]) if not hasattr(X, "columns") else len(X.columns)
+        columns = list(getattr(X, "columns", ()))
+        are_names = bool(columns) and all(isinstance(one, str) for one in columns)
+        self._names = np.array(columns, dtype=object) if are_names else None
+
+    def of(self, estimator: Any, attributes: dict[str, Any]) -> Any:
+        """Set fitted attributes and return the estimator."""
+        estimator.n_features_in_ = self._n_features
+        if self._names is not None:
+            estimator.feature_names_in_ = self._names
+        estimator._set_fitted(dict(attributes))
+        return estimator
+
+
+def _client_observer(
+    estimator: Any, fit: ClusterFit, given: tuple[Any, Any], described: _Description
+) -> Any:
+    """Return what takes news: `verbose` and callbacks of the estimator."""
+    values = estimator.get_params(deep=False)
+    unit = "round" if "n_estimators" in values else "iteration"
+    total = values.get("n_estimators", values.get("max_iter"))
+    shows_total = "eta0" not in values or "loss" not in values
+    observer: Observer = make_observer(
+        estimator,
+        unit=unit,
+        total=total,
+        reconstruct=lambda: dict(fit.attributes or {}),
+        X=lambda: given[0],
+        y=lambda: given[1],
+        printer=Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total),
+    )
+    seen = 0
+
+    def observe(news: News) -> bool:
+        nonlocal seen
+        if news.number <= seen:  # rounds after a checkpoint that are done again
+            return False
+        seen = news.number
+        return observer(news.number, news.objective)
+
+    return observe
+
+
+def _persisted(
+    client: Any, parts: list[Any], sizes: list[int], partitions: Partitions
+) -> list[Any]:
+    """Compute the parts on workers with about equal shares of the rows, and leave them there."""
+    workers = sorted(client.nthreads())
+    holders = holders_of(client, [chunk[0] for chunk in partitions.chunks])
+    places = place(sizes, holders, workers)
+    futures: dict[int, Any] = {}
+    for worker in workers:
+        own = [number for number, where in enumerate(places) if where == worker]
+        computed = client.compute(
+            [parts[number] for number in own], workers=[worker], allow_other_workers=True
+        )
+        futures.update(zip(own, computed, strict=True))
+    return [futures[number] for number in range(len(parts))]

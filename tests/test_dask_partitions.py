@@ -242,6 +242,7 @@ REFUSED = {
     "min_bin_size": RankBoost(min_bin_size=0.1),
     "solver='corrective'": PNormPushRanker(solver="corrective"),
     "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
+    "qid=None": ListNetLinear(),
     "p=inf": PNormPushRanker(p=np.inf, solver="lbfgs"),
     "kernel='rbf'": KernelPairwiseSGDRanker(kernel="rbf"),
     "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),

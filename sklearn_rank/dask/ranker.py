@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ from sklearn_rank.dask._query_shuffle import shuffled
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.models import as_model
 
 
@@ -302,6 +304,7 @@ def _fit_on_client(
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
+    plan = replace(plan, is_whole=isinstance(estimator, BoostedTreesRanker))
     fit = ClusterFit(client, plan, parts, sizes, lambda news: False)
     described = _Description(given[0])
     described.set_on(estimator)

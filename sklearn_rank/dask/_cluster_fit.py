@@ -23,6 +23,9 @@ from sklearn_rank.dask._xgboost_collective import PeerLostError
 _PATIENCE = 1.0
 """Seconds that the client waits for news at a time."""
 
+_PAUSE = 0.1
+"""Seconds between two calls for news, where no round waits for an answer."""
+
 _MOST_FAILURES = 3
 """Times in a row that workers may be lost without a new round."""
 
@@ -158,9 +161,9 @@ class ClusterFit:
     ) -> list[News]:
         """Return what the first worker tells; nothing where it does not answer."""
         with suppress(OSError, ValueError):  # the connection is closed
-            found = self.client.run(
-                collect_news, plan.fit, answer, patience, workers=[address], on_error="ignore"
-            )
+            pause = 0.0 if plan.waits or not patience else _PAUSE
+            arguments = plan.fit, answer, patience, pause
+            found = self.client.run(collect_news, *arguments, workers=[address], on_error="ignore")
             return list(found.get(address) or ())
         time.sleep(patience / 10)
         return []

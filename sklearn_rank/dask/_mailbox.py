@@ -83,12 +83,19 @@ def mailbox(fit: str, rank: int) -> Mailbox:
         return _BOXES.setdefault((fit, rank), Mailbox())
 
 
-async def collect_news(fit: str, answer: bool | None, patience: float) -> list[News]:
-    """Hand an answer over, wait for news, at most `patience` seconds, and return them."""
+async def collect_news(
+    fit: str, answer: bool | None, patience: float, pause: float = 0.0
+) -> list[News]:
+    """Hand an answer over, wait for news, and return them.
+
+    It takes at least `pause` seconds, so that short rounds come together, and then at most
+    `patience` seconds.
+    """
     box = mailbox(fit, 0)
     box.last_call = time.monotonic()
     if answer is not None:
         box.answers.put(answer)
+    await asyncio.sleep(pause)
     end = time.monotonic() + patience
     while not box.news and time.monotonic() < end:
         await asyncio.sleep(_PAUSE)

@@ -141,18 +141,25 @@ def _lead(
     functions: Mapping[str, Callable[..., Any]],
 ) -> Result:
     """Run `solve`, and tell the other processes of every call."""
+    shared_errors: list[Exception] = []
 
     def called(name: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             collective.agree((f".{name}", arguments))
-            return functions[name](*arguments)
+            try:
+                return functions[name](*arguments)
+            except Exception as error:
+                shared_errors.append(error)
+                raise
 
         return call
 
     try:
         result = solve({name: called(name) for name in functions})
     except Exception as error:
-        collective.agree(("raise", (error,)))
+        # The others have met an error of a function themselves, and have left.
+        if not shared_errors:
+            collective.agree(("raise", (error,)))
         raise
     collective.agree(("return", (result,)))
     return result

@@ -132,8 +132,18 @@ class TrainingData:
     @shared_property
     def feature_means(self) -> Floats:
         """The weighted mean of each feature."""
-        total = self.collective.reduce(np.add, float(self.weight.sum()))
-        return np.asarray(self.collective.reduce(np.add, (self.weight / total) @ self.X))
+        share = self.weight / self.total_weight
+        return np.asarray(self.collective.reduce(np.add, share @ self.X))
+
+    @shared_property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.collective.reduce(np.add, float(self.weight.sum())))
+
+    def share_totals(self) -> None:
+        """Sum over the processes what fitted attributes need, while all take part."""
+        if self.collective.size > 1:
+            _ = self.feature_means, self.total_weight
 
     @shared_property
     def preferences(self) -> Preferences:

@@ -19,6 +19,9 @@ from sklearn_rank.models._binning import Digitizer
 from sklearn_rank.models._cells import Bins, CellGrid
 from sklearn_rank.models._value_ranges import Division, Ranges
 
+_FEW_ROWS = 1024
+"""Rows that are copied at a time."""
+
 _MOST_VALUES = 1 << 22
 """Values near the quantiles, of all features, that are merged on one worker."""
 
@@ -109,9 +112,20 @@ def make_grids(sample: Floats) -> list[CellGrid]:
     return [CellGrid(x) for x in np.ascontiguousarray(sample.T)]
 
 
+def by_feature(X: Floats) -> Floats:
+    """Return the features of rows as contiguous lines, copied a few rows at a time.
+
+    A block of rows stays in the cache: this takes a third of the time of one copy.
+    """
+    lines = np.empty(X.shape[::-1])
+    for start in range(0, len(X), _FEW_ROWS):
+        lines[:, start : start + _FEW_ROWS] = X[start : start + _FEW_ROWS].T
+    return lines
+
+
 def _each_feature(rows: Rows, is_weighted: bool) -> Any:
     """Yield the values of each feature that are not missing, and their weights."""
-    for x in np.ascontiguousarray(rows.X.T):
+    for x in by_feature(rows.X):
         weight = rows.weight if is_weighted else None
         missing = np.isnan(x)
         if missing.any():
@@ -172,6 +186,6 @@ def encode_partition(rows: Rows, bins: list[Bins]) -> BinnedPart:
     """Return a partition with the number of the bin of each value in place of the value."""
     most = max(len(one.thresholds) for one in bins) + 1
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most))
-    for j, one in enumerate(bins):
-        codes[j] = Digitizer(one.thresholds)(rows.X[:, j], len(one.thresholds) + 1)
+    for code, one, x in zip(codes, bins, by_feature(rows.X), strict=True):
+        code[:] = Digitizer(one.thresholds)(x, len(one.thresholds) + 1)
     return BinnedPart(codes, rows.y, rows.qid, rows.weight)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
 
 _BLOCK = 32_768
@@ -68,6 +69,8 @@ class TreeRows:
         Number of rows of each query, with `relevance`.
     held_out : {ndarray, sparse matrix} of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
+    collective : Collective
+        The processes that hold the rows of the fit.
     """
 
     X: Any
@@ -75,6 +78,7 @@ class TreeRows:
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Any = None
+    collective: Collective = ONE_PROCESS
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +115,9 @@ class Engine(ABC):
     title: ClassVar[str]
     counts_rows: ClassVar[bool]
     """Whether the number of rows in a leaf can be limited."""
+
+    is_distributed: ClassVar[bool] = False
+    """Whether processes can grow the trees of one model together."""
 
     own_names: ClassVar[dict[str, str]]
     """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its

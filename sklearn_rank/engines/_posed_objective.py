@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats, Indices, Mask, Values, require
 from sklearn_rank._validation import NameOr, check_parameters
 from sklearn_rank.grouping import GroupedRows
@@ -96,21 +97,23 @@ class PosedObjective:
         qid: Indices | None,
         weight: Floats,
         query_weight: Floats | None = None,
+        collective: Collective = ONE_PROCESS,
     ) -> PosedObjective:
         """Sort and group the rows; weights are positive, `query_weight` is repeated to rows."""
+        rows = _WeightedRows(y, qid, weight, query_weight, collective)
         if is_listwise(loss):
-            derivatives, order, share = _pose_lists(loss, y, qid, weight, query_weight)
+            derivatives, order, share = _pose_lists(loss, rows)
         else:
-            derivatives, order = _pose_pairs(loss, p, push, y, qid, weight, query_weight)
+            derivatives, order = _pose_pairs(loss, p, push, rows)
             share = np.ones(1)
         curvature = derivatives(np.zeros(len(weight)))[2] * share
-        total = float(curvature.sum())
+        # Rows that are never compared do not count: without them the others stay as they are.
+        compared = weight if query_weight is None else weight * query_weight
+        compared = (compared if order is None else compared[order])[curvature > 0]
+        sums = np.array([curvature.sum(), compared.sum()])
+        total, n_compared = collective.reduce(np.add, sums).tolist()
         if not total > 0:
             raise _no_pair(loss)
-        # Rows that are never compared do not count: without them the others stay as they are.
-        rows = weight if query_weight is None else weight * query_weight
-        rows = rows if order is None else rows[order]
-        n_compared = float(rows[curvature > 0].sum())
         factor = MEAN_CURVATURE * n_compared / total * share
         if order is not None and (order == np.arange(len(order))).all():
             order = None
@@ -148,28 +151,32 @@ def _no_pair(loss: Any) -> ValueError:
     return ValueError(f"loss={loss!r} has nothing to minimise: no row is comparable to another.")
 
 
-def _pose_pairs(
-    loss: Any,
-    p: float,
-    push: str,
-    y: Values,
-    qid: Indices | None,
-    weight: Floats,
-    query_weight: Floats | None,
-) -> tuple[Derivatives, Indices]:
+class _WeightedRows(NamedTuple):
+    """Rows to learn from, as `PosedObjective.pose` gets them."""
+
+    y: Values
+    qid: Indices | None
+    weight: Floats
+    query_weight: Floats | None
+    collective: Collective
+
+
+def _pose_pairs(loss: Any, p: float, push: str, rows: _WeightedRows) -> tuple[Derivatives, Indices]:
     """Return derivatives and order of a push of a margin loss."""
-    plain = preferences = Preferences.from_labels(y, qid, weight)
+    y, qid, weight, query_weight, collective = rows
+    plain = preferences = Preferences.from_labels(y, qid, weight, collective)
     if query_weight is not None:
         if push == "ir":
             raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
         # A term of a query is of degree 2 in the weights of its rows.
-        preferences = Preferences.from_labels(y, qid, weight * np.sqrt(query_weight))
-    if not preferences.is_paired.any():
+        weight = weight * np.sqrt(query_weight)
+        preferences = Preferences.from_labels(y, qid, weight, collective)
+    if not collective.reduce(np.maximum, float(preferences.is_paired.any())):
         raise _no_pair(loss)
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
-    bottom_weight = _bottom_weight(p, plain, preferences)
+    bottom_weight = 1.0 if query_weight is None else _bottom_weight(p, plain, preferences)
     objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     if derivatives is None:
@@ -192,13 +199,17 @@ def _bottom_weight(p: float, plain: Preferences, weighted: Preferences) -> float
     return float(np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
 
 
-def _pose_lists(
-    loss: Any, y: Values, qid: Indices | None, weight: Floats, query_weight: Floats | None
-) -> tuple[Derivatives, Indices | None, Floats]:
+def _pose_lists(loss: Any, given: _WeightedRows) -> tuple[Derivatives, Indices | None, Floats]:
     """Return derivatives, order and weights of the queries, by row."""
+    y, qid, weight, query_weight, collective = given
+    if qid is None and collective.size > 1:
+        raise ValueError(
+            f"loss={loss!r} is a sum over queries, each of which one process must hold: it needs "
+            "qid. Got qid=None, one list of all rows."
+        )
     rows = GroupedRows.from_codes(qid, len(y))
-    weight = rows.sort(weight)
-    objective = ListLoss(rows, as_listwise_loss(loss), rows.sort(y).astype(np.float64), weight)
+    y, weight = rows.sort(y).astype(np.float64), rows.sort(weight)
+    objective = ListLoss(rows, as_listwise_loss(loss), y, weight, collective)
     require(objective.loss, "curvature", "A fit of trees")
     share = np.ones(1) if query_weight is None else rows.sort(query_weight)
     return objective.value_gradient_curvature, rows.order, share

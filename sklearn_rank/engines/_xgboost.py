@@ -29,6 +29,7 @@ class XGBoost(Engine):
     name: ClassVar[str] = "xgboost"
     title: ClassVar[str] = "XGBoost"
     counts_rows: ClassVar[bool] = False
+    is_distributed: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
         "num_boost_round": "n_estimators",
         "n_estimators": "n_estimators",
@@ -73,7 +74,9 @@ class XGBoost(Engine):
         """Grow trees round by round."""
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weight is not None:
-            starts = bin_starts(rows.X, rows.weight, settings.max_bins, settings.categorical)
+            starts = bin_starts(
+                rows.X, rows.weight, settings.max_bins, settings.categorical, rows.collective
+            )
             options = {"ref": self._matrix(starts, settings)}
         train = self._matrix(rows.X, settings, **options)
         held_out = None

@@ -111,7 +111,9 @@ def fit_gradient_descent(
     model = problem.model
     if options.batch_size is None:
         loss = problem.mean_loss()
-        solution = gradient_descent(model, loss, model.element(start), **common)
+        collective = problem.preferences.collective
+        begin = model.element(start)
+        solution = gradient_descent(model, loss, begin, **common, collective=collective)
     else:
         rng = np.random.RandomState([seed, before])
         draw = PairSampler(problem, options.batch_size, rng)
@@ -168,6 +170,7 @@ class _LbfgsFit:
             threshold=threshold,
             relative=relative,
             on_iterate=self._note,
+            collective=self._problem.preferences.collective,
         )
         self.f, self._left = solution.x, self._left - solution.n_iter
         return solution.message

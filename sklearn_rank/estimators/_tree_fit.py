@@ -51,7 +51,15 @@ class TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
         first, weight, qid = distinct_rows(data.X, data.y, data.qid, data.weight)
         data = replace(data.take(first, weight), qid=qid)
-        objective = PosedObjective.pose(loss, p, push, y=data.y, qid=data.qid, weight=data.weight)
+        objective = PosedObjective.pose(
+            loss,
+            p,
+            push,
+            y=data.y,
+            qid=data.qid,
+            weight=data.weight,
+            collective=data.collective,
+        )
         return cls(data, objective, None)
 
     def sample(self) -> Indices:
@@ -60,7 +68,8 @@ class TreeProblem:
         By relevance: in the order of the rows a query could be as long as the distance, and
         then all would have one relevance.
         """
-        step = -(-len(self.data.y) // _MOST_ROWS)
+        n_rows = int(self.data.collective.reduce(np.add, float(len(self.data.y))))
+        step = -(-n_rows // _MOST_ROWS)
         order = np.argsort(-self.data.y.astype(float), kind="stable")
         return np.sort(order[::step])
 

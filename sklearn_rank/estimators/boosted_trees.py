@@ -369,7 +369,8 @@ class BoostedTreesRanker(
                     f"{_HIGHEST_GRADE}. Got values from {data.y.min():g} to {data.y.max():g}."
                 )
         elif is_listwise(self.loss):
-            check_grades(self.loss, float(np.max(data.y)), name)
+            highest = data.collective.reduce(np.maximum, float(np.max(data.y, initial=-np.inf)))
+            check_grades(self.loss, highest, name)
         self._monotonic(data.X.shape[1])
 
     def _check_features(self, X: Any) -> None:
@@ -396,6 +397,8 @@ class BoostedTreesRanker(
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
+        if data.collective.size > 1:
+            self._check_shared(engine)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         codes, held_out = self._known_codes, data.held_out
         if held_out is None and self.n_iter_no_change is not None:
@@ -420,7 +423,12 @@ class BoostedTreesRanker(
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        rows = TreeRows(problem.data.X, problem.data.weight, held_out=rows_held_out)
+        rows = TreeRows(
+            problem.data.X,
+            problem.data.weight,
+            held_out=rows_held_out,
+            collective=data.collective,
+        )
         if self._has_own_objective:
             rows = TreeRows(
                 problem.data.X,
@@ -431,6 +439,18 @@ class BoostedTreesRanker(
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, rows, descent)
         return self._collect(engine, descent, codes, is_whole=True)
+
+    def _check_shared(self, engine: Engine) -> None:
+        """Raise ValueError for what processes that share the rows can't do."""
+        name = type(self).__name__
+        if not engine.is_distributed:
+            raise ValueError(
+                f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
+                f"is {engine.title}."
+            )
+        if self._has_own_objective or self._known_codes is not None:
+            what = "loss='ndcg'" if self._has_own_objective else "categorical features"
+            raise ValueError(f"{name} on several processes can't have {what}.")
 
     def _make_problem(self, data: TrainingData) -> TreeProblem:
         if self._has_own_objective:
@@ -462,7 +482,7 @@ class BoostedTreesRanker(
         """Return the offset as a function of scores of some rows and these rows."""
         if self.relevance == "graded":
             return None
-        y, weight = problem.data.y, problem.data.weight
+        y, weight, collective = problem.data.y, problem.data.weight, problem.data.collective
         balances = (
             not self._has_own_objective
             and not is_listwise(self.loss)
@@ -473,8 +493,8 @@ class BoostedTreesRanker(
 
         def offset(scores: Floats, rows: Indices) -> float:
             if balances:
-                return balancing_offset(scores, y[rows], np.log(weight[rows]))
-            return -error_cut(scores, y[rows], weight[rows])
+                return balancing_offset(scores, y[rows], np.log(weight[rows]), collective)
+            return -error_cut(scores, y[rows], weight[rows], collective)
 
         return offset
 
@@ -502,7 +522,10 @@ class BoostedTreesRanker(
             scores = descent.scores
             if n_rounds < descent.n_rounds:
                 scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
-            offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
+            if is_whole or descent.problem.data.collective.size == 1:
+                offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
+            else:  # the first process is alone between rounds
+                offset = descent.offsets[n_rounds - 1]
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])
         return fitted

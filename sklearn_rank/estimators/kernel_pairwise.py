@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
+from sklearn_rank._collective import Collective
 from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
@@ -35,6 +36,7 @@ from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
@@ -352,6 +354,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         progress = Progress(self._fixed_settings(data))
+        data.share_totals()
         if self.warm_start and hasattr(self, "_progress_"):
             progress = Progress(**deepcopy(self._progress_))
         fitted: dict[str, Any] = {}
@@ -365,7 +368,12 @@ class KernelPairwiseSGDRanker(BaseRanker):
         def reconstruct() -> dict[str, Any]:
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
-            return {**fitted, **self._collect(data, model, order, f)}
+            known = self._collect(data, model, order, f, is_whole=False)
+            if data.collective.size > 1 and self._chosen_solver == "lbfgs":
+                # What a fit that was interrupted goes on from.
+                so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
+                known["_progress_"] = {**vars(progress), **so_far}
+            return {**fitted, **known}
 
         observer = self._make_observer(
             data, "iteration", self.max_iter, reconstruct, shows_total=False
@@ -376,7 +384,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
         if self._chosen_solver == "gd":
-            fitted["eta0_"] = self._first_step(model)
+            fitted["eta0_"] = self._first_step(model, data.collective)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             solution, last = fit_gradient_descent(problem, start, progress, fitted["eta0_"], seed)
         else:
@@ -389,15 +397,29 @@ class KernelPairwiseSGDRanker(BaseRanker):
         return {**fitted, **self._collect(data, model, order, solution.x)}
 
     def _collect(
-        self, data: TrainingData, model: LinearModel | KernelModel, order: Indices, f: Floats
+        self,
+        data: TrainingData,
+        model: LinearModel | KernelModel,
+        order: Indices,
+        f: Floats,
+        *,
+        is_whole: bool = True,
     ) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs, for an element f."""
+        """Return the fitted attributes that scoring needs, for an element f.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         coefficients = _inverted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
             rows = data.preferences
-            cut = error_cut(model.element_scores(f), data.y[rows.order], rows.weight)
-            fitted["offset_"] = -cut
+            scores = model.element_scores(f)
+            positive = data.y[rows.order]
+            if data.collective.size > 1 and not is_whole:
+                fitted["offset_"] = -provisional_cut(scores, positive, rows.weight)
+            else:
+                fitted["offset_"] = -error_cut(scores, positive, rows.weight, data.collective)
         if self.kernel == "linear":
             means = coefficients * data.feature_means
             return {**fitted, "coef_": coefficients, "_mean_contributions_": means}
@@ -408,6 +430,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         """Return the functions over the rows in fit order."""
         order = data.preferences.order
         if self.kernel == "linear":
+            if data.collective.size > 1:  # rows that fill the memory are not copied
+                return LinearModel(data.X, order, data.collective)
             return LinearModel(data.X[order])
         if self.kernel == "precomputed":
             matrix = data.X[np.ix_(order, data.rows[order])]
@@ -449,12 +473,13 @@ class KernelPairwiseSGDRanker(BaseRanker):
         variance = _variance(data.X, data.weight)
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
-    def _first_step(self, model: LinearModel | KernelModel) -> float:
+    def _first_step(self, model: LinearModel | KernelModel, collective: Collective) -> float:
         """Return eta0 as a number; warn where it is not sure to converge."""
         loss = as_margin_loss(self.loss)
         if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
-        largest = float(np.max(model.square_norms()))
+        norms = model.square_norms()
+        largest = float(collective.reduce(np.maximum, np.max(norms, initial=0.0)))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
         bound = safe_step(loss, kappa, self.alpha)
         if self.eta0 == "auto":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_rank._collective import led
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Solution
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -29,6 +31,7 @@ from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import (
     REGULARISERS,
@@ -65,16 +68,18 @@ def has_partial_fit(ranker: Any) -> bool:
     return True
 
 
-def _offset(data: TrainingData, coefficients: Floats) -> float:
+def _offset(data: TrainingData, coefficients: Floats, *, is_provisional: bool = False) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
     # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
-    return -error_cut(scores, data.y, data.weight)
+    if is_provisional:
+        return -provisional_cut(scores, data.y, data.weight)
+    return -error_cut(scores, data.y, data.weight, data.collective)
 
 
 def _rows_of(data: TrainingData) -> RowsSeen:
-    return data.feature_means, float(data.weight.sum())
+    return data.feature_means, data.total_weight
 
 
 def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
@@ -350,6 +355,11 @@ class ListNetLinear(BaseRanker):
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
+        if data.qid is None and data.collective.size > 1:
+            raise ValueError(
+                f"{type(self).__name__} on several processes needs qid: its loss is a sum over "
+                "queries, each of which one process holds. Got qid=None, one list of all rows."
+            )
         self._check_values(data)
         if self.warm_start and hasattr(self, "coef_") and len(self.coef_) != data.X.shape[1]:
             raise ValueError(
@@ -360,13 +370,15 @@ class ListNetLinear(BaseRanker):
     def _check_values(self, data: TrainingData) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
-        largest = max(float(data.X.max()), -float(data.X.min()))
+        ends = np.array([data.X.max(), -data.X.min()]) if len(data.y) else np.zeros(2)
+        largest = float(np.max(data.collective.reduce(np.maximum, ends)))
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
                 "scale the features, with StandardScaler for example."
             )
-        check_grades(self.loss, float(np.max(data.y)), name)
+        highest = data.collective.reduce(np.maximum, float(np.max(data.y, initial=-np.inf)))
+        check_grades(self.loss, highest, name)
 
     def _validate_part(
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
@@ -397,6 +409,7 @@ class ListNetLinear(BaseRanker):
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
+        data.share_totals()
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with one_blas_thread(), threads.running():
@@ -407,11 +420,18 @@ class ListNetLinear(BaseRanker):
                 fitted = self._fit_online(data, X, function, n_queries)
         return {**fitted, **self._collect(data, fitted["coef_"])}
 
-    def _collect(self, data: TrainingData, coefficients: Floats) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs."""
+    def _collect(
+        self, data: TrainingData, coefficients: Floats, *, is_whole: bool = True
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         fitted = {"coef_": coefficients, **_mean_attributes(coefficients, _rows_of(data))}
         if self.relevance == "binary":
-            fitted["offset_"] = _offset(data, coefficients)
+            is_provisional = data.collective.size > 1 and not is_whole
+            fitted["offset_"] = _offset(data, coefficients, is_provisional=is_provisional)
         return fitted
 
     def _make_function(
@@ -421,7 +441,7 @@ class ListNetLinear(BaseRanker):
         rows = GroupedRows.from_codes(data.qid, data.X.shape[0])
         X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
         loss = as_listwise_loss(self.loss, float(self.sigma))
-        objective = ListLoss(rows, loss, y, weight)
+        objective = ListLoss(rows, loss, y, weight, data.collective)
         return X, BlockwiseObjective(objective, LinearModel(X), threads), objective.n_queries
 
     def _make_regulariser(self) -> Regulariser:
@@ -437,19 +457,33 @@ class ListNetLinear(BaseRanker):
             start = np.array(self.coef_)
         follower = Follower(
             self._make_observer(
-                data, "iteration", self.max_iter, lambda: self._collect(data, follower.x)
+                data,
+                "iteration",
+                self.max_iter,
+                lambda: self._collect(data, follower.x, is_whole=False),
             )
         )
-        solution = minimise_regularised(
-            function,
-            self._make_regulariser(),
-            start,
-            curvature=function.variance() / float(self.sigma) ** 2,
-            max_iter=self.max_iter,
-            tol=float(self.tol),
-            on_iterate=follower,
-            hessian=function.hessian if function.is_twice_differentiable else None,
-        )
+        curvature = function.variance() / float(self.sigma) ** 2
+
+        def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
+            return minimise_regularised(
+                served["objective"],
+                self._make_regulariser(),
+                start,
+                curvature=curvature,
+                max_iter=self.max_iter,
+                tol=float(self.tol),
+                on_iterate=served["on_iterate"],
+                hessian=served.get("hessian"),
+            )
+
+        functions: dict[str, Callable[..., Any]] = {
+            "objective": function,
+            "on_iterate": follower,
+        }
+        if function.is_twice_differentiable:
+            functions["hessian"] = function.hessian
+        solution = led(data.collective, solve, functions)
         if solution.message not in ("", STOPPED):
             self._warn(f"the gradient has length {solution.residual:.3g}")
         return {

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_rank._collective import led
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Gain, Objective, ObjectiveState, require
+from sklearn_rank._protocols import (
+    Floats,
+    Gain,
+    IterateHook,
+    Objective,
+    ObjectiveState,
+    Solution,
+    require,
+)
 from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
@@ -22,6 +32,7 @@ from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
+from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.preferences import Preferences
 from sklearn_rank.solvers import (
@@ -611,10 +622,12 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         start[history.coordinates] = history.steps
         before = len(history.objective)
         function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
+        problem.share_totals()
 
         def reconstruct() -> dict[str, Any]:
             now = deepcopy(history)
-            return self._collect_lbfgs(problem, now, follower.x, np.zeros_like(start))
+            credit = np.zeros_like(start)
+            return self._collect_lbfgs(problem, now, follower.x, credit, is_whole=False)
 
         n_before = None if np.isinf(self.p) else before  # p = inf has as many for each power
         follower = Follower(
@@ -622,16 +635,8 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
                 problem.data, "round", self.n_estimators, reconstruct, n_before=n_before
             )
         )
-        options: dict[str, Any] = {
-            "max_iter": self.n_estimators - (n_before or 0),
-            "tol": self.tol,
-            "on_iterate": follower,
-        }
-        smooth_path = getattr(problem.objective, "smooth_path", None)
-        if smooth_path is None:
-            solution = minimise(function, start, **options)
-        else:
-            solution = minimise_along(smooth_path(), function, start, **options)
+        options = {"max_iter": self.n_estimators - (n_before or 0), "tol": self.tol}
+        solution = _minimise(problem, function, start, follower, options)
         if solution.message not in ("", STOPPED):
             warn(
                 f"PNormPushRanker with solver='lbfgs' stopped before tol={self.tol:g} was "
@@ -644,9 +649,19 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         return self._collect_lbfgs(problem, history, solution.x, solution.credit)
 
     def _collect_lbfgs(
-        self, problem: BoostingProblem, history: History, coefficients: Floats, credit: Floats
+        self,
+        problem: BoostingProblem,
+        history: History,
+        coefficients: Floats,
+        credit: Floats,
+        *,
+        is_whole: bool = True,
     ) -> dict[str, Any]:
-        """Return the fitted attributes; `credit` is that of each coordinate in this fit."""
+        """Return the fitted attributes; `credit` is that of each coordinate in this fit.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
         used = np.flatnonzero(coefficients)
         weights = coefficients[used]
         history.coordinates, history.steps = used.tolist(), weights.tolist()
@@ -658,5 +673,41 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
             "_history_": vars(history),
         }
         if problem.positive is not None:
-            fitted["offset_"] = self._offset(problem, problem.weak_rankers.scores(coefficients))
+            scores, pairs = problem.weak_rankers.scores(coefficients), problem.preferences
+            if pairs.collective.size > 1 and not is_whole:
+                cut = provisional_cut(scores, problem.positive, pairs.weight)
+                return {**fitted, "offset_": -cut}
+            fitted["offset_"] = self._offset(problem, scores)
         return fitted
+
+
+def _minimise(
+    problem: BoostingProblem,
+    function: CoefficientObjective,
+    start: Floats,
+    on_iterate: IterateHook,
+    options: Mapping[str, Any],
+) -> Solution:
+    """Minimise a function, or smooth ones that approach it; of several processes, the first does.
+
+    The others take part in each evaluation.
+    """
+    make_path = getattr(problem.objective, "smooth_path", None)
+    path = [function] if make_path is None else list(map(function.with_objective, make_path()))
+
+    def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
+        return path[number](coefficients)
+
+    def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
+        stages = [partial(served["stage"], number) for number in range(len(path))]
+        given = {**options, "on_iterate": served["on_iterate"]}
+        if make_path is None:
+            return minimise(stages[0], start, **given)
+        return minimise_along(stages, served["target"], start, **given)
+
+    functions: dict[str, Callable[..., Any]] = {
+        "stage": at_stage,
+        "target": function.value,
+        "on_iterate": on_iterate,
+    }
+    return led(problem.preferences.collective, solve, functions)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.models._binning import quantile_levels
+from sklearn_rank.models._binning import Digitizer, quantile_levels
 from sklearn_rank.models._cells import MISSING_CELL, Bins, CellGrid
 
 _PARTS = 256
@@ -153,10 +153,9 @@ class Division:
 
     def __call__(self, x: Floats, weight: Floats | None) -> Ranges:
         """Count the values in the parts; those in none of the ranges are left out."""
-        number = np.searchsorted(self.high, x)
-        inside = np.flatnonzero(number < len(self.high))
-        inside = inside[x[inside] >= self.low[number[inside]]]
-        x, number = x[inside], number[inside]
+        number = Digitizer(self.high)(x, len(self.high))
+        inside = np.flatnonzero(x >= np.append(self.low, np.inf).take(number))
+        x, number = x[inside], number[inside].astype(np.intp)
         weight = None if weight is None else weight[inside]
         if self.is_last:
             return Ranges.single(x, weight)

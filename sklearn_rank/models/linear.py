@@ -81,7 +81,8 @@ class LinearModel:
     def at_rows(self, rows: Indices | slice) -> LinearModel:
         """Return the model of some rows; a slice of all of them copies nothing."""
         is_all = isinstance(rows, slice) and rows == slice(0, self.X.shape[0])
-        return self if is_all else LinearModel(self.X[rows])
+        # A slice of an array is a view; what stands for several arrays becomes one.
+        return self if is_all and sparse.issparse(self.X) else LinearModel(self.X[rows])
 
     # Weak rankers ---------------------------------------------------------------------
 
@@ -200,7 +201,11 @@ class LinearModel:
         """Return the squared norm of each row."""
         if sparse.issparse(self.X):
             return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
-        return np.einsum("nj,nj->n", self.X, self.X)
+        square = np.empty(self.X.shape[0])
+        for first in range(0, len(square), _FEW_ROWS):
+            some = self.X[first : first + _FEW_ROWS]
+            square[first : first + _FEW_ROWS] = np.einsum("nj,nj->n", some, some)
+        return square
 
     def row_keys(self, weight: Floats) -> Floats:
         """Return a number for each row, equal for equal rows."""

@@ -132,7 +132,8 @@ class SidePush(ExponentialSums, Push):
 
         With W the sum of the weights J_p exceeds J_inf by at most ``log(W) / p``.
         """
-        p, log_total = _FIRST_POWER, np.log(self.preferences.weight.sum() + 1)
+        total = self.preferences.collective.reduce(np.add, self.preferences.weight.sum())
+        p, log_total = _FIRST_POWER, np.log(total + 1)
         yield SidePush(self.preferences, p, self.side)
         while log_total / p > _POWER_GAP:
             p *= _POWER_RATIO

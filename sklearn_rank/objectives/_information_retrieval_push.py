@@ -89,12 +89,13 @@ class InformationRetrievalPush(Push):
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where one B serves all rows above."""
         middle, weight = int(self.preferences.segments.start[1]), self.preferences.weight
-        above, w = scores[:middle], weight[:middle]
-        top = float(scores[middle:].max())
+        above, w, collective = scores[:middle], weight[:middle], self.preferences.collective
+        top = float(collective.reduce(np.maximum, np.max(scores[middle:], initial=-np.inf)))
         share = np.exp(scores[middle:] - top)
         share *= weight[middle:]
-        log_below = top + float(np.log(share.sum()))
-        share /= share.sum()
+        total = float(collective.reduce(np.add, share.sum()))
+        log_below = top + float(np.log(total))
+        share /= total
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
         value = push = 0.0
         for start in range(0, middle, _BLOCK):
@@ -108,6 +109,7 @@ class InformationRetrievalPush(Push):
             push += float(weighted.sum())
             np.negative(weighted, out=gradient[rows])
             np.multiply(w[rows] * (likely * likely), decay, out=curvature[rows])
+        value, push = collective.reduce(np.add, np.array([value, push])).tolist()
         np.multiply(share, push, out=gradient[middle:])
         curvature[middle:] = gradient[middle:]
         return value, gradient, curvature
@@ -115,7 +117,8 @@ class InformationRetrievalPush(Push):
     def _value_and_log_odds(self, scores: Floats, shares: _LowerShares) -> tuple[float, Floats]:
         """Return J and ``log B_i - f_i``, the log odds of pi, of each row."""
         log_odds = self.preferences.spread(shares.log_below) - scores
-        return float(self.preferences.weight @ np.logaddexp(0.0, log_odds)), log_odds
+        value = float(self.preferences.weight @ np.logaddexp(0.0, log_odds))
+        return self.preferences.collective.reduce(np.add, value), log_odds
 
 
 def _product(a: Floats, b: Floats) -> float:
@@ -163,7 +166,8 @@ class _LowerShares:
         # Where no row is below, a is zero: avoid -inf - (-inf).
         log_below = np.where(np.isfinite(self.log_below), self.log_below, 0.0)
         with np.errstate(divide="ignore"):
-            log_upper, log_total = np.log(rows.reduce(np.add, upper)), np.log(upper.sum())
+            log_upper = np.log(rows.reduce(np.add, upper))
+            log_total = np.log(rows.collective.reduce(np.add, upper.sum()))
         log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + self.log_mass
         # Shares are at most one, whatever rounding says.
         of_segment = np.exp(np.minimum(log_sum, log_total))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
 from sklearn_rank.grouping import Block, GroupedRows
 from sklearn_rank.objectives.listwise import ListwiseLoss, softmax
@@ -33,11 +34,14 @@ class ListLoss:
         Relevance y, in the order of `rows`.
     weight : ndarray of shape (n_rows,)
         Positive multiplicities, in the order of `rows`.
+    collective : Collective, default=ONE_PROCESS
+        The processes that hold the queries: values are means over the queries of all, gradients
+        are those of the rows here.
 
     Attributes
     ----------
     n_queries : int
-        Number of queries.
+        Number of queries, of all processes.
     blocks : list of Block
         All queries, in blocks that fit the cache.
 
@@ -59,18 +63,24 @@ class ListLoss:
     """
 
     def __init__(
-        self, rows: GroupedRows, loss: ListwiseLoss, relevance: Floats, weight: Floats
+        self,
+        rows: GroupedRows,
+        loss: ListwiseLoss,
+        relevance: Floats,
+        weight: Floats,
+        collective: Collective = ONE_PROCESS,
     ) -> None:
         self.rows = rows
         self.loss: Any = loss  # which may have more methods
-        self.n_queries = rows.queries.n_groups
+        self.collective = collective
+        self.n_queries = int(collective.reduce(np.add, rows.queries.n_groups))
         self.blocks = rows.queries.blocks(_BLOCK_ROWS)
         self._weight = None if (weight == 1).all() else weight
         targets = (
             loss.target(block, relevance[block.items], self._weight_of(block))
             for block in self.blocks
         )
-        self._target = np.concatenate(list(targets))
+        self._target = np.concatenate([np.empty(0), *targets])
 
     def value(self, scores: Floats) -> float:
         """Return the mean loss."""
@@ -83,7 +93,7 @@ class ListLoss:
         for block in self.blocks:
             part, gradient[block.items] = self.by_block(block, scores[block.items])
             value += part
-        return value, gradient
+        return float(self.collective.reduce(np.add, value)), gradient
 
     @available_if(lambda objective: hasattr(objective.loss, "curvature"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -97,7 +107,7 @@ class ListLoss:
         return value, gradient, curvature / self.n_queries
 
     def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        """Return a block's part of the mean, and the gradient by its scores."""
+        """Return a block's part of the mean, of this process, and the gradient by its scores."""
         value, gradient = self.loss.value_and_gradient(*self._arguments(block, scores))
         return float(value) / self.n_queries, gradient * (1.0 / self.n_queries)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_rank._collective import log_add_exp
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMatrix
@@ -313,4 +314,4 @@ class MarginPush(Push):
             log_sum_exp(side.log_weight + self.p * log_height)
             for side, log_height in zip(self._sides, log_heights, strict=True)
         ]
-        return log_sum_exp(np.array(of_sides))
+        return float(log_add_exp(self.preferences.collective, log_sum_exp(np.array(of_sides))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._collective import ONE_PROCESS, Collective, log_add_exp
-from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums import log_sum_exp
 
 _ROUNDING = 1e-12
@@ -13,6 +13,9 @@ _MANY_ROWS = 1 << 15
 """Rows above which the error cut is looked for in bins first."""
 
 _N_BINS = 1 << 14
+
+_MANY_AT_ONCE = 1 << 20
+"""Scores of all processes that one looks at, at a time."""
 
 
 def balancing_offset(
@@ -107,13 +110,18 @@ def error_cut(
     """
     signed = np.where(positive, weight, -weight)
     if collective.size > 1:
-        scores, signed = (np.concatenate(collective.gather(one)) for one in (scores, signed))
+        return float(collective.agree(_shared_cut(scores, signed, collective)))
     if len(scores) > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed)
         if cut is not None:
             return cut
     order = np.argsort(scores)
     return rising_cut(scores[order], signed[order])
+
+
+def provisional_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
+    """Return the error cut of the rows of one process alone, 0 where it has no rows."""
+    return error_cut(scores, positive, weight) if len(scores) else 0.0
 
 
 def rising_cut(values: Floats, signed: Floats) -> float:
@@ -173,20 +181,14 @@ def _cut_by_bins(scores: Floats, signed: Floats) -> float | None:
     """
     lowest, highest = float(np.min(scores)), float(np.max(scores))
     rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * float(np.abs(signed).sum())
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
-    if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
+    scale = _bins_per_unit(lowest, highest, rounding)
+    if scale is None:
         return None
     bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
-    net = np.bincount(bins, signed, _N_BINS)
-    negative = np.bincount(bins, np.minimum(signed, 0.0), _N_BINS)
-    errors = np.concatenate([[0.0], np.cumsum(net)])
-    bound = errors[:-1] + negative
-    is_near = bound <= errors.min() + 2 * tolerance
+    is_near, far, bound, net = _near_bins(_bin_sums(bins, signed), tolerance)
     rows = np.flatnonzero(is_near[bins])
     if len(rows) > len(scores) / 2:
         return None
-    far = np.flatnonzero(~is_near & (np.bincount(bins, minlength=_N_BINS) > 0))
     values = np.concatenate([scores[rows], lowest + (far + 0.5) / scale])
     order = np.argsort(values)
     error, cut = _sorted_cut(
@@ -195,3 +197,93 @@ def _cut_by_bins(scores: Floats, signed: Floats) -> float | None:
     if np.min(bound[far], initial=np.inf) <= error + tolerance:
         return None  # a bin ends inside a run of scores that differ by rounding
     return _outside_cut(np.sort(scores), error, rounding) if cut is None else cut
+
+
+def _bins_per_unit(lowest: float, highest: float, rounding: float) -> float | None:
+    """Return the reciprocal of the width of the bins.
+
+    None where all scores are one, or the range is no float.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
+    return scale if 0 < scale * rounding < 1 else None
+
+
+def _bin_sums(bins: Indices, signed: Floats) -> Floats:
+    """Return, for each bin, the signed weight, the negative weight, and the number of rows."""
+    weights = signed, np.minimum(signed, 0.0), None
+    return np.stack([np.bincount(bins, weight, _N_BINS) for weight in weights])
+
+
+def _near_bins(sums: Floats, tolerance: float) -> tuple[Mask, Indices, Floats, Floats]:
+    """Return which bins may have the best cut, the others that have rows, bounds, and weights."""
+    net, negative, count = sums
+    errors = np.concatenate([[0.0], np.cumsum(net)])
+    bound = errors[:-1] + negative
+    is_near = bound <= errors.min() + 2 * tolerance
+    return is_near, np.flatnonzero(~is_near & (count > 0)), bound, net
+
+
+def _shared_cut(scores: Floats, signed: Floats, collective: Collective) -> float:
+    """Return the error cut of the rows of all processes.
+
+    Every process gets the rows of the bins in which the cut may be, and no others unless all are
+    few or of nearly equal scores.
+    """
+    ends = np.array([np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)])
+    lowest, minus_highest = collective.reduce(np.minimum, ends).tolist()
+    highest = -minus_highest
+    n_rows, total = collective.reduce(np.add, np.array([len(scores), np.abs(signed).sum()]))
+    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * float(total)
+    scale = _bins_per_unit(lowest, highest, rounding)
+    if scale is None or n_rows <= _MANY_ROWS:
+        return rising_cut(*_gathered(scores, signed, collective))
+    bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
+    sums = collective.reduce(np.add, _bin_sums(bins, signed))
+    is_near, far, bound, net = _near_bins(sums, tolerance)
+    near = is_near[bins]
+    values, weights = _gathered(scores[near], signed[near], collective)
+    values = np.concatenate([values, lowest + (far + 0.5) / scale])
+    order = np.argsort(values)
+    error, cut = _sorted_cut(
+        values[order], np.concatenate([weights, net[far]])[order], rounding, tolerance
+    )
+    # Otherwise a bin ends inside a run of scores that differ by rounding.
+    is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
+    if not collective.agree(is_certain):
+        return rising_cut(*_gathered(scores, signed, collective))
+    if not collective.agree(cut is None):
+        return float(np.nan if cut is None else cut)  # that of the first process is taken
+    distance = _smallest_gap(scores, bins, sums[2], rounding, collective) / 2
+    return lowest - distance if error == 0 else highest + distance
+
+
+def _gathered(values: Floats, signed: Floats, collective: Collective) -> tuple[Floats, Floats]:
+    """Return the scores of all processes, rising and each once, and their signed weights."""
+    here = _each_once(values, signed)
+    return _each_once(*(np.concatenate(collective.gather(one)) for one in here))
+
+
+def _each_once(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
+    """Return scores, rising, with the sums of the weights of equal ones."""
+    known, place = np.unique(values, return_inverse=True)
+    return known, np.bincount(place.ravel(), signed, len(known)).astype(np.float64)
+
+
+def _smallest_gap(
+    values: Floats, bins: Indices, count: Floats, rounding: float, collective: Collective
+) -> float:
+    """Return the smallest distance above rounding of different scores, 2 where there is none.
+
+    Every process sees all scores, a few bins of them at a time.
+    """
+    group = np.cumsum(count) // _MANY_AT_ONCE
+    smallest, last = np.inf, -np.inf
+    for number in np.unique(group[count > 0]).tolist():
+        here = np.unique(values[group[bins] == number])
+        known = np.unique(np.concatenate([[last], *collective.gather(here)]))
+        gaps = np.diff(known)
+        gaps = gaps[np.isfinite(gaps)]
+        smallest = float(np.min(gaps[gaps > rounding], initial=smallest))
+        last = float(known[-1])
+    return smallest if np.isfinite(smallest) else 2.0

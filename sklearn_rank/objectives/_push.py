@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+import numpy as np
+
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats, Values
 
 
@@ -12,7 +15,8 @@ class Push(ABC):
     """A convex objective over the comparable pairs.
 
     A subclass defines `value_and_gradient`; its value and its slope follow, unless it has
-    a shorter way to either.
+    a shorter way to either. Rows of several processes need an attribute `preferences`: the value
+    is then that of all processes, and the gradient that of the rows here.
 
     Examples
     --------
@@ -45,4 +49,10 @@ class Push(ABC):
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
-        return lambda a: float(self.value_and_gradient(scores + a * h)[1] @ h)
+        preferences = getattr(self, "preferences", None)
+        collective: Collective = ONE_PROCESS if preferences is None else preferences.collective
+
+        def derivative(a: float) -> float:
+            return float(collective.reduce(np.add, self.value_and_gradient(scores + a * h)[1] @ h))
+
+        return derivative

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank.grouping import Groups
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
@@ -39,6 +39,10 @@ class BlockSums:
     """
 
     def __init__(self, preferences: Preferences, loss: MarginLoss, method: str) -> None:
+        if preferences.is_shared_list:
+            # Rows elsewhere have no pairs that could be visited.
+            in_processes = require(loss, "in_processes", "One list on several processes")
+            loss, method = in_processes(preferences.collective), "fast"
         self.preferences, self.loss = preferences, loss
         self._fast = None if method == "dense" else loss.fast_sums
         self._large, small = self._divide(preferences.blocks, method)
@@ -63,7 +67,10 @@ class BlockSums:
     def derivatives(
         self, scores: Floats, scale: float, with_second: bool = False
     ) -> tuple[float, Floats, Floats]:
-        """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
+        """Return the sum over all pairs, its gradient and curvature, divided by `scale`.
+
+        The value is that of all processes; gradient and curvature are those of the rows here.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
             value, gradient, curvature = self._both_roles(scores, with_second)
             for rows in [gradient, curvature][: 1 + with_second]:
@@ -107,7 +114,7 @@ class BlockSums:
             found: list[list[Floats]] = [list(part[1:]) for part in parts]
             for number in range(len(rows)):
                 rows[number] += self._by_row(number % 2, [sums[number] for sums in found])
-        return PairSums(value, *rows)
+        return PairSums(self.preferences.total(value), *rows)
 
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0

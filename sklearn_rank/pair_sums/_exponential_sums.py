@@ -290,6 +290,7 @@ class FactoredSums:
         """Return the sums with separate weights for the two roles of a row."""
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
         value = float(above @ np.where(above > 0, upper, 0.0))
+        value = self._sides["top"].preferences.collective.reduce(np.add, value)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 
     def heights(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks
@@ -13,9 +16,19 @@ _SAMPLE = 1 << 12
 
 
 def least_squares_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    with_second: bool = False,
+    collective: Collective = ONE_PROCESS,
 ) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
+
+    The rows of all processes of `collective` are summed; each has the sums of its own.
+    """
+    if collective.size > 1:
+        return _shared_sums(f, a, g, b, with_second, collective)
     residual, score, mass, other = _centred(f, a, g, b)
     # The residual of a pair, 1 - (f - g), is that of the upper row plus the lower row's score.
     total, score_sum = float(a @ residual), float(b @ score)
@@ -29,8 +42,13 @@ def least_squares_sums(
     return with_constant_second(sums, a, b) if with_second else sums
 
 
-def least_squares_heights(f: Floats, a: Floats, g: Floats) -> Floats:
+def least_squares_heights(
+    f: Floats, a: Floats, g: Floats, collective: Collective = ONE_PROCESS
+) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))^2, for each lower row."""
+    if collective.size > 1:
+        _, score, upper, _ = _shared_moments(f, a, g, np.ones(len(g)), collective)
+        return upper.mass * (upper.mean + score) ** 2 + upper.spread
     residual, score, mass, _ = _centred(f, a, g, np.ones(len(g)))
     mean = float(a @ residual) / mass
     return mass * (mean + score) ** 2 + float(a @ (residual - mean) ** 2)
@@ -49,9 +67,78 @@ def _centred(f: Floats, a: Floats, g: Floats, b: Floats) -> tuple[Floats, Floats
     The median of some rows: outliers would move a mean so far that the others lost their digits.
     """
     mass, other = float(a.sum()), float(b.sum())
-    middle = float(np.median(np.concatenate([x[:: -(-len(x) // _SAMPLE)] for x in (f, g)])))
+    middle = _middle(f, g)
     residual = f - (middle + 1.0)
     return np.negative(residual, out=residual), g - middle, mass, other
+
+
+def _middle(f: Floats, g: Floats) -> float:
+    """Return the median of some scores."""
+    return float(np.median(np.concatenate([x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)])))
+
+
+class _Moments(NamedTuple):
+    """Total weight, mean, and weighted sum of squared deviations from the mean."""
+
+    mass: float
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, weight: Floats, x: Floats) -> _Moments:
+        """Return those of some rows."""
+        mass = float(weight.sum())
+        mean = float(weight @ x) / mass if mass > 0 else 0.0
+        return cls(mass, mean, _square_sum(weight, x - mean))
+
+    @classmethod
+    def of_parts(cls, mass: Floats, mean: Floats, spread: Floats) -> _Moments:
+        """Return those of all rows, given those of each part."""
+        total = float(mass.sum())
+        whole = float(mass @ mean) / total if total > 0 else 0.0
+        return cls(total, whole, float(spread.sum() + mass @ (mean - whole) ** 2))
+
+
+def _shared_moments(
+    f: Floats, a: Floats, g: Floats, b: Floats, collective: Collective
+) -> tuple[Floats, Floats, _Moments, _Moments]:
+    """Return what `_centred` does, and the moments of both for the rows of all processes.
+
+    One message: each process sums from a middle of its own, and the sums are then moved to
+    the median of these.
+    """
+    middle = _middle(f, g) if len(f) + len(g) else 0.0
+    residual, score = (middle + 1.0) - f, g - middle
+    known = np.zeros((collective.size, 8))
+    here = (middle, len(f) + len(g), *_Moments.of(a, residual), *_Moments.of(b, score))
+    known[collective.rank] = here
+    known = collective.reduce(np.add, known)
+    middles = known[:, 0]
+    centre = float(np.median(middles[known[:, 1] > 0]))
+    shift = middles - centre
+    residual -= shift[collective.rank]
+    score += shift[collective.rank]
+    (mass, mean, spread), (other, other_mean, other_spread) = known[:, 2:5].T, known[:, 5:].T
+    upper = _Moments.of_parts(mass, mean - shift, spread)
+    lower = _Moments.of_parts(other, other_mean + shift, other_spread)
+    return residual, score, upper, lower
+
+
+def _shared_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool, collective: Collective
+) -> PairSums:
+    """Return the sums over the pairs of the rows of all processes."""
+    residual, score, upper, lower = _shared_moments(f, a, g, b, collective)
+    value = upper.mass * lower.mass * (upper.mean + lower.mean) ** 2
+    value += lower.mass * upper.spread + upper.mass * lower.spread
+    residual += lower.mean
+    residual *= -2.0 * lower.mass
+    score += upper.mean
+    score *= -2.0 * upper.mass
+    if not with_second:
+        return PairSums(value, residual, score)
+    second = np.full(len(f), 2.0 * lower.mass), np.full(len(g), 2.0 * upper.mass)
+    return PairSums(value, residual, score, *second)
 
 
 def _square_sum(weight: Floats, x: Floats) -> float:

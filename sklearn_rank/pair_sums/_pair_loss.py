@@ -111,7 +111,8 @@ class PairLoss:
         # Without pairs the total is 0, and so is every sum: its logarithm would be -inf.
         self._scale = (mean and preferences.total_pair_weight) or 1.0
         self._sums: FactoredSums | BlockSums
-        if self.loss.factorises and method != "dense" and len(preferences.blocks):
+        n_blocks = preferences.collective.reduce(np.maximum, float(len(preferences.blocks)))
+        if self.loss.factorises and method != "dense" and n_blocks:
             self._sums = FactoredSums(preferences)
         else:
             self._sums = BlockSums(preferences, self.loss, method)
@@ -149,7 +150,12 @@ class PairLoss:
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return a -> derivative of ``value(scores + a * h)``."""
-        return lambda a: float(self.value_and_gradient(scores + a * h)[1] @ h)
+        collective = self.preferences.collective
+
+        def derivative(a: float) -> float:
+            return float(collective.reduce(np.add, self.value_and_gradient(scores + a * h)[1] @ h))
+
+        return derivative
 
     @available_if(_loss_has("rounded"))
     def rounded(self, width: float) -> PairLoss:

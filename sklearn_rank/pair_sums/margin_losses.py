@@ -7,11 +7,14 @@ decreasing at zero. The last lines collect them by the name users pass as ``loss
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_rank._collective import Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
@@ -53,6 +56,8 @@ class MarginLoss(ABC):
     - ``single_precision()``: the same loss with sums that are less exact and faster to compute, for
       engines that keep gradients as 32-bit floats;
     - ``in_threads(threads)``: the same loss with `fast_sums` shared among the threads of a fit;
+    - ``in_processes(collective)``: the same loss with `fast_sums` over the rows of all processes,
+      for one list whose rows several processes hold (`sklearn_rank.dask`);
     - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
       smooth loss close to it, which second-order boosting uses;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
@@ -137,6 +142,7 @@ _STATED: dict[str, Any] = {
     "local_lipschitz": _Absent(),
     "single_precision": _Absent(),
     "in_threads": _Absent(),
+    "in_processes": _Absent(),
     "with_curvature": _Absent(),
     "self_bound": _Absent(),
 }
@@ -170,6 +176,10 @@ class LeastSquares(MarginLoss):
     fast_sums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
     self_bound = 2.0
 
+    def in_processes(self, collective: Collective) -> MarginLoss:
+        """Return the loss with sums over the rows of all processes."""
+        return _SharedLeastSquares(collective)
+
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
         residual = 1.0 - margin
@@ -182,6 +192,15 @@ class LeastSquares(MarginLoss):
     def local_lipschitz(self, radius: float) -> float:
         """Return 2."""
         return 2.0
+
+
+class _SharedLeastSquares(LeastSquares):
+    """Least squares over the rows of several processes."""
+
+    def __init__(self, collective: Collective) -> None:
+        sums = partial(least_squares_sums, collective=collective)
+        heights = partial(least_squares_heights, collective=collective)
+        self.fast_sums = FastSums(sums, heights, 60e3, 10.0)
 
 
 def _sigmoid_slope(x: Floats) -> Floats:
@@ -303,6 +322,7 @@ class Logistic(MarginLoss):
 
     fast_sums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
     small_sums = SmallSums(RowExponentials, 3.0)
+    _options: Mapping[str, Any] = MappingProxyType({})  # of the sums
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -320,29 +340,24 @@ class Logistic(MarginLoss):
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return _LogisticInThreads(threads)
+        return _LogisticWith({**self._options, "threads": threads})
+
+    def in_processes(self, collective: Collective) -> MarginLoss:
+        """Return the loss with sums over the rows of all processes."""
+        return _LogisticWith({**self._options, "collective": collective})
 
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
-        return CoarseLogistic()
+        return _LogisticWith({**self._options, "error": 1e-10})
 
 
-class _LogisticInThreads(Logistic):
-    """Logistic loss with sums that threads share."""
+class _LogisticWith(Logistic):
+    """Logistic loss with other sums: of less precision, of threads, or of several processes."""
 
-    def __init__(self, threads: ThreadPool) -> None:
-        sums, heights = logistic_sums, logistic_heights
-        self.fast_sums = FastSums(
-            partial(sums, threads=threads), partial(heights, threads=threads), 800e3, 30.0
-        )
-
-
-class CoarseLogistic(Logistic):
-    """Logistic loss with sums for numbers of 32 bits."""
-
-    fast_sums = FastSums(
-        partial(logistic_sums, error=1e-10), partial(logistic_heights, error=1e-10), 800e3, 30.0
-    )
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        sums, heights = partial(logistic_sums, **options), partial(logistic_heights, **options)
+        self.fast_sums = FastSums(sums, heights, 800e3, 30.0)
 
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {

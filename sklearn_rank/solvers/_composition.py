@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -73,20 +74,34 @@ class BlockwiseObjective:
         self._model = model
         self._threads = threads
         # Slices of a sparse matrix are copies: it is read as one block.
-        one_block = [objective.rows.queries.block(0, objective.n_queries)]
-        self._blocks = one_block if sparse.issparse(model.X) else objective.blocks
-        self._parts = [model.at_rows(block.items) for block in self._blocks]
+        queries = objective.rows.queries
+        is_one = sparse.issparse(model.X) and queries.n_groups > 0
+        self._blocks = [queries.block(0, queries.n_groups)] if is_one else objective.blocks
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient."""
 
         def part(number: int) -> tuple[float, Floats]:
-            block, model = self._blocks[number], self._parts[number]
+            block = self._blocks[number]
+            model = self._model.at_rows(block.items)
             value, gradient = self._objective.by_block(block, model.scores(w))
             return value, model.pull_back(gradient)
 
         parts = self._threads.map(part, len(self._blocks))
-        return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
+        value = sum(value for value, _ in parts)
+        slopes = np.sum([slopes for _, slopes in parts], axis=0) if parts else np.zeros_like(w)
+        if self._objective.collective.size > 1:
+            value, *slopes = self._reduce(np.append(value, slopes))
+        return float(value), np.asarray(slopes)
+
+    def _reduce(self, values: Floats) -> Floats:
+        """Return the sum over the processes."""
+        return np.asarray(self._objective.collective.reduce(np.add, values))
+
+    def _each_block(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the blocks, and the model of their rows."""
+        for block in self._blocks:
+            yield block, self._model.at_rows(block.items)
 
     @property
     def is_twice_differentiable(self) -> bool:
@@ -96,11 +111,11 @@ class BlockwiseObjective:
     def hessian(self, w: Floats, used: Indices) -> Floats:
         """Return the second derivatives by the coefficients `used`."""
         matrix = np.zeros((len(used), len(used)))
-        for block, model in zip(self._blocks, self._parts, strict=True):
+        for block, model in self._each_block():
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
             cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
             matrix += model.weighted_products(c, used) - cross - cross.T
-        return matrix
+        return self._reduce(matrix)
 
     def query_gradient(self, number: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
@@ -112,10 +127,11 @@ class BlockwiseObjective:
         """Return the variance of each feature inside the queries: mean curvature at w = 0."""
         variance = np.zeros(self._model.n_coordinates)
         square = np.zeros(self._model.n_coordinates)
-        for block, model in zip(self._blocks, self._parts, strict=True):
+        for block, model in self._each_block():
             share = self._objective.shares(block)
             mean = model.group_sums(block, share)
             mean_square = model.square_sums(share)
             square += mean_square
             variance += mean_square - self._objective.n_queries * (mean * mean).sum(axis=0)
+        variance, square = self._reduce(np.stack([variance, square]))
         return np.where(variance > _NO_VARIANCE * square, variance, 0.0)

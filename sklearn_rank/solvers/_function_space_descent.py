@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import (
     Floats,
     FunctionSpace,
@@ -68,6 +69,7 @@ def gradient_descent(
     max_iter: int,
     tol: float,
     on_iterate: IterateHook,
+    collective: Collective = ONE_PROCESS,
 ) -> Solution:
     r"""Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2`` by gradient steps.
 
@@ -76,23 +78,25 @@ def gradient_descent(
     with g the gradient of the objective by the scores (Chen2012, eq. 1.5). `step_size` maps
     the number of the step, from 0 on, to :math:`\eta`. Ends after `max_iter` steps, when
     the norm of the gradient is at most `tol` times that at zero, or when the next
-    function is not finite. `x` and `average` of the solution are elements of the space.
+    function is not finite. `x` and `average` of the solution are elements of the space. Of
+    several processes the first decides when it ends.
     """
     path = _Path(start, on_iterate)
     with np.errstate(over="ignore", invalid="ignore"):
         value, slopes = objective.value_and_gradient(space.element_scores(path.f))
         gradient = space.representer(slopes)
         at_zero = square_at_zero(space, objective, path.f, gradient)
-        noise = rounding_of_square(space, slopes)
+        noise = rounding_of_square(space, slopes, collective)
         for number in range(max_iter):
             if number > 0:
                 gradient = space.representer(slopes)
             gradient += alpha * path.f
             square = float(gradient[0] @ gradient[1])
-            if square < -max(ROUNDING * abs(at_zero), noise):
-                return path.ends(INDEFINITE, value)
-            if tol > 0 and (square <= tol**2 * at_zero or abs(at_zero) <= noise):
-                return path.ends("", value)
+            is_indefinite = square < -max(ROUNDING * abs(at_zero), noise)
+            is_met = tol > 0 and (square <= tol**2 * at_zero or abs(at_zero) <= noise)
+            is_indefinite, is_met = collective.agree((is_indefinite, is_met))
+            if is_indefinite or is_met:
+                return path.ends(INDEFINITE if is_indefinite else "", value)
             f = path.f - step_size(number) * gradient
             loss, slopes = objective.value_and_gradient(space.element_scores(f))
             message = path.moves_to(f, loss + alpha / 2 * float(f[0] @ f[1]))
@@ -111,13 +115,16 @@ def square_at_zero(
     return float(gradient[0] @ gradient[1])
 
 
-def rounding_of_square(space: FunctionSpace, slopes: Floats) -> float:
+def rounding_of_square(
+    space: FunctionSpace, slopes: Floats, collective: Collective = ONE_PROCESS
+) -> float:
     """Return which squared norm of a gradient may be rounding, given that by the scores.
 
     The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
     all rows are equal: then every function has the same order, and zero is the minimum.
     """
-    return _NOISE * float(np.max(space.square_norms())) * float(np.abs(slopes).sum()) ** 2
+    largest = collective.reduce(np.maximum, np.max(space.square_norms(), initial=0.0))
+    return _NOISE * float(largest) * float(collective.reduce(np.add, np.abs(slopes).sum())) ** 2
 
 
 def stochastic_descent(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import line_search
 
+from sklearn_rank._collective import ONE_PROCESS, Collective, led
 from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
 from sklearn_rank.solvers._function_space_descent import (
     ROUNDING,
@@ -29,6 +33,7 @@ def function_space_lbfgs(
     threshold: float,
     relative: bool = False,
     on_iterate: IterateHook,
+    collective: Collective = ONE_PROCESS,
 ) -> Solution:
     """Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
 
@@ -37,13 +42,16 @@ def function_space_lbfgs(
     iteration costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none. Ends when the norm of the gradient is at most
     `threshold`, if `relative` times what it is at zero, or after `max_iter` iterations.
-    The solution's `x` is an element of the space.
+    The solution's `x` is an element of the space. Of several processes the first chooses
+    directions and steps, and decides when it ends.
     """
     f = start.copy()
     scores = space.element_scores(f)
     value, slopes = objective.value_and_gradient(scores)
     gradient = space.representer(slopes)
-    if not f.any() and abs(float(gradient[0] @ gradient[1])) <= rounding_of_square(space, slopes):
+    rounding = rounding_of_square(space, slopes, collective)
+    is_rounding = not f.any() and abs(float(gradient[0] @ gradient[1])) <= rounding
+    if collective.agree(is_rounding):
         return Solution(f, [], 0)
     if relative:
         threshold *= max(square_at_zero(space, objective, f, gradient), 0.0) ** 0.5
@@ -53,15 +61,18 @@ def function_space_lbfgs(
     memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for number in range(max_iter):
         square = float(gradient[0] @ gradient[1])
-        if square <= threshold**2:
-            is_rounding = square >= -ROUNDING * abs(at_start)
-            return Solution(f, values, number, "" if is_rounding else INDEFINITE)
+        is_rounding = square >= -ROUNDING * abs(at_start)
         direction = -_preconditioned(gradient, memory)
+        known = square <= threshold**2, is_rounding, direction, bool(memory)
+        is_met, is_rounding, direction, has_memory = collective.agree(known)
+        if is_met:
+            return Solution(f, values, number, "" if is_rounding else INDEFINITE)
         direction_scores = space.element_scores(direction)
-        line = _Line(objective, alpha, (f, direction), (scores, direction_scores), (value, slopes))
+        elements, of_rows = (f, direction), (scores, direction_scores)
+        line = _Line(objective, alpha, elements, of_rows, (value, slopes), collective)
         step = line.search(1.0 if memory else min(1.0, square**-0.5))
         if step is None:
-            if not memory:  # even along the gradient nothing is lower: rounding
+            if not has_memory:  # even along the gradient nothing is lower: rounding
                 return Solution(f, values, number)
             memory.clear()
             continue
@@ -110,6 +121,8 @@ class _Line:
         Start and direction of the line: elements of the space, and their scores.
     start : tuple
         The objective, and its gradient, at the start.
+    collective : Collective
+        The processes that hold the rows; the first searches.
     """
 
     def __init__(
@@ -119,8 +132,9 @@ class _Line:
         elements: tuple[Floats, Floats],
         scores: tuple[Floats, Floats],
         start: tuple[float, Floats],
+        collective: Collective,
     ) -> None:
-        self._objective = objective
+        self._objective, self._collective = objective, collective
         self._scores, self._along = scores
         f, direction = elements
         # alpha / 2 * ||f + a d||^2 is a parabola in a.
@@ -131,15 +145,27 @@ class _Line:
 
     def search(self, first: float) -> float | None:
         """Return a step that satisfies the strong Wolfe conditions, None without one."""
+
+        def search(functions: Mapping[str, Callable[..., Any]]) -> float | None:
+            return self._search(first, cache(functions["evaluate"]))
+
+        return led(self._collective, search, {"evaluate": self._evaluate})
+
+    def _search(self, first: float, evaluate: Callable[[float], Any]) -> float | None:
+        """Return the step, given the objective and its slope at any step."""
+
+        def value(a: Floats) -> float:
+            step = first * float(a[0])
+            return float(evaluate(step)[0]) + float(np.polyval(self._ridge, step))
+
+        def slope(a: Floats) -> Floats:
+            step = first * float(a[0])
+            ridge = float(np.polyval(np.polyder(self._ridge), step))
+            return np.array([first * (evaluate(step)[1] + ridge)])
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SciPy warns where it returns None
-            share = line_search(
-                lambda a: self._value(first * float(a[0])),
-                lambda a: np.array([first * self._slope(first * float(a[0]))]),
-                np.zeros(1),
-                np.ones(1),
-                maxiter=30,
-            )[0]
+            share = line_search(value, slope, np.zeros(1), np.ones(1), maxiter=30)[0]
         return None if share is None else first * float(share)
 
     def objective_at(self, a: float) -> tuple[float, Floats]:
@@ -148,9 +174,7 @@ class _Line:
             self._known[a] = self._objective.value_and_gradient(self._scores + a * self._along)
         return self._known[a]
 
-    def _value(self, a: float) -> float:
-        return self.objective_at(a)[0] + float(np.polyval(self._ridge, a))
-
-    def _slope(self, a: float) -> float:
-        ridge = float(np.polyval(np.polyder(self._ridge), a))
-        return float(self.objective_at(a)[1] @ self._along) + ridge
+    def _evaluate(self, a: float) -> tuple[float, float]:
+        """Return the objective and its slope at a step."""
+        value, slopes = self.objective_at(a)
+        return value, float(self._collective.reduce(np.add, slopes @ self._along))

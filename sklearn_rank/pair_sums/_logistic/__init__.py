@@ -19,16 +19,20 @@ methods:
 
 Before either, stretches without any row are shortened, exactly (`shorten_gaps`). The
 cheaper method is taken.
+
+Rows of several processes are summed by one grid, as it is: the weights of the nodes are added up
+over the processes, and each interpolates at its own rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._logistic._axis import shorten_gaps
-from sklearn_rank.pair_sums._logistic._cheapest import cheapest
+from sklearn_rank.pair_sums._logistic._axis import shared_axis, shorten_gaps
+from sklearn_rank.pair_sums._logistic._cheapest import cheapest, shared_grid
 from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
@@ -46,23 +50,31 @@ def logistic_sums(
     with_second: bool = False,
     error: float = ERROR,
     threads: ThreadPool | None = None,
+    collective: Collective = ONE_PROCESS,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
 
     `error` is the share of a row's pairs by which its sums may be wrong. `threads` share
-    the rows of a grid.
+    the rows of a grid. The rows of all processes of `collective` are summed; each has the sums
+    of its own.
     """
-    value, _, upper, lower = _evaluate(f, a, g, b, 2 if with_second else 1, error, threads)
+    n_orders = 2 if with_second else 1
+    value, _, upper, lower = _evaluate(f, a, g, b, n_orders, error, threads, collective)
     for slopes in (upper[0], lower[0]):
         np.negative(slopes, out=slopes)
     return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 
 
 def logistic_heights(
-    f: Floats, a: Floats, g: Floats, error: float = ERROR, threads: ThreadPool | None = None
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    error: float = ERROR,
+    threads: ThreadPool | None = None,
+    collective: Collective = ONE_PROCESS,
 ) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads).heights
+    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads, collective).heights
 
 
 def _evaluate(
@@ -73,8 +85,13 @@ def _evaluate(
     n_orders: int,
     error: float,
     threads: ThreadPool | None,
+    collective: Collective,
 ) -> Sums:
     """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
+    if collective.size > 1:
+        axis, n_rows = shared_axis(f, g, collective)
+        shared = shared_grid(axis, n_rows, error)
+        return grid_sums(axis, a, b, shared, n_orders, threads or ThreadPool(), collective)
     axis = shorten_gaps(f, a, g, b)
     grid = cheapest(axis, error)
     if grid is None:

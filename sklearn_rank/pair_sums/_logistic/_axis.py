@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sklearn_rank._collective import Collective
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
@@ -71,6 +72,14 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
             sides = ((mass, a), (other, b))
             return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis
+
+
+def shared_axis(f: Floats, g: Floats, collective: Collective) -> tuple[Axis, int]:
+    """Return the axis of the rows of all processes, and the most rows that one of them has."""
+    low = min((float(x.min()) for x in (f, g) if len(x)), default=np.inf)
+    high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
+    ends = collective.reduce(np.minimum, np.array([low, -high, -(len(f) + len(g))]))
+    return Axis(f, g, float(ends[0]), -float(ends[1])), -int(ends[2])
 
 
 def density(axis: Axis, a: Floats, b: Floats, total: tuple[float, float]) -> float:

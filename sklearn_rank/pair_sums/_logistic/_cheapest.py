@@ -39,6 +39,9 @@ _PER_ROW_AND_DEGREE, _PER_CELL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
 _PER_KERNEL_CELL = 100.0
 _PER_SWEPT_ROW = 140.0
 
+_MOST_CELLS = 1 << 20
+"""Cells of a grid that processes share: the weights of their nodes are a message of 16 MB."""
+
 
 def cheapest(axis: Axis, allowed: float) -> Grid | None:
     """Return the cheapest grid, or None where a sweep over sorted rows costs less.
@@ -49,9 +52,28 @@ def cheapest(axis: Axis, allowed: float) -> Grid | None:
     return grid if cost <= _PER_SWEPT_ROW * (len(axis.f) + len(axis.g)) else None
 
 
-def cheapest_grid(axis: Axis, allowed: float) -> tuple[float, Grid]:
-    """Return the cost of the cheapest grid, and the grid."""
-    length, n_rows = axis.high - axis.low, len(axis.f) + len(axis.g)
+def shared_grid(axis: Axis, n_rows: int, allowed: float) -> Grid:
+    """Return the cheapest grid for rows of several processes, of which one has `n_rows`.
+
+    Raises
+    ------
+    ValueError
+        When it has too many cells.
+    """
+    widest = _MOST_CELLS * max(one.step for one in _FINENESSES if one.error * 8 <= allowed)
+    if not axis.high - axis.low <= widest:
+        raise ValueError(
+            "The logistic loss of one list on several processes needs scores that differ by at "
+            f"most {widest:g}. Got scores from {axis.low:g} to {axis.high:g}: bring the features "
+            "to similar ranges, or use another loss."
+        )
+    return cheapest_grid(axis, allowed, n_rows)[1]
+
+
+def cheapest_grid(axis: Axis, allowed: float, n_rows: int | None = None) -> tuple[float, Grid]:
+    """Return the cost of the cheapest grid, and the grid; by default for the rows of the axis."""
+    length = axis.high - axis.low
+    n_rows = len(axis.f) + len(axis.g) if n_rows is None else n_rows
     best: list[tuple[float, Grid]] = []
     for step, degree, error in _FINENESSES:
         n_cells = length / step + 1

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
+from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
@@ -136,8 +137,8 @@ class _GridRows:
     @classmethod
     def of(cls, grid: Grid, x: Floats, weight: Floats, threads: ThreadPool) -> _GridRows:
         """Divide and sort the rows."""
-        length = -(-len(x) // threads.size)
-        starts = range(0, len(x), length)
+        length = max(-(-len(x) // threads.size), 1)
+        starts = range(0, max(len(x), 1), length)  # without rows, one part that is empty
 
         def arrange(number: int) -> Rows:
             part = slice(starts[number], starts[number] + length)
@@ -159,17 +160,26 @@ class _GridRows:
 
 
 def grid_sums(
-    axis: Axis, a: Floats, b: Floats, grid: Grid, n_orders: int, threads: ThreadPool
+    axis: Axis,
+    a: Floats,
+    b: Floats,
+    grid: Grid,
+    n_orders: int,
+    threads: ThreadPool,
+    collective: Collective = ONE_PROCESS,
 ) -> Sums:
-    """Return the sums by a grid."""
+    """Return the sums by a grid, over the rows of all processes."""
     above = _GridRows.of(grid, axis.f, a, threads)
     below = _GridRows.of(grid, axis.g, b, threads)
     upper = above.to_nodes()
     if not n_orders:
+        upper = collective.reduce(np.add, upper)
         heights = below.interpolate(grid.softplus_sums(upper))[0]
         np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
     lower = below.to_nodes()
+    if collective.size > 1:
+        upper, lower = collective.reduce(np.add, np.stack([upper, lower]))
     # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
     upper_sums = above.interpolate(grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
     lower_sums = below.interpolate(grid.sigmoid_sums(upper), n_orders)

@@ -1,0 +1,117 @@
+"""Rows in several arrays, as one matrix that is never put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats
+
+__all__ = ["PartitionedRows"]
+
+
+class PartitionedRows:
+    """A matrix whose rows lie in several arrays, for linear models: products, and some rows.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray of shape (n, n_features)
+        The rows, some in each; at least one array, which may have no rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models.partitioned_rows import PartitionedRows
+    >>> X = PartitionedRows([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
+    >>> X.shape, len(X)
+    ((3, 2), 3)
+    >>> X @ np.array([1.0, -1.0]), X.T @ np.array([1.0, 0.0, 1.0])
+    (array([-1., -1., -1.]), array([6., 8.]))
+    >>> X[1:3]
+    array([[3., 4.],
+           [5., 6.]])
+    """
+
+    __array_ufunc__ = None  # ``array @ rows`` comes here
+
+    def __init__(self, parts: Sequence[Floats]) -> None:
+        self._parts = list(parts)
+        self._start = np.cumsum([0, *map(len, self._parts)])
+        self.shape = int(self._start[-1]), int(self._parts[0].shape[1])
+        self.dtype = self._parts[0].dtype
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def _pieces(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield the parts, and which rows they are."""
+        for start, part in zip(self._start[:-1].tolist(), self._parts, strict=True):
+            yield slice(start, start + len(part)), part
+
+    def __matmul__(self, other: Floats) -> Floats:
+        """Return the product with coefficients."""
+        return np.concatenate([part @ other for part in self._parts])
+
+    def __rmatmul__(self, other: Any) -> Floats:
+        """Return the product with values of the rows, from the left."""
+        total = sum(other[..., rows] @ part for rows, part in self._pieces())
+        return np.asarray(total)
+
+    @property
+    def T(self) -> _Transposed:  # noqa: N802
+        """The transposed matrix, for products from the left."""
+        return _Transposed(self)
+
+    def __getitem__(self, key: Any) -> Floats:
+        """Return some rows, or columns of all rows; a view where the rows lie in one array."""
+        if isinstance(key, tuple):
+            rows, columns = key
+            return self[rows][:, columns] if rows != slice(None) else self._columns(columns)
+        if isinstance(key, slice) and key.step in (None, 1):
+            return self._stretch(*key.indices(len(self))[:2])
+        rows = np.arange(len(self))[key]
+        number = np.searchsorted(self._start, rows, side="right") - 1
+        found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        for which in np.unique(number).tolist():
+            here = number == which
+            found[here] = self._parts[which][rows[here] - self._start[which]]
+        return found
+
+    def _columns(self, columns: Any) -> Floats:
+        return np.concatenate([part[:, columns] for part in self._parts])
+
+    def _stretch(self, first: int, last: int) -> Floats:
+        """Return the rows from `first` to before `last`."""
+        some = [
+            part[max(first - rows.start, 0) : last - rows.start]
+            for rows, part in self._pieces()
+            if first < rows.stop and rows.start < last
+        ]
+        return some[0] if len(some) == 1 else np.concatenate([self._parts[0][:0], *some])
+
+    def min(self, axis: int | None = None) -> Any:
+        """Return the smallest value, or that of each column; inf without rows."""
+        return self._extreme(np.min, np.inf, axis)
+
+    def max(self, axis: int | None = None) -> Any:
+        """Return the largest value, or that of each column; -inf without rows."""
+        return self._extreme(np.max, -np.inf, axis)
+
+    def _extreme(self, find: Callable[..., Any], initial: float, axis: int | None) -> Any:
+        found = [find(part, axis=axis, initial=initial) for part in self._parts]
+        return find(np.stack(found), axis=0)
+
+
+class _Transposed:
+    """The transpose of partitioned rows."""
+
+    def __init__(self, rows: PartitionedRows) -> None:
+        self._rows = rows
+        self.shape = rows.shape[::-1]
+
+    def __matmul__(self, other: Floats) -> Floats:
+        """Return the product with values of the rows."""
+        return (other.T @ self._rows).T

@@ -1,0 +1,187 @@
+"""Trees that processes grow together with XGBoost, from rows that each has a part of."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+from shared_fits import run_together
+from sklearn.base import clone
+
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.engines._posed_objective import PosedObjective
+from sklearn_rank.estimators.boosted_trees import StoredBooster
+from sklearn_rank.metrics import auc_score
+
+xgboost = pytest.importorskip("xgboost")
+TIMEOUT = 120
+
+
+class XGBoostProcesses:
+    """The processes that have joined XGBoost's collective."""
+
+    def __init__(self):
+        self.rank = xgboost.collective.get_rank()
+        self.size = xgboost.collective.get_world_size()
+
+    def reduce(self, ufunc, values):
+        operations = xgboost.collective.Op
+        name = {np.add: "SUM", np.maximum: "MAX", np.minimum: "MIN"}[ufunc]
+        array = np.array(values, dtype=np.float64, ndmin=1)
+        total = xgboost.collective.allreduce(array.ravel(), getattr(operations, name))
+        return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
+
+    def gather(self, values):
+        counts = np.zeros(self.size)
+        counts[self.rank] = len(values)
+        bounds = np.cumsum(np.append(0, self.reduce(np.add, counts))).astype(int)
+        together = np.zeros(bounds[-1])
+        together[bounds[self.rank] : bounds[self.rank + 1]] = values
+        return np.split(self.reduce(np.add, together), bounds[1:-1])
+
+    def agree(self, value):
+        return xgboost.collective.broadcast((value,), 0)[0]
+
+
+def fit_here(arguments, ranker, rows, results):
+    """Fit a part of the rows, in a process of its own."""
+    with xgboost.collective.CommunicatorContext(**arguments):
+        number = xgboost.collective.get_rank()
+        fitted = fit_rows(ranker, rows[number], XGBoostProcesses())
+        fitted["_trees_"] = fitted["_trees_"].stored
+        results.put(fitted)
+
+
+def fit_in_processes(ranker, parts):
+    """Return the fitted attributes of each of as many processes as there are parts."""
+    tracker = xgboost.tracker.RabitTracker(n_workers=len(parts), host_ip="127.0.0.1")
+    tracker.start()
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    given = tracker.worker_args(), ranker, parts, results
+    processes = [context.Process(target=fit_here, args=given) for _ in parts]
+    for process in processes:
+        process.start()
+    try:
+        found = [results.get(timeout=TIMEOUT) for _ in parts]
+        for process in processes:
+            process.join(TIMEOUT)
+    finally:
+        for process in processes:
+            process.kill()
+    for fitted in found:
+        fitted["_trees_"] = StoredBooster("xgboost", fitted["_trees_"])
+    return found
+
+
+def make_rows(n_queries=None):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=3000) > 1.0
+    qid = None if n_queries is None else rng.integers(0, n_queries, 3000)
+    return X, y, qid, rng.integers(1, 4, 3000).astype(float)
+
+
+def divide(X, y, qid, weight, owner, size, classes):
+    return [
+        WorkerRows(X[here], y[here], None if qid is None else qid[here], weight[here], classes)
+        for here in (owner == rank for rank in range(size))
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_queries", "parameters"),
+    [
+        (None, {"loss": "logistic"}),
+        (None, {"loss": "logistic", "p": 4}),
+        (None, {"loss": "exponential"}),
+        (None, {"loss": "least_squares"}),
+        (60, {"loss": "logistic", "push": "both", "p": 2}),
+        (60, {"loss": "hinge"}),
+        (60, {"loss": "cross_entropy", "relevance": "graded"}),
+    ],
+    ids=str,
+)
+def test_the_trees_of_processes_rank_as_those_of_one(n_queries, parameters):
+    X, y, qid, weight = make_rows(n_queries)
+    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=30, max_leaf_nodes=8, **parameters)
+    alone = clone(ranker).fit(X, y.astype(int), qid=qid, sample_weight=weight)
+    # The second process has one class only, or few queries, and the last one no rows.
+    owner = np.where(y, 1, np.arange(3000) % 2) if qid is None else np.where(qid < 5, 1, 0)
+    graded = ranker.relevance == "graded"
+    classes = None if graded else np.array([0, 1])
+    labels = y.astype(float) if graded else y
+    parts = divide(X, labels, qid, weight, owner, 3, classes)
+    found = fit_in_processes(clone(ranker), parts)
+    assert len({fitted["_trees_"].stored for fitted in found}) == 1
+    for fitted in found:
+        together = clone(ranker).fit(X[:50], y[:50].astype(int))
+        together._set_fitted(fitted)
+        scores = together._score_rows(X)
+        wanted = auc_score(y, alone._score_rows(X), qid=qid, sample_weight=weight)
+        assert auc_score(y, scores, qid=qid, sample_weight=weight) == pytest.approx(
+            wanted, abs=0.002
+        )
+        assert np.corrcoef(scores, alone._score_rows(X))[0, 1] > 0.999
+        np.testing.assert_allclose(fitted["objective_curve_"], alone.objective_curve_, rtol=1e-3)
+        if not graded:
+            assert fitted["offset_"] == pytest.approx(alone.offset_, abs=0.01)
+
+
+@pytest.mark.slow
+def test_bins_of_a_sample_of_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300_000, 3))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 1.0
+    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=10)
+    alone = clone(ranker).fit(X, y.astype(int))
+    owner = (np.arange(len(X)) > 50_000).astype(int)
+    parts = divide(X, y, None, np.ones(len(X)), owner, 2, np.array([0, 1]))
+    together = clone(ranker).fit(X[:50], y[:50].astype(int))
+    together._set_fitted(fit_in_processes(clone(ranker), parts)[0])
+    assert together.score(X, y.astype(int)) == pytest.approx(
+        alone.score(X, y.astype(int)), abs=0.002
+    )
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "least_squares"])
+@pytest.mark.parametrize("n_queries", [None, 60])
+def test_the_scale_of_the_objective_is_that_of_all_rows(loss, n_queries):
+    X, y, qid, weight = make_rows(n_queries)
+    owner = np.where(X[:, 0] > 0, 0, 1) if qid is None else qid % 2
+    given = {"y": y, "qid": qid, "weight": weight}
+    alone = PosedObjective.pose(loss, 2.0, "top", **given).evaluate(X[:, 2])
+
+    def task(collective):
+        here = owner == collective.rank
+        part = {name: None if one is None else one[here] for name, one in given.items()}
+        posed = PosedObjective.pose(loss, 2.0, "top", **part, collective=collective)
+        return posed.evaluate(X[here, 2])
+
+    for rank, (value, *rows) in enumerate(run_together(3, task)[0]):
+        assert value == pytest.approx(alone[0], rel=1e-9)
+        for found, wanted in zip(rows, alone[1:], strict=True):
+            # Sums for engines that keep 32 bits.
+            np.testing.assert_allclose(found, wanted[owner == rank], rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"engine": "lightgbm"}, "needs engine='xgboost'. Got 'lightgbm'"),
+        ({"engine": "xgboost", "loss": "ndcg"}, "can't have loss='ndcg'"),
+        ({"engine": "xgboost", "loss": "cross_entropy"}, "it needs qid"),
+    ],
+)
+def test_what_processes_cannot_share_is_refused(parameters, message):
+    pytest.importorskip(parameters["engine"])
+    ranker = BoostedTreesRanker(relevance="graded", **parameters)
+    X, y, *_ = make_rows()
+    rows = WorkerRows(X, y.astype(float), None, np.ones(len(y)))
+
+    def task(collective):
+        return fit_rows(clone(ranker), rows, collective)
+
+    with pytest.raises(ValueError, match=message):
+        run_together(2, task)

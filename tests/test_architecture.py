@@ -170,6 +170,8 @@ OPTIONAL = [
     "onnx",
     "skl2onnx",
     "openpyxl",
+    "dask",
+    "distributed",
 ]
 
 

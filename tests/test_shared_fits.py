@@ -27,7 +27,7 @@ RANKERS = {
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
-def fit_together(ranker, X, y, qid, weight, part, size):
+def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None):
     """Return the fitted attributes of each of several processes."""
     graded = ranker.relevance == "graded"
     codes = bins = None
@@ -50,7 +50,7 @@ def fit_together(ranker, X, y, qid, weight, part, size):
             weight[here],
             None if graded else np.array([0, 1]),
         )
-        return fit_rows(clone(ranker), rows, collective)
+        return fit_rows(clone(ranker), rows, collective, tell, earlier)
 
     return run_together(size, fit)
 

@@ -211,3 +211,58 @@ def test_scores_too_wide_end_the_fit_of_every_process(ranker):
     part = np.arange(40) % 3
     with pytest.raises(ValueError, match="needs scores that differ by at most"):
         fit_together(clone(ranker).set_params(alpha=1e-12), X, y, None, np.ones(40), part, 3)
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [KERNELS["lbfgs"], LISTS["l2"], LBFGS["features"], BOOSTERS["logistic, top"]],
+    ids=["kernel", "lists", "features", "stumps"],
+)
+@quiet
+def test_a_fit_that_was_interrupted_goes_on(ranker):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(120, 3)), np.repeat(np.arange(12), 10)
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    ranker = clone(ranker).set_params(relevance="binary")
+    alone = clone(ranker).fit(X, y, qid=qid)
+    rows = X, y, qid, np.ones(120), qid % 3, 3
+    known = []
+
+    def tell(number, objective, attributes):
+        known.append(attributes())
+        return number == 3
+
+    fit_together(ranker, *rows, tell=tell)
+    assert len(known) == 3
+    assert np.isfinite(known[-1]["offset_"])
+    together, _ = fit_together(ranker, *rows, earlier=known[-1])
+    if hasattr(alone, "coef_"):
+        np.testing.assert_allclose(together[0]["coef_"], alone.coef_, rtol=1e-3, atol=1e-4)
+    else:
+        assert_same_model(together, alone)
+
+
+def test_partitions_act_as_one_matrix():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    rows, some = PartitionedRows(np.array_split(X, [0, 4, 4, 15])), np.array([7, 3, 19, 3])
+    left, right = np.arange(20.0), np.arange(3.0)
+    pairs = [
+        (rows @ right, X @ right),
+        (rows.T @ left, X.T @ left),
+        (left @ rows, left @ X),
+        (rows[3:16], X[3:16]),
+        (rows[5:9], X[5:9]),
+        (rows[9:9], X[9:9]),
+        (rows[some], X[some]),
+        (rows[left > 7], X[left > 7]),
+        (rows[:, [1]], X[:, [1]]),
+        (rows[2:6, [1]], X[2:6, [1]]),
+        (rows.min(axis=0), X.min(axis=0)),
+        (rows.max(axis=0), X.max(axis=0)),
+        (rows.max(), X.max()),
+        (rows.shape, X.shape),
+        (len(rows), len(X)),
+    ]
+    for found, wanted in pairs:
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    assert np.shares_memory(rows[5:9], X)

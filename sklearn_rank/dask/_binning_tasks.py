@@ -82,7 +82,8 @@ def bin_partitions(
         Whether some weights differ.
     """
     size = max(64, -(-2 * _SAMPLE // max(1, partitions.n_partitions)))
-    grids = tasks.keep(tasks.tree(merge_samples, partitions.map(sample_rows, size)), make_grids)
+    sample = tasks.keep(tasks.tree(merge_samples, partitions.map(sample_rows, size)))
+    grids = tasks.result(make_grids, sample)
     counts = tasks.keep(
         tasks.tree(merge_counts, partitions.map(count_in_cells, grids, is_weighted))
     )
@@ -139,7 +140,7 @@ def count_in_cells(rows: Rows, grids: list[CellGrid], is_weighted: bool) -> Coun
     """Count the values of a partition in the cells of the grids."""
     features = zip(grids, _each_feature(rows, is_weighted), strict=True)
     ranges = [Ranges.in_cells(grid, x, weight) for grid, (x, weight) in features]
-    return Counts(ranges, np.isnan(rows.X).any(axis=0))
+    return Counts(ranges, np.asarray(np.isnan(rows.X).any(axis=0)))
 
 
 def count_in_parts(rows: Rows, divisions: list[Division | None], is_weighted: bool) -> Counts:
@@ -155,8 +156,9 @@ def count_in_parts(rows: Rows, divisions: list[Division | None], is_weighted: bo
 def merge_counts(parts: list[Counts]) -> Counts:
     """Return the counts of several partitions together."""
     each = zip(*(part.ranges for part in parts), strict=True)
-    has_missing = np.stack([part.has_missing for part in parts]).any(axis=0)
-    return Counts([Ranges.merged(one) for one in each], has_missing)
+    has_missing = [part.has_missing for part in parts]
+    merged = [Ranges.merged(one) for one in each]
+    return Counts(merged, np.asarray(np.any(has_missing, axis=0)))
 
 
 def plan_divisions(counts: Counts, max_bins: int, most_values: int) -> list[Division | None] | None:

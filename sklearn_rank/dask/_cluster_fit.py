@@ -17,6 +17,7 @@ from xgboost.tracker import RabitTracker
 
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, collect_news, forget_fit, stop_fit
+from sklearn_rank.dask._partitions import wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 _PATIENCE = 1.0
@@ -188,8 +189,6 @@ class ClusterFit:
 
     def _leave(self, plan: FitPlan, tasks: list[Any]) -> None:
         """Let every worker leave the fit, and wait until they have."""
-        with suppress(OSError):
-            self.client.run_on_scheduler(stop_tracker, plan.fit)
         if not all(task.status == "finished" for task in tasks):
 
             def are_idle() -> bool:
@@ -197,8 +196,13 @@ class ClusterFit:
                 return not any(running.values())
 
             with suppress(OSError, ValueError):
-                wait_until(are_idle, self.timeouts.end)
+                # Those who join still wait for the tracker; others take leave of it.
+                if not wait_until(are_idle, _PATIENCE):
+                    self.client.run_on_scheduler(stop_tracker, plan.fit)
+                    wait_until(are_idle, self.timeouts.end)
         self.client.cancel(tasks)
+        with suppress(OSError):
+            self.client.run_on_scheduler(stop_tracker, plan.fit)
         with suppress(OSError, ValueError):
             self.client.run(forget_fit, plan.fit, on_error="ignore")
 
@@ -240,16 +244,6 @@ class ClusterFit:
         wait_until(lambda: len(self.client.nthreads()) >= n_workers, self.timeouts.workers)
         if not self.client.nthreads():
             raise RuntimeError("All workers were lost, and none has come back.")
-
-
-def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:
-    """Wait for a condition; return whether it has come true in time."""
-    end = time.monotonic() + timeout
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]) -> list[str]:

@@ -18,6 +18,7 @@ from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.models._binned_columns import BinnedX
 from sklearn_rank.models._cells import Bins
+from sklearn_rank.models.partitioned_rows import PartitionedRows
 
 _SHARE = 0.05
 """Share of the time of a fit that checkpoints may take."""
@@ -48,6 +49,8 @@ class FitPlan:
         Fitted attributes from which the fit goes on.
     waits : bool
         Whether the client answers after each round.
+    is_whole : bool
+        Whether the features of a worker are to be one array.
     """
 
     fit: str
@@ -58,6 +61,7 @@ class FitPlan:
     bins: list[Bins] | None = None
     earlier: dict[str, Any] | None = None
     waits: bool = False
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
             if collective.rank != rank:
                 raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
             plain = estimator_on(plan.estimator)
-            rows = worker_rows(parts, plan.bins, plan.classes)
+            rows = worker_rows(parts, plan)
             teller = Teller(box, plan.waits) if rank == 0 else None
             attributes = fit_rows(plain, rows, collective, teller, plan.earlier)
     finally:
@@ -122,15 +126,15 @@ def estimator_on(estimator: Any) -> Any:
     return clone(estimator)
 
 
-def worker_rows(
-    parts: Sequence[Any], bins: list[Bins] | None, classes: Values | None
-) -> WorkerRows:
+def worker_rows(parts: Sequence[Any], plan: FitPlan) -> WorkerRows:
     """Return the rows of several partitions together."""
     X: Any
-    if bins is not None:
-        X = BinnedX(np.concatenate([part.codes for part in parts], axis=1), bins)
-    else:
+    if plan.bins is not None:
+        X = BinnedX(np.concatenate([part.codes for part in parts], axis=1), plan.bins)
+    elif plan.is_whole:
         X = np.concatenate([part.X for part in parts])
+    else:
+        X = PartitionedRows([part.X for part in parts])
     y, weight = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight")
     )
@@ -138,7 +142,7 @@ def worker_rows(
     if parts[0].qid is not None:
         ids = np.concatenate([part.qid for part in parts])
         qid = np.unique(ids, return_inverse=True)[1].ravel()
-    return WorkerRows(X, y, qid, weight, classes)
+    return WorkerRows(X, y, qid, weight, plan.classes)
 
 
 def digest_of(attributes: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask import delayed
-from distributed import wait
+from distributed import as_completed
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Values
@@ -21,6 +22,9 @@ from sklearn_rank._validation import (
     check_some_weights,
     is_missing,
 )
+
+_MOST_SECONDS = 60.0
+"""Seconds that running tasks are waited for when one has failed."""
 
 _MOST_LABELS = 100
 """Most labels of one partition that are reported."""
@@ -52,7 +56,7 @@ class Rows:
         """Number of rows."""
         return len(self.y)
 
-    def take(self, some: Values) -> Rows:
+    def take(self, some: Values | slice) -> Rows:
         """Return some of the rows."""
         qid = None if self.qid is None else self.qid[some]
         return Rows(self.X[some], self.y[some], qid, self.weight[some])
@@ -188,10 +192,15 @@ class Partitions:
         pairs = zip(self.chunks, is_kept, strict=True)
         return replace(self, chunks=[chunk for chunk, kept in pairs if kept])
 
+    @property
+    def has_queries(self) -> bool:
+        """Whether qid was passed."""
+        return self.chunks[0][2] is not None
+
     def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return delayed ``function(rows, *arguments)`` of each partition."""
         run = delayed(on_rows, pure=False)
-        arguments = tuple(delayed(one) for one in arguments)
+        arguments = tuple(delayed(one, traverse=False) for one in arguments)
         name = f"{function.__name__}-{uuid4().hex}"
         shared = (function, delayed(self.checks))
         return [
@@ -218,18 +227,43 @@ class Tasks:
         if function is not None:
             value = delayed(function, pure=False)(value, *more)
         future = self.client.compute(value)
-        wait(future)
-        if future.status != "finished":
-            future.result()  # raises what has happened
+        self._finish([future])
         return future
 
     def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return ``function(*arguments)``, computed where the arguments are."""
-        return self.client.submit(function, *arguments, pure=False).result()
+        return self._finish([self.client.submit(function, *arguments, pure=False)])[0].result()
 
     def results(self, items: list[Any]) -> list[Any]:
         """Return the values of delayed items."""
-        return list(self.client.gather(self.client.compute(items)))
+        return list(self.client.gather(self._finish(self.client.compute(items))))
+
+    def _finish(self, futures: list[Any]) -> list[Any]:
+        """Wait for futures; where one fails, the others are cancelled and the error raised."""
+        try:
+            for future in as_completed(futures):
+                if future.status != "finished":
+                    future.result()  # raises what has happened
+            return futures
+        except BaseException:
+            self.client.cancel(futures)
+            wait_until(lambda: not self._is_running(futures), _MOST_SECONDS)
+            raise
+
+    def _is_running(self, futures: list[Any]) -> bool:
+        """Whether a worker still computes one of the futures."""
+        keys = {future.key for future in futures}
+        return any(keys & set(some) for some in self.client.processing().values())
+
+
+def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:
+    """Wait for a condition; return whether it has come true in time."""
+    end = time.monotonic() + timeout
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 # From what the caller passes to partitions ---------------------------------------------------
@@ -389,7 +423,7 @@ def merge_queries(parts: list[QueryIds]) -> QueryIds:
     split = next((part.split for part in parts if part.split), ())
     ids, count = np.unique(np.concatenate([part.ids for part in parts]), return_counts=True)
     if not split and (count > 1).any():
-        split = tuple(ids[np.argmax(count > 1)][None].tolist())
+        split = tuple(ids[count > 1][:1].tolist())
     return QueryIds(ids, split)
 
 

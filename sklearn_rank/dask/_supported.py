@@ -64,6 +64,8 @@ def _refused(ranker: BaseRanker, has_queries: bool) -> Iterator[tuple[str, str]]
         yield f"kernel={ranker.kernel!r}", "its matrix needs all pairs of rows; use 'linear'"
     if isinstance(ranker, BoostedTreesRanker) and ranker.engine != "xgboost":
         yield f"engine={ranker.engine!r}", "only XGBoost trains trees there; use 'xgboost'"
+    if isinstance(ranker, ListNetLinear) and not has_queries:
+        yield "qid=None", "its loss is a sum over queries, each of which one worker holds"
     loss = values.get("loss")
     is_pairwise = isinstance(ranker, PNormPushRanker | KernelPairwiseSGDRanker | BoostedTreesRanker)
     if is_pairwise and not has_queries and not _is_additive(loss):

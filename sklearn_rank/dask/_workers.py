@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-_PACKAGES = (
-    "numpy",
-    "scipy",
-    "sklearn",
-    "sklearn_rank",
-    "dask",
-    "distributed",
-    "xgboost",
-)
+_PACKAGES = {
+    "numpy": ("numpy",),
+    "scipy": ("scipy",),
+    "scikit-learn": ("scikit-learn", "sklearn"),
+    "sklearn-rank": ("sklearn-rank", "sklearn_rank"),
+    "dask": ("dask",),
+    "distributed": ("distributed",),
+    "xgboost": ("xgboost", "xgboost-cpu"),
+}
+"""Packages whose versions matter, by the names that they may have."""
 
 
 def check_workers(client: Any) -> None:
@@ -20,7 +21,8 @@ def check_workers(client: Any) -> None:
 
     The scheduler counts as one: the tracker of XGBoost runs beside it.
     """
-    found = client.get_versions(packages=list(_PACKAGES))
+    names = [name for names in _PACKAGES.values() for name in names]
+    found = client.get_versions(packages=names)
     own = _versions(found["client"])
     others = {"the scheduler": found["scheduler"], **found["workers"]}
     if not found["workers"]:
@@ -44,5 +46,9 @@ def check_workers(client: Any) -> None:
 
 def _versions(report: dict[str, Any]) -> dict[str, Any]:
     """Return the versions of Python and of the packages that matter."""
-    python = report["host"].get("python")
-    return {"python": python, **{name: report["packages"].get(name) for name in _PACKAGES}}
+    found = report["packages"]
+    versions = {
+        package: next((found[name] for name in names if found.get(name)), None)
+        for package, names in _PACKAGES.items()
+    }
+    return {"python": report["host"].get("python"), **versions}

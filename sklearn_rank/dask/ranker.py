@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from distributed import get_client
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
 from sklearn_rank._observers import Printer
 from sklearn_rank._protocols import Observer, Values
 from sklearn_rank._validation import refuse_dates
+from sklearn_rank.base import is_binary
 from sklearn_rank.dask._binning_tasks import bin_partitions
+from sklearn_rank.dask._blockwise import blockwise
+from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit, holders_of, place
 from sklearn_rank.dask._fit_task import FitPlan
 from sklearn_rank.dask._mailbox import News
@@ -27,10 +33,17 @@ from sklearn_rank.dask._partitions import (
     n_features_of,
     summarise,
 )
+from sklearn_rank.dask._query_shuffle import shuffled
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.models import as_model
+
+
+def _is_binary(ranker: Any) -> bool:
+    """Whether the ranker has a decision function; the error names the parameter."""
+    return is_binary(ranker.estimator)
 
 
 class DaskRanker(BaseEstimator):
@@ -61,7 +74,7 @@ class DaskRanker(BaseEstimator):
     >>> from sklearn_rank import RankBoost
     >>> from sklearn_rank.dask import DaskRanker
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> options = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    >>> options = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     >>> with LocalCluster(**options) as cluster, Client(cluster) as client:
     ...     rows = da.from_array(X, (200, 30)), da.from_array(y, 200)
     ...     ranker = DaskRanker(RankBoost(n_estimators=10), client=client).fit(*rows)
@@ -113,6 +126,76 @@ class DaskRanker(BaseEstimator):
         self.estimator_ = _fit_on_client(estimator, self, client, partitions, (X, y))
         return self
 
+    def predict(self, X: Any) -> Any:
+        """Return labels (binary mode) or scores (graded mode).
+
+        Parameters
+        ----------
+        X : dask array, dask data frame or array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        dask array, dask series or ndarray of shape (n_samples,)
+            As of the fitted ranker. Of dask collections it is lazy, a partition at a time.
+        """
+        check_is_fitted(self)
+        return blockwise(self.estimator_, "predict", X)
+
+    @available_if(_is_binary)
+    def decision_function(self, X: Any) -> Any:
+        """Return scores plus ``estimator_.offset_``. Only in binary mode.
+
+        Parameters
+        ----------
+        X : dask array, dask data frame or array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        dask array, dask series or ndarray of shape (n_samples,)
+            Greater for rows that rank higher. Of dask collections it is lazy.
+        """
+        check_is_fitted(self)
+        return blockwise(self.estimator_, "decision_function", X)
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Return the area under the ROC curve, computed on the cluster, exactly.
+
+        Parameters
+        ----------
+        X : dask array or dask data frame of shape (n_samples, n_features)
+            Features.
+        y : dask array or dask series of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : dask array or dask series of shape (n_samples,), default=None
+            Query of each row; required if the ranker was fitted with `qid`.
+        sample_weight : float, dask array or dask series of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better; ties count one half. The pairs are those within
+            queries, pooled.
+        """
+        check_is_fitted(self)
+        estimator = self.estimator_
+        if getattr(estimator, "score_p", None) is not None:
+            raise ValueError(
+                f"score of DaskRanker is the AUC: score_p={estimator.score_p!r} of "
+                f"{type(estimator).__name__} must be None."
+            )
+        if qid is None and estimator._has_qid_:
+            raise ValueError("DaskRanker was fitted with qid and can't be scored without it.")
+        partitions = _partitions_of(estimator, X, y, qid, sample_weight, fitted=True)
+        return _auc_on(self._client(), partitions, estimator, self.shuffle_queries)
+
+    @property
+    def classes_(self) -> Values:
+        """The two classes of the fitted ranker, in binary mode."""
+        return np.asarray(self.estimator_.classes_)
+
     def _client(self) -> Any:
         """Return the client; ValueError where there is none."""
         if self.client is not None:
@@ -140,22 +223,43 @@ class DaskRanker(BaseEstimator):
         return hasattr(self, "estimator_")
 
 
-def _partitions_of(estimator: Any, X: Any, y: Any, qid: Any, weight: Any) -> Partitions:
+def _partitions_of(
+    estimator: Any, X: Any, y: Any, qid: Any, weight: Any, *, fitted: bool = False
+) -> Partitions:
     """Return the partitions, checked as far as it goes without reading them."""
-    owner = type(estimator).__name__
+    owner, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     n_features = n_features_of(X, owner)
+    if fitted and n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {owner} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
     described = getattr(X, "_meta_nonempty", None)
     if described is not None:
         refuse_dates(owner, described)
-        estimator._explain_columns(described, reset=True)
+        estimator._explain_columns(described, reset=not fitted)
     checks = RowChecks(
         owner,
-        estimator.relevance == "graded",
+        is_graded,
         estimator.__sklearn_tags__().input_tags.allow_nan,
         n_features,
-        only_paired=estimator.relevance == "graded" and isinstance(estimator, BoostingRanker),
+        only_paired=is_graded and not fitted and isinstance(estimator, BoostingRanker),
     )
     return divide(owner, X, y, qid, weight, checks)
+
+
+def _auc_on(client: Any, partitions: Partitions, estimator: Any, shuffle_queries: bool) -> float:
+    """Return the AUC of the rows on a cluster."""
+    tasks = Tasks(client)
+    if partitions.has_queries and shuffle_queries:
+        partitions = shuffled(tasks, partitions)
+    summaries = tasks.results(partitions.map(summarise, True))
+    heaviest = max(one.heaviest for one in summaries)
+    if partitions.has_queries:
+        check_whole_queries(tasks, partitions, "score")
+        return queries_auc(tasks, partitions, estimator, heaviest)
+    n_ranges = min(partitions.n_partitions, 4 * len(client.nthreads()))
+    return cluster_auc(tasks, partitions, estimator, heaviest, n_ranges)
 
 
 def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
@@ -173,8 +277,13 @@ def _fit_on_client(
     estimator: Any, ranker: DaskRanker, client: Any, partitions: Partitions, given: tuple[Any, Any]
 ) -> Any:
     """Fit the estimator and return it."""
-    name, tasks, queries = type(estimator).__name__, Tasks(client), partitions.chunks[0][2]
-    is_graded = estimator.relevance == "graded"
+    name, tasks, is_graded = (
+        type(estimator).__name__,
+        Tasks(client),
+        estimator.relevance == "graded",
+    )
+    if partitions.has_queries and ranker.shuffle_queries:
+        partitions = shuffled(tasks, partitions)
     summaries = tasks.results(partitions.map(summarise, is_graded))
     if not sum(one.n_rows for one in summaries):
         raise ValueError(f"{name} has no row of positive weight to learn from.")
@@ -182,7 +291,7 @@ def _fit_on_client(
     has_rows = [one.n_rows > 0 for one in summaries]
     partitions = partitions.with_classes(classes).where(has_rows)
     summaries = [one for one in summaries if one.n_rows]
-    if queries is not None:
+    if partitions.has_queries:
         check_whole_queries(tasks, partitions, name)
     bins = None
     if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
@@ -195,8 +304,10 @@ def _fit_on_client(
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
+    plan = replace(plan, is_whole=isinstance(estimator, BoostedTreesRanker))
     fit = ClusterFit(client, plan, parts, sizes, lambda news: False)
     described = _Description(given[0])
+    described.set_on(estimator)
     fit.observe = _client_observer(estimator, fit, given, described)
     try:
         attributes = fit.run()
@@ -234,11 +345,15 @@ class _Description:
 
     def of(self, estimator: Any, attributes: dict[str, Any]) -> Any:
         """Set fitted attributes and return the estimator."""
+        self.set_on(estimator)
+        estimator._set_fitted(dict(attributes))
+        return estimator
+
+    def set_on(self, estimator: Any) -> None:
+        """Set number and names on an estimator, as validation of X does."""
         estimator.n_features_in_ = self._n_features
         if self._names is not None:
             estimator.feature_names_in_ = self._names
-        estimator._set_fitted(dict(attributes))
-        return estimator
 
 
 def _client_observer(

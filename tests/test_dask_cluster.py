@@ -1,0 +1,285 @@
+"""Fits on local clusters: the same model as in one process, faults and progress."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from sklearn.base import clone
+
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.dask import DaskRanker
+from sklearn_rank.dask._mailbox import _BOXES
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    # Sockets and loops of a cluster that is closed end in threads of its own.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def local_cluster(n_workers, *, processes=False):
+    where = {"host": "127.0.0.1"} if processes else {}
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=processes,
+        dashboard_address=":0",
+        memory_limit=0,
+        **where,
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(2) as cluster, Client(cluster) as client:
+        yield client
+
+
+def draw(n=600, seed=0, n_levels=2):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, 4)).round(2)
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2 + random.standard_normal(n), np.arange(n_levels - 1))
+    X[random.random(X.shape) < 0.1] = np.nan
+    weight = random.integers(0, 4, n).astype(float)
+    return X, y, weight
+
+
+def chunked(n_chunks, *arrays):
+    """Dask arrays in partitions of different lengths, one of them empty."""
+    n = len(arrays[0])
+    cuts = np.unique(np.linspace(0, n, n_chunks + 1).astype(int) ** 2 // n)
+    sizes = (*np.diff(cuts), 0) if n_chunks > 2 else tuple(np.diff(cuts))
+    sizes = tuple(map(int, sizes))
+    return [da.from_array(a, (sizes, *((s,) for s in a.shape[1:]))) for a in arrays]
+
+
+def assert_same(found, alone, X):
+    assert found.weak_rankers_.equal(alone.weak_rankers_)
+    np.testing.assert_allclose(found.estimator_weights_, alone.estimator_weights_, rtol=1e-9)
+    scores = [one._score_validated(X) for one in (found, alone)]
+    np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
+    assert found.get_params() == alone.get_params()
+    assert found.n_features_in_ == alone.n_features_in_
+
+
+def test_the_model_is_that_of_one_process(client):
+    X, y, weight = draw()
+    dX, dy, dw = chunked(3, X, y, weight)
+    ranker = DaskRanker(RankBoost(n_estimators=15), client=client)
+    ranker.fit(dX, dy, sample_weight=dw)
+    alone = RankBoost(n_estimators=15).fit(X, y, sample_weight=weight)
+    assert_same(ranker.estimator_, alone, X)
+    scores = ranker.decision_function(dX)
+    assert isinstance(scores, da.Array) and scores.chunks == dX.chunks[:1]
+    np.testing.assert_allclose(scores, alone.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(ranker.predict(dX), alone.predict(X))
+    np.testing.assert_array_equal(ranker.predict(X), alone.predict(X))
+    expected = alone.score(X, y, sample_weight=weight)
+    assert ranker.score(dX, dy, sample_weight=dw) == pytest.approx(expected, abs=1e-12)
+    assert not _BOXES
+
+
+def test_a_stored_ranker_has_no_client(client):
+    X, y, _ = draw(100)
+    ranker = DaskRanker(RankBoost(n_estimators=3), client=client).fit(*chunked(2, X, y))
+    stored = pickle.loads(pickle.dumps(ranker))
+    assert stored.client is None and ranker.client is client
+    np.testing.assert_array_equal(stored.predict(X), ranker.predict(X))
+
+
+@pytest.mark.slow
+def test_the_fitted_ranker_needs_no_dask(client, tmp_path):
+    X, y, _ = draw(100)
+    ranker = DaskRanker(RankBoost(n_estimators=3), client=client).fit(*chunked(2, X, y))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(ranker.estimator_))
+    script = (
+        "import pickle, sys; sys.modules['dask'] = sys.modules['distributed'] = None;"
+        "print(pickle.load(open('model.pkl', 'rb')).n_iter_)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert found.stdout.strip() == "3"
+
+
+def test_bad_rows_are_refused_and_nothing_is_left(client):
+    X, y, _ = draw(90)
+    ranker = DaskRanker(RankBoost(n_estimators=3), client=client)
+    for bad, message in [
+        (y * 0, "RankBoost needs two classes .* y has one class: 0"),
+        (np.arange(90) % 3, "Only binary classification is supported"),
+        (y[:60], "line up|inconsistent|same rows"),
+    ]:
+        chunks = da.from_array(bad, -(-len(bad) // 3))
+        with pytest.raises(ValueError, match=message):
+            ranker.fit(da.from_array(X, (30, 4)), chunks)
+        assert not hasattr(ranker, "estimator_")
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    short = dd.from_pandas(pd.Series(y), npartitions=2).partitions[[0, 0]]
+    with pytest.raises(ValueError, match=r"must hold the same rows|X has 45"):
+        ranker.fit(frame.partitions[[0, 1]], short.map_partitions(lambda s: s.iloc[:9]))
+    assert not any(client.processing().values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_queries(client, relevance):
+    X, y, weight = draw(n_levels=2 if relevance == "binary" else 4)
+    qid = np.sort(np.random.default_rng(1).integers(0, 40, len(y))).astype("U2")
+    rows = chunked(4, X, y, qid, weight)
+    est = RankBoost(n_estimators=8, relevance=relevance)
+    with pytest.raises(ValueError, match=r"Query '.*' is in several partitions.*shuffle_queries"):
+        DaskRanker(est, client=client).fit(*rows[:2], qid=rows[2], sample_weight=rows[3])
+    ranker = DaskRanker(est, client=client, shuffle_queries=True)
+    ranker.fit(*rows[:2], qid=rows[2], sample_weight=rows[3])
+    alone = clone(est).fit(X, y, qid=qid, sample_weight=weight)
+    assert_same(ranker.estimator_, alone, X)
+    expected = alone.score(X, y, qid=qid, sample_weight=weight)
+    found = ranker.score(*rows[:2], qid=rows[2], sample_weight=rows[3])
+    assert found == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match="fitted with qid and can't be scored without"):
+        ranker.score(*rows[:2])
+
+
+def test_data_frames(client):
+    X, y, weight = draw()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.where(y, "yes", "no"), w=weight)
+    rows = dd.from_pandas(frame, npartitions=3)
+    ranker = DaskRanker(RankBoost(n_estimators=5), client=client)
+    ranker.fit(rows[list("abcd")], rows["y"], sample_weight=rows["w"])
+    alone = RankBoost(n_estimators=5).fit(frame[list("abcd")], frame["y"], sample_weight=weight)
+    assert_same(ranker.estimator_, alone, frame[list("abcd")])
+    assert ranker.estimator_.feature_names_in_.tolist() == list("abcd")
+    labels = ranker.predict(rows[list("abcd")])
+    assert isinstance(labels, dd.Series)
+    assert labels.compute().tolist() == alone.predict(frame[list("abcd")]).tolist()
+    expected = alone.score(frame[list("abcd")], frame["y"])
+    assert ranker.score(rows[list("abcd")], rows["y"]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_verbose(client, capsys):
+    X, y, _ = draw(200)
+    DaskRanker(RankBoost(n_estimators=5, verbose=2), client=client).fit(*chunked(2, X, y))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "RankBoost" in line]
+    assert [line.split(":")[0] for line in lines] == [
+        f"[RankBoost] round {k}/5" for k in range(1, 6)
+    ]
+
+
+class Ender:
+    """A callback that ends a fit, or breaks it."""
+
+    def __init__(self, after, error=None):
+        self.after, self.error, self.fitted = after, error, []
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if context.task_name != "round" or fitted_estimator is None:
+            return False
+        self.fitted.append(fitted_estimator)
+        if len(self.fitted) == self.after and self.error is not None:
+            raise self.error
+        return len(self.fitted) == self.after
+
+    def teardown(self, estimator, context):
+        pass
+
+
+def with_callback(callback):
+    estimator = RankBoost(n_estimators=30, tol=0)
+    if not hasattr(estimator, "set_callbacks"):
+        pytest.skip("scikit-learn has no callbacks")
+    return estimator.set_callbacks(callback)
+
+
+def test_a_callback_ends_the_fit(client):
+    X, y, _ = draw(200)
+    ender = Ender(7)
+    ranker = DaskRanker(with_callback(ender), client=client).fit(*chunked(2, X, y))
+    assert ranker.estimator_.n_iter_ == 7
+    assert [one.n_iter_ for one in ender.fitted] == list(range(1, 8))
+    np.testing.assert_array_equal(ender.fitted[-1].predict(X), ranker.predict(X))
+    assert_same(
+        ranker.estimator_.set_params(n_estimators=7), RankBoost(n_estimators=7, tol=0).fit(X, y), X
+    )
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("mine")])
+def test_an_interrupted_fit_keeps_what_it_has(client, error):
+    X, y, _ = draw(200)
+    ranker = DaskRanker(with_callback(Ender(7, error)), client=client)
+    with pytest.raises(type(error)):
+        ranker.fit(*chunked(2, X, y))
+    assert not hasattr(ranker, "estimator_")
+    assert ranker.partial_estimator_.n_iter_ == 7
+    ranker.partial_estimator_.predict(X)
+    assert not any(client.processing().values())
+    assert not _BOXES
+
+
+def test_other_versions_are_named(client, monkeypatch):
+    X, y, _ = draw(100)
+    found = client.get_versions(packages=["scipy", "xgboost", "xgboost-cpu"])
+    worker = next(iter(found["workers"]))
+    found["workers"][worker]["packages"]["scipy"] = "0.1"
+    found["workers"][worker]["packages"]["xgboost-cpu"] = None
+    monkeypatch.setattr(Client, "get_versions", lambda self, packages: found)
+    with pytest.raises(RuntimeError, match=r"On .*: scipy 0\.1 \(client: .*xgboost missing"):
+        DaskRanker(RankBoost(), client=client).fit(*chunked(2, X, y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+def test_any_number_of_workers_and_partitions(n_workers):
+    X, y, weight = draw(900, seed=n_workers)
+    y = np.where(np.arange(900) < 60, 1, y)  # the first partition has one class
+    with local_cluster(n_workers) as cluster, Client(cluster) as client:
+        for est in (
+            RankBoost(n_estimators=10),
+            PNormPushRanker(p=4, n_estimators=10),
+            SmoothMarginRanker(n_estimators=5),
+        ):
+            alone = clone(est).fit(X, y, sample_weight=weight)
+            for n_chunks in (1, 3, 17):
+                dX, dy, dw = chunked(n_chunks, X, y, weight)
+                ranker = DaskRanker(est, client=client).fit(dX, dy, sample_weight=dw)
+                assert_same(ranker.estimator_, alone, X)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_changes_no_model():
+    X, y, _ = draw(20_000)
+    est = RankBoost(n_estimators=600, tol=0)
+    alone = clone(est).fit(X, y)
+    random = np.random.default_rng(0)
+    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
+        for _ in range(3):
+            process = random.choice(sorted(client.run(os.getpid).values()))
+            killer = threading.Timer(
+                random.uniform(0.5, 4), os.kill, (int(process), signal.SIGKILL)
+            )
+            killer.start()
+            begin = time.monotonic()
+            ranker = DaskRanker(est, client=client).fit(*chunked(4, X, y))
+            assert time.monotonic() - begin < 300
+            assert_same(ranker.estimator_, alone, X)
+            killer.join()
+            client.wait_for_workers(2, timeout=120)

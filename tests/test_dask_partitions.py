@@ -1,0 +1,281 @@
+"""Partitions of dask collections, their checks, thresholds and pairs, without a cluster."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+)
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank.dask import DaskRanker
+from sklearn_rank.dask._binning_tasks import (
+    count_in_cells,
+    count_in_parts,
+    encode_partition,
+    find_all_bins,
+    make_grids,
+    merge_counts,
+    plan_divisions,
+    replace_ranges,
+)
+from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
+from sklearn_rank.dask._cluster_fit import place
+from sklearn_rank.dask._partitions import (
+    RowChecks,
+    Rows,
+    divide,
+    find_queries,
+    merge_queries,
+    on_rows,
+)
+from sklearn_rank.dask._supported import check_supported
+from sklearn_rank.metrics import auc_score
+from sklearn_rank.models._binned_columns import find_bins
+
+
+def parts_of(arrays, cuts):
+    return [Rows(*part) for part in zip(*(np.split(one, cuts) for one in arrays), strict=True)]
+
+
+@st.composite
+def divided_columns(draw):
+    """Columns of many kinds, weights, and the places where partitions end."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(2, 300))
+    kinds = {
+        "normal": random.standard_normal(n),
+        "heavy tails": np.exp(30 * random.standard_normal(n)),
+        "ties": random.integers(0, draw(st.integers(1, 80)), n).astype(float),
+        "mostly zero": np.where(random.random(n) < 0.8, 0, random.standard_normal(n)),
+        "extreme": random.choice([1e308, -1e308, 5e-324, 0.0, -0.0, 1.0, np.nextafter(1, 2)], n),
+        "adjacent": 1 + random.integers(0, 100, n) * 2.0**-52,
+    }
+    X = np.column_stack(list(kinds.values()))
+    X[random.random(X.shape) < draw(st.sampled_from([0.0, 0.1, 0.9]))] = np.nan
+    weights = [np.ones(n), np.full(n, 0.1), random.integers(1, 5, n) * 1.0, 0.1 + random.random(n)]
+    cuts = np.sort(random.integers(0, n + 1, draw(st.integers(0, 8))))
+    return X, draw(st.sampled_from(weights)), cuts
+
+
+@given(divided_columns(), st.sampled_from([2, 3, 10, 64, 300]), st.sampled_from([0, 10, 1e9]))
+def test_thresholds_are_those_of_all_rows(columns, max_bins, most_values):
+    X, weight, cuts = columns
+    codes, expected = find_bins(X, np.arange(len(X)), weight, max_bins, ThreadPool(1))
+    y = np.zeros(len(X))
+    parts = [
+        Rows(x, y[: len(x)], None, w)
+        for x, w in zip(np.split(X, cuts), np.split(weight, cuts), strict=True)
+    ]
+    is_weighted = weight.min() < weight.max()
+    grids = make_grids(X[::7])
+    counts = merge_counts([count_in_cells(part, grids, is_weighted) for part in parts])
+    for _ in range(12):
+        divisions = plan_divisions(counts, max_bins, most_values)
+        if divisions is None:
+            break
+        found = merge_counts([count_in_parts(part, divisions, is_weighted) for part in parts])
+        counts = replace_ranges(found, counts, max_bins)
+    assert plan_divisions(counts, max_bins, most_values) is None
+    bins = find_all_bins(counts, max_bins)
+    for one, other in zip(bins, expected, strict=True):
+        np.testing.assert_array_equal(one.thresholds, other.thresholds)
+        assert one.has_missing == other.has_missing
+    encoded = np.concatenate([encode_partition(part, bins).codes for part in parts], axis=1)
+    np.testing.assert_array_equal(encoded, codes)
+    assert encoded.dtype == codes.dtype
+
+
+class ScoredByFirst:
+    """A fitted ranker whose score is the first feature."""
+
+    def _relevance_of(self, y, weight):
+        return y
+
+    def _score_rows(self, X):
+        return X[:, 0]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from([2, 4]))
+def test_auc_of_pieces_is_that_of_all_rows(seed, n_ranges, n_levels):
+    random = np.random.default_rng(seed)
+    n = random.integers(2, 80)
+    X = random.integers(0, random.choice([3, 1000]), (n, 1)) / 7.0
+    y = np.append(random.integers(0, n_levels, n - 2), [0, 1]).astype(float)
+    weight = random.choice([1.0, 2.0, 0.3], n)
+    parts = parts_of((X, y, y, weight), np.sort(random.integers(0, n + 1, 3)))
+    splitters = choose_splitters(X[::3, 0], n_ranges)
+    pieces = [score_pieces(part, ScoredByFirst(), splitters, 2.0) for part in parts]
+    found = pooled_auc([count_range([one[k] for one in pieces]) for k in range(len(splitters) + 1)])
+    assert found == pytest.approx(auc_score(y, X[:, 0], sample_weight=weight), abs=1e-12)
+
+
+def checks(**options):
+    known = {"owner": "RankBoost", "graded": False, "allow_nan": True, "n_features": 2}
+    return RowChecks(**{**known, **options})
+
+
+X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
+
+
+def test_known_lengths_line_up():
+    with pytest.raises(ValueError, match=r"partition 0 has 3 rows in X and 2 in y\. rechunk"):
+        divide(
+            "RankBoost", da.from_array(X, (3, 2)), da.from_array(Y, (2,))[:4], None, None, checks()
+        )
+
+
+def test_numbers_of_partitions_line_up():
+    with pytest.raises(ValueError, match="line up: X has 2, y has 3, qid has 2"):
+        divide("RankBoost", da.from_array(X, (3, 2)), da.from_array(Y, 2), None, None, checks())
+
+
+@pytest.mark.parametrize("bad", [X, da.from_array(Y, 3), "X"])
+def test_X_is_a_dask_collection(bad):
+    with pytest.raises(TypeError, match="X of RankBoost must be a dask array of two dimensions"):
+        DaskRanker(RankBoost()).fit(bad, da.from_array(Y, 3))
+
+
+@pytest.mark.parametrize("name", ["y", "qid", "sample_weight"])
+def test_columns_are_dask_collections(name):
+    arrays = {"y": da.from_array(Y, 3), name: Y}
+    with pytest.raises(TypeError, match=f"{name} of RankBoost must be a dask array of one dim"):
+        DaskRanker(RankBoost()).fit(da.from_array(X, (3, 2)), **arrays)
+
+
+def test_columns_of_features_in_chunks_are_one():
+    parts = divide("RankBoost", da.from_array(X, (3, 1)), da.from_array(Y, 3), None, 2.0, checks())
+    rows = [
+        on_rows(
+            lambda rows: rows,
+            parts.checks,
+            0,
+            [p if not hasattr(p, "compute") else p.compute(scheduler="sync") for p in chunk],
+        )
+        for chunk in parts.chunks
+    ]
+    np.testing.assert_array_equal(np.concatenate([one.X for one in rows]), X)
+    assert (np.concatenate([one.weight for one in rows]) == 2).all()
+
+
+def test_text_is_refused_before_work_starts():
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), npartitions=1)
+    with pytest.raises(ValueError, match="Column 'b' of X must hold numbers for RankBoost"):
+        DaskRanker(RankBoost()).fit(frame, da.from_array(Y[:2], 2))
+
+
+def read(chunks, **options):
+    return on_rows(lambda rows: rows, checks(**options), 3, chunks)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "options", "message"),
+    [
+        ((X, Y[:4], None, None), {}, r"X has 6, y has 4\. \(partition 3"),
+        ((X, Y, None, -Y), {}, r"must not be negative.*\(partition 3"),
+        ((X[:, :1], Y, None, None), {}, "X has 2 features by its description. Got 1"),
+        ((X / [np.inf, 0.5] + np.array([np.inf, 0]), Y, None, None), {}, "infinity"),
+        ((X * np.nan, Y, None, None), {"allow_nan": False}, "NaN"),
+        ((X, Y, Y * np.nan, None), {}, "qid must not have missing values: row 0 of the partition"),
+        ((X, Y * np.nan, None, None), {"graded": True}, "y contains NaN"),
+        ((X, Y, None, None), {"classes": np.array([0, 2])}, "y changed while RankBoost"),
+    ],
+)
+def test_rows_of_a_partition_are_checked(chunks, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(chunks, **options)
+
+
+def test_rows_of_weight_zero_leave_and_partitions_may_be_empty():
+    rows = read((X, Y, Y.astype(str), Y.astype(float)))
+    assert rows.n_rows == 3 and set(rows.y) == {1} and set(rows.qid) == {"1"}
+    assert read((X[:0], Y[:0], None, None)).n_rows == 0
+    assert read((X, Y, None, 0.0)).n_rows == 0
+
+
+def test_queries_without_a_pair_leave():
+    rows = read(
+        (X, [0, 1, 2, 2, 5, 5], ["a", "a", "b", "b", "a", "c"], None), graded=True, only_paired=True
+    )
+    assert rows.qid.tolist() == ["a", "a", "a"]
+
+
+@given(st.lists(st.lists(st.integers(0, 20), max_size=6), min_size=1, max_size=6))
+def test_a_split_query_is_found(ids):
+    parts = [Rows(None, None, np.array(some, dtype=int), None) for some in ids]
+    found = merge_queries([merge_queries([find_queries(one)]) for one in parts])
+    count = np.bincount([one for some in ids for one in set(some)], minlength=1)
+    assert bool(found.split) == (count > 1).any()
+    if found.split:
+        assert count[found.split[0]] > 1
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 5))
+def test_partitions_are_placed_evenly(sizes, n_workers):
+    workers = [f"w{k}" for k in range(n_workers)]
+    places = place(sizes, [workers[:1]] * len(sizes), workers)
+    load = [sum(s for s, p in zip(sizes, places, strict=True) if p == w) for w in workers]
+    assert max(load) <= 1.25 * sum(sizes) / n_workers + max(sizes)
+    spread = [workers[k % n_workers] for k in range(len(sizes))]
+    if len(set(sizes)) == 1:  # what is evenly held stays where it is
+        assert (
+            place(sizes, [[one] for one in spread], workers) == spread or len(sizes) < n_workers * 4
+        )
+
+
+REFUSED = {
+    "n_iter_no_change=5": RankBoost(n_iter_no_change=5),
+    "warm_start=True": RankBoost(warm_start=True),
+    "n_bags=3": RankBoost(n_bags=3),
+    "monotonic_cst": RankBoost(monotonic_cst=[1, 0]),
+    "max_features_used=1": RankBoost(max_features_used=1),
+    "categorical_features": RankBoost(categorical_features=[0]),
+    "min_bin_size": RankBoost(min_bin_size=0.1),
+    "solver='corrective'": PNormPushRanker(solver="corrective"),
+    "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
+    "qid=None": ListNetLinear(),
+    "p=inf": PNormPushRanker(p=np.inf, solver="lbfgs"),
+    "kernel='rbf'": KernelPairwiseSGDRanker(kernel="rbf"),
+    "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),
+    "loss='hinge' in one list": KernelPairwiseSGDRanker(kernel="linear", loss="hinge"),
+    "engine='lightgbm'": BoostedTreesRanker(engine="lightgbm"),
+}
+
+
+@pytest.mark.parametrize("setting", REFUSED)
+def test_what_can_not_be_fitted_is_refused_by_name(setting):
+    with pytest.raises(ValueError, match=f"DaskRanker can't fit .* with {setting}"):
+        check_supported(REFUSED[setting], has_queries=False)
+
+
+def test_hinge_losses_are_allowed_with_queries():
+    check_supported(KernelPairwiseSGDRanker(kernel="linear", loss="hinge"), has_queries=True)
+
+
+def test_other_estimators_are_refused():
+    from sklearn.linear_model import LogisticRegression
+
+    with pytest.raises(TypeError, match=r"DaskRanker fits one of .*RankBoost.* Got LogisticRegr"):
+        DaskRanker(LogisticRegression()).fit(da.from_array(X, (3, 2)), da.from_array(Y, 3))
+
+
+def test_no_client():
+    with pytest.raises(ValueError, match="DaskRanker has no client, and none can be found"):
+        DaskRanker(RankBoost()).fit(da.from_array(X, (3, 2)), da.from_array(Y, 3))
+
+
+def test_clones_share_the_client():
+    client = object()
+    ranker = DaskRanker(RankBoost(n_estimators=3), client=client)
+    copy = clone(ranker)
+    assert copy.client is client and copy.estimator is not ranker.estimator
+    assert copy.get_params()["estimator__n_estimators"] == 3

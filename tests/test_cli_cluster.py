@@ -37,7 +37,7 @@ def loans(n=400, seed=0):
             "kind": kind,
             "owner": rng.random(n) < 0.5,
             "weight": rng.integers(1, 4, n),
-            "branch": np.sort(rng.integers(0, 12, n)),
+            "branch": [f"b{one}" for one in np.sort(rng.integers(0, 12, n))],
             "city": rng.choice(["Oslo", "Rome"], n),
             "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, n), "D"),
             "late": np.where(risk > np.median(risk), "yes", "no"),
@@ -56,9 +56,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(frame):
-    """Write a table; queries stay whole in the parts."""
+    """Write a table; the second part is small, and some queries are in two parts."""
     frame.to_parquet("all.parquet")
-    places = [0, *np.searchsorted(frame["branch"], [6, 7]), len(frame)]
+    places = [0, 205, 230, len(frame)]
     for number, (start, end) in enumerate(pairwise(places)):
         frame.iloc[start:end].to_parquet(f"parts/{number}.parquet")
 
@@ -154,12 +154,12 @@ class Here:
 
 @pytest.mark.parametrize("model", [PNormPushRanker(), PNormPushRanker(solver="lbfgs")])
 def test_encoders_are_those_of_all_rows(folder, model):
-    options = TableOptions("all.parquet", target="late", drop=["day", "city"])
+    options = TableOptions("all.parquet", target="late", drop=["day", "city", "branch"])
     data = training_data(options, [])
     expected = _rankers.pipeline_for(model, data.schema)[:-1].fit(data.X)
     parts = dd.read_parquet("parts").to_delayed()
     source = _cluster._Source("parts", options)
-    features = [name for name in loans() if name not in {"late", "day", "city"}]
+    features = [name for name in loans() if name not in {"late", "day", "city", "branch"}]
     digests = _cluster._results(Here, parts, source.digest, features, {"kind", "owner"})
     schema, X = _cluster._schema(digests, source, "any", [])
     assert schema == data.schema
@@ -189,7 +189,7 @@ def test_what_a_cluster_refuses(folder, capsys, words, part):
 
 
 def test_columns_of_other_types_are_named(folder, capsys):
-    argv = [PARTS, "--target", "late", "-o", "m.skops", "--cluster", "local"]
+    argv = [PARTS, "--target", "late", "--drop", "branch", "-o", "m.skops", "--cluster", "local"]
     message = fails(argv, capsys)
     assert "takes columns of numbers and categories only, not 'city' (string), 'day'" in message
 
@@ -222,7 +222,7 @@ def test_dask_may_be_missing(folder, capsys, monkeypatch):
 @pytest.mark.slow
 def test_no_scheduler_at_the_address(folder, capsys, monkeypatch):
     monkeypatch.setattr(_cluster, "_SECONDS", 1)
-    argv = [PARTS, *BASIC, "--cluster", "tcp://127.0.0.1:9"]
+    argv = [PARTS, *BASIC, "--drop", "branch", "--cluster", "tcp://127.0.0.1:9"]
     assert "--cluster tcp://127.0.0.1:9: no scheduler answers" in fails(argv, capsys)
 
 
@@ -230,7 +230,7 @@ def test_no_scheduler_at_the_address(folder, capsys, monkeypatch):
 def test_nothing_is_left_running(folder, capsys, address):
     frame = loans().assign(late="yes")
     write(frame)
-    argv = [PARTS, *BASIC, "--cluster", address]
+    argv = [PARTS, *BASIC, "--drop", "branch", "--cluster", address]
     assert "has one class only" in fails(argv, capsys)
     with Client(address) as client:
         assert not any(client.processing().values())

@@ -65,6 +65,7 @@ GALLERY = [
     "scorecard_sql",
     "million_rows",
     "trees_million_rows",
+    "cluster",
     "losses",
     "kernel_ring",
     "calibration",

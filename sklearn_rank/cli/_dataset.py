@@ -81,29 +81,38 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         table, options = _example(options)
     else:
         table = read_table(options.data, notes, options.sep, options.encoding)
-    options = _check_names(table, options)
-    target, query = options.target or "target", options.qid
-    table = _labelled_rows(table, target, options, notes)
-    features = _features(table, options, notes)
+    options = check_names(table, options)
+    table = _labelled_rows(table, options.target or "target", options, notes)
+    schema, X = read_features(table, options, features_of(table, options, notes), notes)
+    data = _dataset(table, schema, X, notes, labelled=True)
+    note_leaks(X, data.y, data.qid, notes)
+    return replace(data, weight=weights_of(table, schema))
+
+
+def read_features(
+    table: Table, options: TableOptions, features: Sequence[str], notes: list[str]
+) -> tuple[Schema, Any]:
+    """Return the schema of a training table, and the features."""
     kinds, formats, decimal = choose_features(
         table, features, notes, options.keep, options.category, options.decimal
     )
+    target = options.target or "target"
     positive, classes = None, None
     if options.relevance == "binary":
         classes, positive = choose_classes(table, target, options.positive, notes)
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif options.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    schema = Schema(kinds, target, query, options.relevance, positive, table.is_letor, classes)
+    schema = Schema(
+        kinds, target, options.qid, options.relevance, positive, table.is_letor, classes
+    )
     schema = replace(schema, weight=options.weight, decimal=decimal, formats=formats)
     X = feature_frame(table, schema, notes)
     known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
-    data = _dataset(table, replace(schema, categories=known), X, notes, labelled=True)
-    note_leaks(X, data.y, data.qid, notes)
-    return replace(data, weight=_weights(table, schema))
+    return replace(schema, categories=known), X
 
 
-def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
+def features_of(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
     """Return the columns without a role."""
     target = options.target or ""
     roles = {target, options.qid, options.weight, *options.drop, *(["comment"] * table.is_letor)}
@@ -121,7 +130,7 @@ def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str
 def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
     """Read labelled rows, with their weights, as those of `data` were read."""
     other = model_data(path, data.schema, options, notes, labelled=True)
-    return replace(other, weight=_weights(other.table, data.schema))
+    return replace(other, weight=weights_of(other.table, data.schema))
 
 
 def model_data(
@@ -164,7 +173,7 @@ def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled
     return Dataset(X, y, qid, schema, table.path, table=table)
 
 
-def _weights(table: Table, schema: Schema) -> Floats | None:
+def weights_of(table: Table, schema: Schema) -> Floats | None:
     """Return the weights of the rows; None if all are one."""
     if schema.weight is None:
         return None
@@ -187,7 +196,7 @@ def _labelled_rows(table: Table, target: str, options: TableOptions, notes: list
     return table.rows(~is_missing)
 
 
-def _check_names(table: Table, options: TableOptions) -> TableOptions:
+def check_names(table: Table, options: TableOptions) -> TableOptions:
     """Return the options with the columns that they name; all must be there, and differ."""
     has = set(table.frame.columns)
     target, query = options.target, options.qid

@@ -12,8 +12,8 @@ class InputError(Exception):
     """Bad input. The message is the one line that the user sees."""
 
 
-def import_extra(name: str) -> Any:
-    """Import a module of the extra ``cli``; the error says how to install it."""
+def import_extra(name: str, extra: str = "cli") -> Any:
+    """Import a module of an extra; the error says how to install it."""
     package = name.partition(".")[0]
     try:
         return importlib.import_module(name)
@@ -21,7 +21,7 @@ def import_extra(name: str) -> Any:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise InputError(
-            f'{package} is not installed; pip install "sklearn-rank[cli]" brings it'
+            f'{package} is not installed; pip install "sklearn-rank[{extra}]" brings it'
         ) from error
 
 

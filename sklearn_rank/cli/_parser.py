@@ -125,7 +125,8 @@ def _command(name: str, arguments: str, text: str, options: str, output: str = "
     def call(**values: Any) -> None:
         for key in ("model", "data", "validation", "calibration", "card"):
             path = values.get(key)
-            if path is not None and (path, key) != ("-", "data") and not os.path.exists(path):
+            is_other = key == "data" and (path == "-" or values.get("cluster") is not None)
+            if path is not None and not is_other and not os.path.exists(path):
                 raise InputError(f"{path}: no such file")
         import_extra("pandas")  # imported by name at the top of modules
         module = importlib.import_module(f"sklearn_rank.cli.{home}")
@@ -179,7 +180,9 @@ _command(
 {_SEARCH}
 --metric NAME  What --search compares settings by: one name, of those of compare --metrics.
 --validation FILE  Rows that decide when boosting stops.
---calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.""",
+--calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
+--cluster local|ADDRESS  Fit to Parquet files that memory can't hold, on Dask workers of this
+ machine or of the scheduler at ADDRESS; DATA may be a pattern in quotes, 'data/*.parquet'.""",
     "-o --output MODEL  Model file (.skops).",
 )
 _command(

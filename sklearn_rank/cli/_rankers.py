@@ -31,7 +31,7 @@ MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
 _QUADRATIC = "KernelPairwiseSGDRanker"
-_FEW_VALUES = 40
+FEW_VALUES = 40
 """A text column of more values than this becomes numbers that follow its letters."""
 
 MIN_STOPPING_ROWS = 10_000
@@ -160,7 +160,7 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
 
 def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     categories = schema.columns_of(BOOLEAN, CATEGORY)
-    few = [name for name in categories if len(schema.categories[name]) <= _FEW_VALUES]
+    few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
     steps.append(("category", "passthrough" if keeps_categories else one_hot, few))

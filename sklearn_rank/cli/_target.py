@@ -86,6 +86,13 @@ def binary_target(
     if new:
         what = f"the model never saw {listing(map(repr, new), 5)}"
         notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")
+    return rows_of_class(table, target, positive)
+
+
+def rows_of_class(table: Table, target: str, positive: str) -> Indices:
+    """Return 1 for the rows of a class, of which there may be none, and 0 for all others."""
+    texts = role_column(table, target).texts
+    classes = [*_classes_of(texts.values, positive), None]  # the last for missing ones
     return np.array([name == positive for name in classes], dtype=np.int64)[texts.codes]
 
 

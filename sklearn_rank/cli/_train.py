@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn_rank._observers import observed
 from sklearn_rank.cli import _rankers
+from sklearn_rank.cli._cluster import train_on_cluster
 from sklearn_rank.cli._crossval import Candidate, search
 from sklearn_rank.cli._dataset import training_data, validation_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
@@ -17,6 +18,9 @@ from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, save_model
 
 def train(options: Any) -> None:
     """Fit one ranker to all rows and store it."""
+    if options.cluster is not None:
+        train_on_cluster(options)
+        return
     notes: list[str] = []
     (name,) = _rankers.choose_rankers([options.ranker])
     rankers, grids = _rankers.make_rankers([name], options)

@@ -1,0 +1,301 @@
+"""The command ``train --cluster``: fit to Parquet files on the workers of a Dask cluster.
+
+No rows come to this process. Partitions report the distinct cells or the moments of their columns;
+the encoders are fitted to a few rows made of these, with the result that all rows would give.
+"""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.cli import _dataset, _rankers
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema, feature_frame
+from sklearn_rank.cli._errors import InputError, count, import_extra, listing, show_notes
+from sklearn_rank.cli._output import optional_output, progress
+from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, save_model
+from sklearn_rank.cli._tables import Table
+from sklearn_rank.cli._target import role_column, rows_of_class
+
+_REFUSED = ("search", "metric", "validation", "calibrate", "decimal", "sep", "encoding")
+_MOST_VALUES = 1000  # distinct cells of a column that a partition reports
+_SHARE_OF_MEMORY = 0.8  # that the workers of this machine may take together
+_SECONDS = 10  # until a scheduler must have answered
+_BYTES = "64MiB"  # of a partition, where the row groups of the files allow it
+
+
+def train_on_cluster(options: Any) -> None:
+    """Fit one ranker to the rows on a cluster and store it."""
+    notes: list[str] = []
+    ranker, name = _checked_ranker(options)
+    path: Any = optional_output(options.output, MODEL_SUFFIXES, options)
+    frame = _read(options.data)
+    table = Table(frame._meta, options.data)
+    source = _Source(options.data, _dataset.check_names(table, options.table))
+    features = _dataset.features_of(table, source.options, notes)
+    distinct = _check_types(table, features, source.options.category)
+    with _client(options.cluster) as client, _errors(name, notes), progress(f"fitting {name}"):
+        parts = frame.to_delayed()
+        digests = _results(client, parts, source.digest, features, distinct)
+        schema, X = _schema(digests, source, name, notes)
+        pipeline = _rankers.pipeline_for(ranker, schema)
+        _fit_encoders(pipeline, X, client, parts, source, schema)
+        made = import_extra("sklearn_rank.dask").DaskRanker(
+            ranker, client=client, shuffle_queries=schema.qid is not None
+        )
+        made.fit(**_arrays(parts, source, schema, pipeline[:-1]))
+        pipeline.steps[-1] = ("ranker", made.estimator_)
+    save_model(Model(pipeline, name, schema), path, force=options.force)
+    show_notes(notes)
+    top = "" if schema.positive is None else f", class {schema.positive!r} on top"
+    n_rows = sum(digest.n_rows for digest in digests)
+    size = f"{count(n_rows, 'row')}, {count(len(schema.kinds), 'column')}"
+    print(f"{path}: {name} fitted on {source.path}: {size}{top}")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The files and the options by which workers read partitions of them."""
+
+    path: str
+    options: _dataset.TableOptions
+
+    def digest(self, part: Any, features: list[str], distinct: Collection[str]) -> _Digest:
+        """Return the distinct cells of categories and target, and what numbers have."""
+        table, n_unlabelled = self._labelled(part)
+        cells, numbered = {}, set()
+        for name in features:
+            column = Column(table, name, [])
+            known = column.cells.dropna()
+            found = list(known.unique()[:_MOST_VALUES]) if name in distinct else [0.0]
+            cells[name] = found * (len(known) > 0) + [None] * (len(known) < len(column.cells))
+            if name not in distinct and column.id_reason(NUMBER):
+                numbered.add(name)
+        target = str(self.options.target)
+        graded = self.options.relevance == "graded"
+        texts = ["0"] if graded else role_column(table, target).texts.values[:_MOST_VALUES]
+        return _Digest(len(table.frame), n_unlabelled, cells | {target: texts}, numbered)
+
+    def arrays(self, part: Any, schema: Schema, encoder: Pipeline) -> tuple[Any, ...]:
+        """Return encoded features, relevance, query ids and weights."""
+        table, _ = self._labelled(part)
+        X: Floats = np.empty((0, len(encoder.get_feature_names_out())))
+        if len(table.frame):  # scikit-learn encodes no table without a row
+            X = np.asarray(encoder.transform(feature_frame(table, schema, [])))
+        if schema.positive is None:
+            y = Column(table, schema.target, []).values(NUMBER, ".", " for --relevance graded,")
+        else:
+            y = rows_of_class(table, schema.target, schema.positive)
+        qid = None if schema.qid is None else np.asarray(table.frame[schema.qid])
+        return X, y, qid, _dataset.weights_of(table, schema)
+
+    def moments(self, part: Any, schema: Schema, encoder: Pipeline) -> Floats:
+        """Return numbers of missing and other values, means and variances of encoded features."""
+        X = self.arrays(part, schema, encoder)[0]
+        if not len(X):
+            return np.zeros((4, X.shape[1]))
+        scaler, n_missing = StandardScaler().fit(X), np.isnan(X).sum(axis=0)
+        moments = [n_missing, len(X) - n_missing, scaler.mean_, scaler.var_]
+        return np.nan_to_num(np.array(moments, dtype=np.float64))
+
+    def _labelled(self, part: Any) -> tuple[Table, int]:
+        """Return the rows that have a target, and the number of those that have none."""
+        table, target = Table(part.reset_index(drop=True), self.path), str(self.options.target)
+        known = table.frame[target].notna().to_numpy()
+        if self.options.relevance == "binary":
+            known = role_column(table, target).texts.codes >= 0
+        return table.rows(known), int((~known).sum())
+
+
+@dataclass(frozen=True)
+class _Digest:
+    """What a partition says of its rows."""
+
+    n_rows: int
+    n_unlabelled: int
+    cells: dict[str, list[Any]]  # distinct cells by column; 0 and None of numbers
+    numbered: set[str]  # columns of integers in the order of the rows
+
+
+def _results(client: Any, parts: list[Any], function: Any, *given: Any) -> Any:
+    """Return the small results of a function of each partition."""
+    task = import_extra("dask").delayed(function)
+    return client.gather(client.compute([task(part, *given) for part in parts]))
+
+
+def _arrays(parts: list[Any], source: _Source, schema: Schema, encoder: Pipeline) -> dict[str, Any]:
+    """Return the arguments of `DaskRanker.fit`."""
+    delayed, da = import_extra("dask").delayed, import_extra("dask.array")
+    encoder_, task = delayed(encoder), delayed(source.arrays, nout=4)
+    chunks = [task(part, schema, encoder_) for part in parts]
+    shapes: dict[str, Any] = {"X": (np.nan, len(encoder.get_feature_names_out())), "y": (np.nan,)}
+    shapes |= {"qid": schema.qid and (np.nan,), "sample_weight": schema.weight and (np.nan,)}
+    return {
+        name: da.concatenate(
+            [da.from_delayed(chunk[k], shape, dtype=np.float64) for chunk in chunks],
+            allow_unknown_chunksizes=True,
+        )
+        for k, (name, shape) in enumerate(shapes.items())
+        if shape is not None
+    }
+
+
+def _schema(
+    digests: list[_Digest], source: _Source, ranker: str, notes: list[str]
+) -> tuple[Schema, Any]:
+    """Return the schema, and a few rows with all categories; InputError if columns do not fit."""
+    path, options, target = source.path, source.options, str(source.options.target)
+    n_unlabelled = sum(digest.n_unlabelled for digest in digests)
+    rows = f"{path}: {count(n_unlabelled, 'row')} without a value of {target!r}"
+    digests = [digest for digest in digests if digest.n_rows]
+    if not digests or (n_unlabelled and not options.skip_unlabelled):
+        why = f"{rows}; --skip-unlabelled leaves them out" if n_unlabelled else f"{path}: no rows"
+        raise InputError(why)
+    notes += [f"{rows} left out"] * (n_unlabelled > 0)
+    numbered = set.intersection(*(digest.numbered for digest in digests)) - set(options.keep)
+    notes += [
+        f"column {name!r} is not used: its values are integers in the order of the rows, like row "
+        f"numbers (--keep {name} uses it)"
+        for name in sorted(numbered)
+    ]
+    cells = {
+        name: list(dict.fromkeys(chain(*(digest.cells[name] for digest in digests))))
+        for name in digests[0].cells
+        if name not in numbered
+    }
+    n, pandas = max(map(len, cells.values())), import_extra("pandas")
+    columns = {k: pandas.Series(v + v[-1:] * (n - len(v))) for k, v in cells.items()}
+    table = Table(pandas.DataFrame(columns), path)
+    names = [name for name in cells if name != target]
+    schema, X = _dataset.read_features(table, replace(options, keep=names), names, notes)
+    limit = 0 if ranker == _rankers.TREES else _rankers.FEW_VALUES
+    for name, kind in schema.kinds.items():
+        if kind not in {NUMBER, BOOLEAN, CATEGORY}:
+            raise InputError(f"{path}: column {name!r} holds {kind}s, which --cluster can't encode")
+        if len(schema.categories.get(name, ())) > limit:
+            what = f"has more than the {limit} categories that --cluster encodes for {ranker}"
+            raise InputError(f"{path}: column {name!r} {what}; --drop leaves it out")
+    return schema, X
+
+
+def _fit_encoders(
+    pipeline: Pipeline, X: Any, client: Any, parts: list[Any], source: _Source, schema: Schema
+) -> None:
+    """Fit the steps before the ranker, the first to a few rows with all categories."""
+    for place, (_, step) in enumerate(pipeline.steps[:-1]):
+        if place:
+            X = _alike(_results(client, parts, source.moments, schema, pipeline[:place]))
+        step.fit(X)
+
+
+def _alike(moments: list[Floats]) -> Floats:
+    """Return rows with the means and variances of all rows, and a missing value where they have."""
+    n_missing, n_known, means, variances = np.swapaxes(moments, 0, 1)
+    n = np.maximum(n_known.sum(axis=0), 1)
+    mean = (n_known * means).sum(axis=0) / n
+    spread = np.sqrt((n_known * (variances + (means - mean) ** 2)).sum(axis=0) / n)
+    missing = np.where(n_missing.sum(axis=0) > 0, np.nan, mean)
+    rows = np.array([mean - spread, mean + spread, missing])
+    return rows if np.isnan(missing).any() else rows[:2]
+
+
+def _checked_ranker(options: Any) -> tuple[Any, str]:
+    """Return the ranker and its name; InputError for what a cluster can't do."""
+    for option in _REFUSED:
+        if getattr(options, option):
+            raise InputError(f"--{option} does not go with --cluster")
+    for module in ("dask.dataframe", "distributed", "xgboost"):
+        import_extra(module, "dask")
+    (name,) = _rankers.choose_rankers([options.ranker])
+    rankers, _ = _rankers.make_rankers([name], options)
+    if name == _rankers.TREES and "engine" not in _rankers.parse_params(options.param):
+        rankers[name].set_params(engine="xgboost")
+    _rankers.check_engine(rankers)
+    with _errors(name, []):
+        check = import_extra("sklearn_rank.dask._supported").check_supported
+        check(rankers[name], options.qid is not None)
+    return rankers[name], name
+
+
+def _read(data: str) -> Any:
+    """Return the files as a data frame that is read partition by partition."""
+    files = [data] if "://" in data else sorted(map(os.path.abspath, glob.glob(data)))
+    if not files:
+        raise InputError(f"{data}: no such file")
+    try:
+        return import_extra("dask.dataframe").read_parquet(files, blocksize=_BYTES)
+    except (ValueError, TypeError, OSError) as error:
+        raise InputError(f"{data}: --cluster reads Parquet files only ({error})") from error
+
+
+def _check_types(table: Table, features: list[str], category: Collection[str]) -> set[str]:
+    """Return the features to read as categories; InputError for those of other types."""
+    types = import_extra("pandas").api.types
+    dtypes = {name: table.frame[name].dtype for name in features}
+    found = {k for k, dtype in dtypes.items() if dtype == "category" or types.is_bool_dtype(dtype)}
+    found |= {*category}
+    others = [k for k in features if k not in found and not types.is_numeric_dtype(dtypes[k])]
+    if others:
+        shown = listing(f"{name!r} ({dtypes[name]})" for name in others)
+        raise InputError(
+            f"{table.path}: --cluster takes columns of numbers and categories only, not {shown}; "
+            "--drop leaves them out, --category makes categories of texts"
+        )
+    return found
+
+
+@contextmanager
+def _client(where: str) -> Iterator[Any]:
+    """Yield a client of workers on this machine, or of the scheduler at an address."""
+    distributed = import_extra("distributed")
+    if where != "local":
+        try:
+            client = distributed.Client(where, timeout=_SECONDS)
+        except (OSError, ValueError) as error:
+            raise InputError(f"--cluster {where}: no scheduler answers ({error})") from error
+        with client:
+            yield client
+        return
+    n_workers = import_extra("dask.system").CPU_COUNT
+    memory = _SHARE_OF_MEMORY * import_extra("distributed.system").MEMORY_LIMIT / n_workers
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=int(memory),
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # any free port
+            silence_logs=logging.CRITICAL,  # the error is one line
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _errors(name: str, notes: list[str]) -> Iterator[None]:
+    """Make notes of warnings, and an InputError of what a ranker or the cluster refuses."""
+    killed = import_extra("distributed").KilledWorker
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except killed as error:
+            what = "a worker ended again and again, which mostly is for want of memory"
+            raise InputError(f"--cluster: {what}; smaller row groups need less") from error
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise InputError(_rankers.with_name(name, str(error))) from error
+    lines = [str(one.message).partition("\n")[0] for one in caught]
+    notes += [_rankers.with_name(name, line) for line in lines]

@@ -198,7 +198,7 @@ def memory(n_rows: int) -> PartResult:
         for name, ranker in rankers().items():
             with cluster(MEMORY_LIMIT) as client:
                 frame = dd.read_parquet(scratch)
-                X, y = frame[frame.columns[:-1]], frame["y"].astype(bool)
+                X, y = frame[list(frame.columns[:-1])], frame["y"].astype(bool)
                 seconds = timed(fit_on(client, ranker, X, y))
                 workers = list(client.run(peak_bytes).values())
                 table.append([name, seconds, *(peak / 1e6 for peak in workers)])

@@ -279,3 +279,15 @@ def test_clones_share_the_client():
     copy = clone(ranker)
     assert copy.client is client and copy.estimator is not ranker.estimator
     assert copy.get_params()["estimator__n_estimators"] == 3
+
+
+def test_columns_of_small_files_keep_the_partitions_of_the_table(tmp_path):
+    """Dask would read several files at once for a table of one column."""
+    frame = pd.DataFrame(np.arange(480.0).reshape(40, 12), columns=[f"x{j}" for j in range(12)])
+    for number in range(8):
+        rows = frame.iloc[5 * number : 5 * number + 5]
+        rows.to_parquet(tmp_path / f"part-{number}.parquet")
+    table = dd.read_parquet(tmp_path)
+    checks = RowChecks("RankBoost", True, False, 11)
+    divided = divide("RankBoost", table[list(table.columns[:-1])], table["x11"], None, None, checks)
+    assert divided.n_partitions == 8

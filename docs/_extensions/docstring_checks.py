@@ -32,6 +32,7 @@ MODULES = {
     "sklearn_rank.engines": "Engines",
     "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.onnx": "ONNX",
+    "sklearn_rank.dask": "Dask",
     "sklearn_rank.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",
 }

@@ -314,7 +314,17 @@ def _chunks_of_table(owner: str, X: Any) -> list[Any]:
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         return list(X.to_delayed().ravel())
-    return list(X.to_delayed())
+    return _delayed_frames(X)
+
+
+def _delayed_frames(frame: Any) -> list[Any]:
+    """Return the delayed partitions of a data frame or a series.
+
+    As they are: Dask would read several small files at once where few columns are wanted, so
+    that columns of one table would have other partitions than the rest. What reads a file is
+    then one task for all columns.
+    """
+    return list(frame.to_delayed(optimize_graph=False))
 
 
 def _chunks_of(owner: str, name: str, values: Any) -> list[Any]:
@@ -322,7 +332,7 @@ def _chunks_of(owner: str, name: str, values: Any) -> list[Any]:
     if isinstance(values, da.Array) and values.ndim == 1:
         return list(values.to_delayed().ravel())
     if isinstance(values, dd.Series):
-        return list(values.to_delayed())
+        return _delayed_frames(values)
     raise TypeError(
         f"{name} of {owner} must be a dask array of one dimension or a dask series"
         f"{', a number or None' if name == 'sample_weight' else ''}. Got "

@@ -84,7 +84,7 @@ class Preferences:
     ) -> Preferences:
         """Sort rows with relevance `y`, query codes `qid` and positive weights."""
         if qid is None and collective.size > 1:
-            return cls._of_shared_list(y.astype(np.float64), weight, collective)
+            return cls._of_shared_list(y, weight, collective)
         if qid is None and y.dtype != np.bool_:
             low, high = y.min(), y.max()
             if ((y == low) | (y == high)).all():
@@ -102,11 +102,15 @@ class Preferences:
         return cls(order, weight[order], *nested_runs(query[order], level[order]), collective)
 
     @classmethod
-    def _of_shared_list(cls, y: Floats, weight: Floats, collective: Collective) -> Preferences:
+    def _of_shared_list(cls, y: Values, weight: Floats, collective: Collective) -> Preferences:
         """Sort rows that are a part of one list by the levels of the whole list."""
-        levels = np.unique(np.concatenate(collective.gather(np.unique(y))))[::-1]
-        order = np.argsort(-y, kind="stable")
-        starts = np.searchsorted(-y[order], -levels)
+        here = np.unique(y).astype(np.float64)
+        levels = np.unique(np.concatenate(collective.gather(here)))[::-1]
+        if len(levels) == 2:
+            order = np.concatenate([np.flatnonzero(y == level) for level in levels])
+        else:
+            order = np.argsort(-y.astype(np.float64), kind="stable")
+        starts = np.searchsorted(-y[order].astype(np.float64), -levels)
         queries = Groups(np.zeros(1, dtype=np.intp), len(levels))
         return cls(order, weight[order], Groups(starts, len(y)), queries, collective, True)
 

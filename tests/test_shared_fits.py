@@ -44,7 +44,7 @@ def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None)
     def fit(collective):
         here = np.flatnonzero(part == collective.rank)
         rows = WorkerRows(
-            X[here] if bins is None else BinnedX(codes[:, here], bins),
+            X[here] if bins is None else BinnedX([codes[:, here]], bins),
             y[here].astype(float) if graded else y[here].astype(bool),
             None if qid is None else qid[here],
             weight[here],
@@ -160,7 +160,7 @@ def test_a_fit_goes_on_where_it_was_interrupted():
 
     def fit(collective, earlier=None, tell=None):
         here = np.arange(300) % 2 == collective.rank
-        x = BinnedX(codes[:, here], bins)
+        x = BinnedX([codes[:, here]], bins)
         rows = WorkerRows(x, y[here], None, np.ones(here.sum()), np.array([0, 1]))
         return fit_rows(clone(ranker), rows, collective, tell, earlier)
 

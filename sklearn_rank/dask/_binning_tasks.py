@@ -190,4 +190,6 @@ def encode_partition(rows: Rows, bins: list[Bins]) -> BinnedPart:
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most))
     for code, one, x in zip(codes, bins, by_feature(rows.X), strict=True):
         code[:] = Digitizer(one.thresholds)(x, len(one.thresholds) + 1)
-    return BinnedPart(codes, rows.y, rows.qid, rows.weight)
+    has_weights = bool((rows.weight != 1).any())
+    weight = rows.weight if has_weights else np.broadcast_to(1.0, rows.n_rows)
+    return BinnedPart(codes, rows.y, rows.qid, weight)

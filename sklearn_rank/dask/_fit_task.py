@@ -12,7 +12,7 @@ import numpy as np
 from distributed import get_worker
 from sklearn.base import clone
 
-from sklearn_rank._protocols import Values
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
@@ -130,19 +130,25 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> WorkerRows:
     """Return the rows of several partitions together."""
     X: Any
     if plan.bins is not None:
-        X = BinnedX(np.concatenate([part.codes for part in parts], axis=1), plan.bins)
+        X = BinnedX([part.codes for part in parts], plan.bins)
     elif plan.is_whole:
         X = np.concatenate([part.X for part in parts])
     else:
         X = PartitionedRows([part.X for part in parts])
-    y, weight = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight")
-    )
+    y = np.concatenate([part.y for part in parts])
+    weight = joined_weights([part.weight for part in parts])
     qid = None
     if parts[0].qid is not None:
         ids = np.concatenate([part.qid for part in parts])
         qid = np.unique(ids, return_inverse=True)[1].ravel()
     return WorkerRows(X, y, qid, weight, plan.classes)
+
+
+def joined_weights(parts: Sequence[Floats]) -> Floats:
+    """Return the weights of several partitions; weights of one take no memory."""
+    if all(part.strides == (0,) or not len(part) for part in parts):
+        return np.broadcast_to(1.0, sum(map(len, parts)))
+    return np.concatenate(parts)
 
 
 def digest_of(attributes: dict[str, Any]) -> str:

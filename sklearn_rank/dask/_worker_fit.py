@@ -85,7 +85,7 @@ def fit_rows(
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
     """
-    every_row: Any = np.arange(len(rows.y))
+    every_row: Any = np.arange(len(rows.y), dtype=np.min_scalar_type(-len(rows.y) - 1))
     data = TrainingData(
         rows.X, rows.y, rows.qid, rows.weight, every_row, rows.classes, None, collective
     )

@@ -188,8 +188,16 @@ class BoostingProblem:
     @shared_property
     def log_scale(self) -> float:
         """Logarithm of the factor that makes every pair weight at least one."""
+        if self._has_unit_weights:
+            return 0.0
         log_weight = self.preferences.log_weight
         return max(0.0, -self.preferences.smallest_difference(log_weight, -log_weight))
+
+    @shared_property
+    def _has_unit_weights(self) -> bool:
+        """Whether the weights of all rows, of all processes, are one."""
+        pairs = self.preferences
+        return bool(pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights)))
 
     def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
@@ -200,8 +208,7 @@ class BoostingProblem:
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
         pairs = self.preferences
-        is_unit = pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights))
-        if is_unit and log_scale == 0:
+        if self._has_unit_weights and log_scale == 0:
             return 1.0 / (2.0 * pairs.total_pair_weight)
         log_total = pairs.log_pair_weight()
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))

@@ -277,6 +277,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         state = self._make_state(problem, scores, gain)
         stopping = self._make_stopping(problem, history, held_out)
         offsets = self._make_offsets(problem, scores)
+        del scores  # the state has its own
         problem.share_totals()
         observer = self._make_observer(
             problem.data,
@@ -365,8 +366,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if problem.positive is None:
             return None
         if self._balances:
-            pairs = problem.preferences
-            return StageBalances(problem.positive, pairs.log_weight, pairs.collective)
+            return StageBalances(problem.positive, problem.preferences)
         return StageCuts.of_sample(problem.data, problem.preferences, scores)
 
     def _last_offset(

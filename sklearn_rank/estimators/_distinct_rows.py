@@ -100,7 +100,7 @@ def coarse_codes(X: Any) -> _Codes:
     factors = _odd_factors(X.shape[1])
     if hasattr(X, "bins"):  # the numbers of the bins stand for the values
         code = np.zeros(X.shape[0], dtype=np.uint64)
-        for bins, factor in zip(X.codes, factors, strict=True):
+        for bins, factor in zip(X.by_feature(), factors, strict=True):
             code += _MIXED_BINS.take(bins) * factor
     else:
         code = np.asarray(X, dtype=np.float64).view(np.uint64) @ factors

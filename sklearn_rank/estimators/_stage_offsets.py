@@ -32,18 +32,13 @@ class StageBalances:
     ----------
     positive : ndarray of shape (n_rows,)
         True for the upper class, in fit order.
-    log_weight : ndarray of shape (n_rows,)
-        Logarithms of the weights.
-    collective : Collective
-        The processes that hold the rows, if they are not all here.
+    preferences : Preferences
+        The rows with their weights.
     """
 
-    def __init__(
-        self, positive: Mask, log_weight: Floats, collective: Collective = ONE_PROCESS
-    ) -> None:
+    def __init__(self, positive: Mask, preferences: Preferences) -> None:
         self._positive = positive
-        self._log_weight = log_weight
-        self._collective = collective
+        self._preferences = preferences
 
     def after_round(self, done: Round, state: ObjectiveState) -> float:
         """Return the offset."""
@@ -51,7 +46,8 @@ class StageBalances:
         if find is not None:
             return float(find())
         scores = require(state, "scores", "The offset of a round")
-        return balancing_offset(scores, self._positive, self._log_weight, self._collective)
+        rows = self._preferences
+        return balancing_offset(scores, self._positive, rows.log_weight, rows.collective)
 
 
 class StageCuts:

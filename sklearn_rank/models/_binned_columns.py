@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -179,25 +179,39 @@ class BinnedX:
 
     Attributes
     ----------
-    codes : ndarray of shape (n_features, n_rows)
-        Number of thresholds below each value; that of a missing value is one more than the
-        number of thresholds.
+    parts : sequence of ndarray of shape (n_features, n_part_rows)
+        Rows, part after part: the number of thresholds below each value; that of a missing
+        value is one more than the number of thresholds.
     bins : list of Bins
         The bins of each feature.
     """
 
-    codes: Indices
+    parts: Sequence[Indices]
     bins: list[Bins]
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of features."""
-        n_features, n_rows = self.codes.shape
-        return n_rows, n_features
+        return sum(part.shape[1] for part in self.parts), len(self.bins)
 
     def __getitem__(self, rows: Any) -> BinnedX:
         """Return some of the rows."""
-        return BinnedX(self.codes[:, rows], self.bins)
+        return BinnedX([self.codes(rows)], self.bins)
+
+    def codes(self, rows: Any) -> Indices:
+        """Return the bins of some rows, one line for each feature."""
+        lines = self.by_feature()
+        first = next(lines)[rows]
+        codes = np.empty((len(self.bins), len(first)), dtype=first.dtype)
+        codes[0] = first
+        for number, line in enumerate(lines, 1):  # one at a time: all together would be a copy
+            codes[number] = line[rows]
+        return codes
+
+    def by_feature(self) -> Iterator[Indices]:
+        """Yield the bins of all rows, feature by feature."""
+        for number in range(len(self.bins)):
+            yield np.concatenate([part[number] for part in self.parts])
 
 
 def find_bins(
@@ -205,7 +219,7 @@ def find_bins(
 ) -> tuple[Indices, list[Bins]]:
     """Return the bin of every value of ``X[order]``, one line for each feature, and the bins."""
     if hasattr(X, "bins"):
-        return X.codes[:, order], X.bins
+        return X.codes(order), X.bins
     n_rows, n_features = len(order), X.shape[1]
     sample = _columns(X, order[:: 1 + n_rows // _SAMPLE])
     grids = threads.map(lambda j: CellGrid(sample[j]), n_features)

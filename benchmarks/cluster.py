@@ -22,6 +22,7 @@ from _report import PartResult, Report, Table, Verdict
 
 N_FEATURES, N_ROUNDS, N_WORKERS = 20, 100, 2
 BLOCK = 250_000
+_FEW_ROUNDS, _MANY_ROUNDS = 50, 250
 MEMORY_LIMIT, MOST_OTHERS = "1.2GiB", 400e6
 
 
@@ -141,17 +142,17 @@ def overhead(n_rows: int, repeats: int) -> PartResult:
     with cluster() as client:
         for n_blocks in (4, 64):
             X, y = rows_on_workers(client, n_rows, n_blocks)
-            for name, long in rankers(5 * N_ROUNDS).items():
+            for name, long in rankers(_MANY_ROUNDS).items():
                 calls = {
-                    "short": fit_on(client, rankers()[name], X, y),
+                    "short": fit_on(client, rankers(_FEW_ROUNDS)[name], X, y),
                     "long": fit_on(client, long, X, y),
                 }
                 least = {who: min(s) for who, s in take_turns(calls, repeats).items()}
-                a_round = 1e3 * (least["long"] - least["short"]) / (4 * N_ROUNDS)
+                a_round = 1e3 * (least["long"] - least["short"]) / (_MANY_ROUNDS - _FEW_ROUNDS)
                 table.append([name, n_blocks, a_round, least["short"]])
                 label = f"{name}: milliseconds a round, {n_blocks} partitions"
                 verdicts.append(Verdict(label, limits[name], a_round, " ms"))
-    columns = ["loss", "partitions", "ms a round", f"s, {N_ROUNDS} rounds"]
+    columns = ["loss", "partitions", "ms a round", f"s, {_FEW_ROUNDS} rounds"]
     return PartResult([Table(f"Overhead on {n_rows:,} rows", columns, table)], verdicts)
 
 
@@ -238,7 +239,7 @@ def main(arguments: list[str] | None = None) -> None:
     machine = describe_machine("dask", "distributed", "xgboost", "xgboost-cpu")
     parts = {
         "memory": lambda: memory(options.most_rows),  # first: a peak is that of the whole run
-        "overhead": lambda: overhead(4_000, options.repeats),
+        "overhead": lambda: overhead(4_096, options.repeats),
         "speed": lambda: speed(options.rows, options.repeats),
         "scaling": lambda: scaling(options.most_rows, max(1, options.repeats - 1)),
     }

@@ -16,9 +16,6 @@ _Codes = NDArray[np.uint64]
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
-_MIXED_BINS = np.random.default_rng(1).integers(1 << 63, size=1 << 16, dtype=np.uint64)
-"""Random numbers that stand for the numbers of bins."""
-
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
 
@@ -99,9 +96,9 @@ def coarse_codes(X: Any) -> _Codes:
         return hash_rows(X)
     factors = _odd_factors(X.shape[1])
     if hasattr(X, "bins"):  # the numbers of the bins stand for the values
-        code = np.zeros(X.shape[0], dtype=np.uint64)
+        code, mixed = np.zeros(X.shape[0], dtype=np.uint64), _mixed(np.arange(1 << 16) + 1.0)
         for bins, factor in zip(X.by_feature(), factors, strict=True):
-            code += _MIXED_BINS.take(bins) * factor
+            code += mixed.take(bins) * factor
     else:
         code = np.asarray(X, dtype=np.float64).view(np.uint64) @ factors
     code ^= code >> np.uint64(32)

@@ -291,3 +291,12 @@ def test_columns_of_small_files_keep_the_partitions_of_the_table(tmp_path):
     checks = RowChecks("RankBoost", True, False, 11)
     divided = divide("RankBoost", table[list(table.columns[:-1])], table["x11"], None, None, checks)
     assert divided.n_partitions == 8
+
+
+def test_a_refused_fit_changes_nothing():
+    rows = da.from_array(np.zeros((4, 2)), (2, 2)), da.from_array(np.array([0, 1, 0, 1]), 2)
+    ranker = DaskRanker(RankBoost(n_bags=2))
+    ranker.estimator_ = fitted = RankBoost().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="n_bags=2"):
+        ranker.fit(*rows)
+    assert ranker.estimator_ is fitted

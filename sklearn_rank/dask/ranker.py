@@ -116,13 +116,14 @@ class DaskRanker(BaseEstimator):
         RuntimeError
             Where workers have other versions of packages, or are lost again and again.
         """
-        for name in ("estimator_", "partial_estimator_"):
-            self.__dict__.pop(name, None)
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
         partitions = _partitions_of(estimator, X, y, qid, sample_weight)
         client = self._client()
         check_workers(client)
+        # What is refused by now has changed nothing.
+        for name in ("estimator_", "partial_estimator_"):
+            self.__dict__.pop(name, None)
         self.estimator_ = _fit_on_client(estimator, self, client, partitions, (X, y))
         return self
 

@@ -429,9 +429,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             "_history_": vars(history),
         }
         if self.relevance == "binary":
-            is_provisional = problem.preferences.collective.size > 1 and not is_whole
-            find = self._last_offset
-            offset = history.offsets[-1] if is_provisional else find(problem, history, state)
+            is_early = problem.preferences.collective.size > 1 and not is_whole
+            offset = history.offsets[-1] if is_early else self._last_offset(problem, history, state)
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array(history.offsets)
             fitted["staged_offsets_"][-1:] = offset

@@ -1,9 +1,9 @@
 """Three tiers of tests, on every core, and documentation examples that may lack their extra.
 
 =====================  ===========================================================
-pytest -m "not slow"   before each commit: at most a minute
-pytest                 what ``.ci/run`` runs: all but the tests marked ``nightly``
-pytest --nightly       everything
+pytest -m "not slow"   before each commit, and what ``.ci/run`` runs: some minutes
+pytest                 each night and before a release: all but the tests marked ``nightly``
+pytest --nightly       each week and before a release: everything
 =====================  ===========================================================
 
 ``tests/conftest.py`` says how many examples Hypothesis draws in each.

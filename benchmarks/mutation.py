@@ -1,0 +1,517 @@
+"""Planted faults: how many of a random sample of them the quick tests notice.
+
+    pip install -e ".[test,dev]"
+    python benchmarks/mutation.py map FOLDER             # which test runs which lines, minutes
+    python benchmarks/mutation.py run FOLDER             # 400 faults, some seconds each
+    python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json
+
+The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
+on: a comparison, an operator, a number or a condition is another one. The sample is spread over
+the files in proportion to their lines; in a file each line that can be changed is as likely as
+any other.
+
+A fault is tried in a forked process that has all tests loaded: functions take the faulty code
+before the tests start. A fault outside of functions is written to the file, and a new
+interpreter runs the tests: so work in a copy of the repository, never in the one that you edit.
+Chosen are tests that run the line, in turns over the test functions and quick ones that run
+little else first, as many as take `--budget` seconds together. A fault that makes them take
+more than 60 seconds counts as noticed.
+
+`FOLDER/verdicts.json` says of faults that survived, by their key, why they change nothing that
+can be seen ("equivalent: ...") or which test was written ("test: ..."); the report joins them.
+"""
+
+import argparse
+import ast
+import gc
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = {
+    "pair_sums": ["pair_sums"],
+    "objectives": ["objectives"],
+    "preferences, grouping": ["preferences.py", "grouping.py"],
+    "solvers": ["solvers"],
+    "metrics": ["metrics"],
+}
+TESTS = [
+    "test_adaboost", "test_bags", "test_batches", "test_boosting", "test_bad_input",
+    "test_constrained_stumps", "test_corrective", "test_early_stopping", "test_kernel_ranker",
+    "test_list_net", "test_listwise", "test_margin_push", "test_metamorphic", "test_metrics",
+    "test_objectives", "test_own_parts", "test_pair_sorting", "test_pair_sums", "test_push_lbfgs",
+    "test_ranking_metrics", "test_reference", "test_scorers", "test_second_order",
+    "test_smooth_margin", "test_stage_offsets", "test_tpr_interval", "test_validation_tables",
+    "test_weight_scales", "test_validation_rows", "test_shared_linear_fits", "test_warnings",
+    "test_sklearn_behaviour",
+]  # fmt: skip
+LIMIT = 60
+NORMAL_95 = 1.959964
+Mutant = dict[str, Any]
+
+
+# --- the files and the places in them ------------------------------------------------------------
+
+
+def files_of(package: str) -> list[Path]:
+    """Return the modules of one package."""
+    paths = [ROOT / "sklearn_rank" / part for part in PACKAGES[package]]
+    return sorted(chain.from_iterable(p.rglob("*.py") if p.is_dir() else [p] for p in paths))
+
+
+def package_of(file: str) -> str:
+    """Return the package a file belongs to."""
+    return next(name for name in PACKAGES if ROOT / file in files_of(name))
+
+
+def every_file() -> list[Path]:
+    """Return the modules of all packages."""
+    return list(chain.from_iterable(map(files_of, PACKAGES)))
+
+
+def skipped_lines(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return the spans of annotations, imports and ``__all__``."""
+    spans: list[ast.AST] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Assign(targets=[ast.Name(id="__all__")]):
+                spans.append(node)
+            case ast.arg(annotation=ast.AST() as annotation):
+                spans.append(annotation)
+            case ast.AnnAssign():
+                spans.append(node.annotation)
+            case ast.FunctionDef(returns=ast.AST() as annotation):
+                spans.append(annotation)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                spans.append(node)
+    return [((s.lineno, s.col_offset), (s.end_lineno, s.end_col_offset)) for s in spans]
+
+
+def statement_lines(tree: ast.Module, line: int) -> range:
+    """Return the lines of the innermost statement at a line, without the body of a compound one."""
+    found = range(line, line + 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno
+            if line <= max(last, node.lineno):
+                found = range(node.lineno, max(last, node.lineno) + 1)
+    return found
+
+
+def in_function(tree: ast.Module, line: int) -> bool:
+    """Say whether a line belongs to the body of a function."""
+    return any(
+        isinstance(node, ast.FunctionDef) and node.body[0].lineno <= line <= node.end_lineno
+        for node in ast.walk(tree)
+    )
+
+
+# --- the faults ----------------------------------------------------------------------------------
+
+
+def operators() -> dict[str, Any]:
+    """Return cosmic-ray's operators that need no arguments."""
+    from cosmic_ray.operators.provider import OperatorProvider
+
+    provider = OperatorProvider()
+    return {name: provider[name]() for name in provider if not provider[name].arguments()}
+
+
+def places(source: str) -> dict[int, list[tuple[str, int, int, int]]]:
+    """Return, by line, all (operator, node, variant, column) that can be changed."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+
+    skipped = skipped_lines(ast.parse(source))
+    found = defaultdict(list)
+    nodes = list(ast_nodes(get_ast(source)))
+    for name, operator in operators().items():
+        for number, node in enumerate(nodes):
+            for variant, (start, _) in enumerate(operator.mutation_positions(node)):
+                if not any(low <= tuple(start) < high for low, high in skipped):
+                    found[start[0]].append((name, number, variant, start[1]))
+    return found
+
+
+def faulty(source: str, name: str, number: int, variant: int) -> str | None:
+    """Return the source with one fault, or None where the operator cannot plant it."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+
+    tree = get_ast(source)
+    node = next(node for i, node in enumerate(ast_nodes(tree)) if i == number)
+    parent = node.parent
+    try:
+        changed = operators()[name].mutate(node, variant)
+        parent.children = [
+            new for child in parent.children
+            if (new := changed if child is node else child) is not None
+        ]  # fmt: skip
+        text: str = tree.get_code()
+        compile(text, "mutant", "exec")
+    except (AssertionError, SyntaxError, ValueError, AttributeError):
+        return None
+    return None if ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)) else text
+
+
+def sample(count: int, seed: int) -> list[Mutant]:
+    """Return faults in random order, spread over the files in proportion to their lines."""
+    rng = random.Random(seed)
+    files = every_file()
+    sizes = [len(path.read_text().splitlines()) for path in files]
+    quotas = [count * size / sum(sizes) for size in sizes]
+    numbers = [math.floor(quota) for quota in quotas]
+    rest = sorted(range(len(files)), key=lambda i: numbers[i] - quotas[i])
+    for i in rest[: count - sum(numbers)]:
+        numbers[i] += 1
+    chosen = [m for path, n in zip(files, numbers, strict=True) for m in drawn(path, n, rng)]
+    rng.shuffle(chosen)
+    return chosen
+
+
+def drawn(path: Path, count: int, rng: random.Random) -> Iterator[Mutant]:
+    """Draw the faults of one file: a line, then one of the changes that are possible there."""
+    source = path.read_text()
+    lines = places(source)
+    taken: set[str] = set()
+    for _ in range(50 * count):
+        if len(taken) == count or not lines:
+            return
+        line = rng.choice(sorted(lines))
+        name, number, variant, column = rng.choice(lines[line])
+        key = f"{path.relative_to(ROOT)}:{line}:{column}:{name}:{variant}"
+        text = None if key in taken else faulty(source, name, number, variant)
+        if text is not None:
+            taken.add(key)
+            before, after = source.splitlines(), text.splitlines()
+            yield {
+                "key": key, "file": str(path.relative_to(ROOT)), "line": line, "text": text,
+                "before": next(a for a, b in zip(before, after, strict=False) if a != b).strip(),
+                "after": next(b for a, b in zip(before, after, strict=False) if a != b).strip(),
+            }  # fmt: skip
+
+
+# --- which test runs which lines -----------------------------------------------------------------
+
+
+def arguments() -> list[str]:
+    """Return the command line of pytest that collects the quick tests of these packages."""
+    tests = [f"tests/{name}.py" for name in TESTS]
+    return [
+        "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly",
+        *tests, *(str(p.relative_to(ROOT)) for p in every_file()),
+    ]  # fmt: skip
+
+
+class Map:
+    """Notes the lines, seconds and outcome of every test."""
+
+    def __init__(self) -> None:
+        import coverage
+
+        self.coverage = coverage.Coverage(
+            data_file=None, config_file=False, include=[str(path) for path in every_file()]
+        )
+        self.tests: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        started = time.process_time()
+        self.coverage.switch_context(item.nodeid)
+        result = yield
+        self.coverage.switch_context("")
+        self.tests.setdefault(item.nodeid, {})["seconds"] = time.process_time() - started
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        entry = self.tests.setdefault(report.nodeid, {"passed": True})
+        entry["passed"] = entry.get("passed", True) and report.passed
+
+
+def make_map(folder: Path) -> None:
+    """Run the quick tests once, and write which lines each of them runs."""
+    plugin = Map()
+    plugin.coverage.start()
+    pytest.main(arguments(), plugins=[plugin])
+    plugin.coverage.stop()
+    data = plugin.coverage.get_data()
+    lines: dict[str, dict[int, list[str]]] = {}
+    for path in every_file():
+        contexts = data.contexts_by_lineno(str(path))
+        lines[str(path.relative_to(ROOT))] = {
+            line: [name for name in names if name and plugin.tests[name]["passed"]]
+            for line, names in contexts.items()
+        }
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = {name: entry["seconds"] for name, entry in plugin.tests.items()}
+    (folder / "map.json").write_text(json.dumps({"lines": lines, "seconds": seconds}))
+
+
+class Choice:
+    """Chooses tests for a fault from the map."""
+
+    def __init__(self, folder: Path, budget: float) -> None:
+        data = json.loads((folder / "map.json").read_text())
+        self.lines, self.seconds, self.budget = data["lines"], data["seconds"], budget
+        self.breadth = Counter(
+            name for lines in self.lines.values() for names in lines.values() for name in names
+        )
+        self.trees: dict[str, ast.Module] = {}
+
+    def running(self, file: str, line: int) -> set[str]:
+        """Return the tests that run a line or, outside of functions, its file."""
+        if file not in self.trees:
+            self.trees[file] = ast.parse((ROOT / file).read_text())
+        tree, lines = self.trees[file], self.lines[file]
+        if not in_function(tree, line):
+            return set(chain.from_iterable(lines.values()))
+        return set(chain.from_iterable(lines.get(str(n), []) for n in statement_lines(tree, line)))
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Return the chosen tests in the order in which they run."""
+        found = self.running(mutant["file"], mutant["line"])
+        order = sorted(found, key=lambda name: (self.seconds[name] + 0.02) * self.breadth[name])
+        turns: dict[str, list[str]] = defaultdict(list)
+        for name in order:
+            turns[name.partition("[")[0]].append(name)
+        chosen, spent = [], 0.0
+        for name in filter(None, chain.from_iterable(zip_longest(*turns.values()))):
+            spent += self.seconds[name]
+            if chosen and spent > self.budget:
+                break
+            chosen.append(name)
+        return chosen
+
+
+# --- one fault in a process of its own -----------------------------------------------------------
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Return a code object and all that it contains."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def by_name(found: Sequence[CodeType]) -> dict[tuple[str, int], CodeType]:
+    """Name code objects by their qualified name and its turn in the file."""
+    named, seen = {}, Counter[str]()
+    for code in sorted(found, key=lambda code: code.co_firstlineno):
+        named[code.co_qualname, seen[code.co_qualname]] = code
+        seen[code.co_qualname] += 1
+    return named
+
+
+def plant(mutant: Mutant) -> None:
+    """Give all functions of a module the code of the faulty source."""
+    path = str(ROOT / mutant["file"])
+    old = by_name(list(codes(compile(Path(path).read_text(), path, "exec"))))
+    new = by_name(list(codes(compile(mutant["text"], path, "exec"))))
+    names = {(code.co_qualname, code.co_firstlineno): name for name, code in old.items()}
+    for function in gc.get_objects():
+        if type(function) is FunctionType and function.__code__.co_filename == path:
+            code = function.__code__
+            function.__code__ = new[names[code.co_qualname, code.co_firstlineno]]
+
+
+class Trial:
+    """Tries faults instead of running the tests once."""
+
+    def __init__(self, folder: Path, mutants: list[Mutant], choice: Choice, until: float) -> None:
+        self.mutants, self.choice, self.until = mutants, choice, until
+        self.results = folder / "results.jsonl"
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        gc.collect()
+        gc.freeze()
+        done = set()
+        if self.results.exists():
+            done = {json.loads(line)["key"] for line in self.results.read_text().splitlines()}
+        for mutant in self.mutants:
+            if mutant["key"] in done or time.time() > self.until:
+                continue
+            started = time.time()
+            chosen = [name for name in self.choice.tests(mutant) if name in items]
+            tree = self.choice.trees[mutant["file"]]
+            if in_function(tree, mutant["line"]):
+                outcome, by = forked(mutant, [items[name] for name in chosen])
+            else:
+                outcome, by = in_interpreter(mutant, chosen)
+            record = {name: mutant[name] for name in ("key", "file", "line", "before", "after")}
+            record |= {"tests": len(chosen), "outcome": outcome, "by": by}
+            record["seconds"] = round(time.time() - started, 1)
+            with self.results.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+        return True
+
+
+def forked(mutant: Mutant, items: list[pytest.Item]) -> tuple[str, str]:
+    """Try a fault in a fork of this process; return the outcome and the test that noticed it."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        silence()
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)
+        plant(mutant)
+        os.write(write, first_failure(items).encode())
+        os._exit(0)
+    os.close(write)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.alarm(5 * LIMIT)  # for a fault that waits without computing
+    with os.fdopen(read) as pipe:
+        failed = pipe.read()
+    _, status = os.waitpid(child, 0)
+    signal.alarm(0)
+    if status:
+        return "killed", f"ended by signal {os.WTERMSIG(status)}"
+    return ("killed", failed) if failed else ("survived", "")
+
+
+def silence() -> None:
+    """Send what the tests print nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def first_failure(items: list[pytest.Item]) -> str:
+    """Run tests up to the first that fails, and return its name."""
+    from _pytest.runner import runtestprotocol
+
+    for item, following in zip_longest(items, items[1:]):
+        try:
+            reports = runtestprotocol(item, log=False, nextitem=following)
+        except BaseException:
+            return item.nodeid
+        if any(report.failed for report in reports):
+            return item.nodeid
+    return ""
+
+
+def in_interpreter(mutant: Mutant, chosen: list[str]) -> tuple[str, str]:
+    """Try a fault outside of functions: write the file, and run a new interpreter."""
+    path = ROOT / mutant["file"]
+    text, status = path.read_text(), path.stat()
+    path.write_text(mutant["text"])
+    command = [
+        sys.executable, "-B", "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider",
+        "-m", "not slow", *chosen,
+    ]  # fmt: skip
+    try:
+        run = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=5 * LIMIT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "killed", "took too long"
+    finally:
+        path.write_text(text)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    if run.returncode == 0:
+        return "survived", ""
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "killed", failed[0][:200] if failed else f"exit code {run.returncode}"
+
+
+def try_all(folder: Path, options: argparse.Namespace) -> None:
+    """Try the faults of the sample that have no result yet."""
+    mutants = sample(options.count, options.seed)
+    choice = Choice(folder, options.budget)
+    pytest.main(
+        arguments(),
+        plugins=[Trial(folder, mutants, choice, time.time() + 60 * options.minutes)],
+    )
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+
+def interval(part: int, whole: int) -> tuple[float, float]:
+    """Return the 95 % interval of Wilson for a share."""
+    share, z = part / whole, NORMAL_95
+    centre = share + z * z / (2 * whole)
+    width = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
+    return (centre - width) / (1 + z * z / whole), (centre + width) / (1 + z * z / whole)
+
+
+def counted(results: Sequence[Mutant]) -> list[str | float | int | None]:
+    """Return tried, killed, survived, equivalent, the share killed and its interval."""
+    killed = sum(r["outcome"] == "killed" for r in results)
+    equivalent = sum(r.get("verdict", "").startswith("equivalent") for r in results)
+    changing = len(results) - equivalent
+    low, high = interval(killed, changing)
+    share = f"{100 * killed / changing:.1f} %"
+    between = f"{100 * low:.1f} to {100 * high:.1f} %"
+    return [len(results), killed, len(results) - killed - equivalent, equivalent, share, between]
+
+
+def report(folder: Path, output: Path | None) -> None:
+    """Join the results with the verdicts, and publish them."""
+    from _harness import describe_machine
+    from _report import Report, Table
+
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    results = list({(record := json.loads(line))["key"]: record for line in lines}.values())
+    verdicts = folder / "verdicts.json"
+    known = json.loads(verdicts.read_text()) if verdicts.exists() else {}
+    for record in results:
+        if record["outcome"] == "survived":
+            record["verdict"] = known.get(record["key"], "open")
+    packages = {name: [r for r in results if package_of(r["file"]) == name] for name in PACKAGES}
+    columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]
+    rows = [[name, *counted(found)] for name, found in packages.items() if found]
+    tables = [Table("Planted faults", columns, [*rows, ["all", *counted(results)]])]
+    survivors = [r for r in results if r["outcome"] == "survived"]
+    tables.append(
+        Table(
+            "Faults that the first run left, and the verdict on each",
+            ["place", "before", "after", "verdict"],
+            [
+                [f"{r['file'].removeprefix('sklearn_rank/')}:{r['line']}", r["before"], r["after"],
+                 r["verdict"]]
+                for r in sorted(survivors, key=lambda r: (r["file"], r["line"]))
+            ],
+        )
+    )  # fmt: skip
+    Report("mutation", f"{len(results)} faults", describe_machine(), tables).publish(output)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["map", "run", "report"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=float, default=8, help="seconds of tests for each fault")
+    parser.add_argument("--minutes", type=float, default=600, help="no new fault after these")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    folder = options.folder.resolve()
+    if options.part == "map":
+        make_map(folder)
+    elif options.part == "run":
+        try_all(folder, options)
+    else:
+        report(folder, options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -167,9 +167,11 @@ def faulty(source: str, name: str, number: int, variant: int) -> str | None:
     return None if ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)) else text
 
 
-def sample(count: int, seed: int) -> list[Mutant]:
-    """Return faults in random order, spread over the files in proportion to their lines."""
-    rng = random.Random(seed)
+def sample(count: int, seed: int, packages: Sequence[str]) -> list[Mutant]:
+    """Return faults in random order, spread over the files in proportion to their lines.
+
+    Those of some packages are the same that the sample of all packages has.
+    """
     files = every_file()
     sizes = [len(path.read_text().splitlines()) for path in files]
     quotas = [count * size / sum(sizes) for size in sizes]
@@ -177,8 +179,14 @@ def sample(count: int, seed: int) -> list[Mutant]:
     rest = sorted(range(len(files)), key=lambda i: numbers[i] - quotas[i])
     for i in rest[: count - sum(numbers)]:
         numbers[i] += 1
-    chosen = [m for path, n in zip(files, numbers, strict=True) for m in drawn(path, n, rng)]
-    rng.shuffle(chosen)
+    wanted = set(chain.from_iterable(map(files_of, packages)))
+    chosen = [
+        mutant
+        for path, number in zip(files, numbers, strict=True)
+        if path in wanted
+        for mutant in drawn(path, number, random.Random(f"{seed} {path.relative_to(ROOT)}"))
+    ]
+    random.Random(seed).shuffle(chosen)
     return chosen
 
 
@@ -207,12 +215,12 @@ def drawn(path: Path, count: int, rng: random.Random) -> Iterator[Mutant]:
 # --- which test runs which lines -----------------------------------------------------------------
 
 
-def arguments() -> list[str]:
-    """Return the command line of pytest that collects the quick tests of these packages."""
-    tests = [f"tests/{name}.py" for name in TESTS]
+def arguments(names: Sequence[str]) -> list[str]:
+    """Return the command line of pytest that collects the quick tests of these files."""
+    tests = [f"tests/{name}.py" for name in names]
     return [
         "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly",
-        *tests, *(str(p.relative_to(ROOT)) for p in every_file()),
+        *tests, *(str(p.relative_to(ROOT)) for p in every_file() if len(names) == len(TESTS)),
     ]  # fmt: skip
 
 
@@ -241,11 +249,11 @@ class Map:
         entry["passed"] = entry.get("passed", True) and report.passed
 
 
-def make_map(folder: Path) -> None:
+def make_map(folder: Path, names: Sequence[str]) -> None:
     """Run the quick tests once, and write which lines each of them runs."""
     plugin = Map()
     plugin.coverage.start()
-    pytest.main(arguments(), plugins=[plugin])
+    pytest.main(arguments(names), plugins=[plugin])
     plugin.coverage.stop()
     data = plugin.coverage.get_data()
     lines: dict[str, dict[int, list[str]]] = {}
@@ -316,16 +324,24 @@ def by_name(found: Sequence[CodeType]) -> dict[tuple[str, int], CodeType]:
     return named
 
 
-def plant(mutant: Mutant) -> None:
+def functions() -> dict[str, list[FunctionType]]:
+    """Return the functions that there are, by the file of their code."""
+    found = defaultdict(list)
+    for function in gc.get_objects():
+        if type(function) is FunctionType:
+            found[function.__code__.co_filename].append(function)
+    return found
+
+
+def plant(mutant: Mutant, functions: dict[str, list[FunctionType]]) -> None:
     """Give all functions of a module the code of the faulty source."""
     path = str(ROOT / mutant["file"])
     old = by_name(list(codes(compile(Path(path).read_text(), path, "exec"))))
     new = by_name(list(codes(compile(mutant["text"], path, "exec"))))
     names = {(code.co_qualname, code.co_firstlineno): name for name, code in old.items()}
-    for function in gc.get_objects():
-        if type(function) is FunctionType and function.__code__.co_filename == path:
-            code = function.__code__
-            function.__code__ = new[names[code.co_qualname, code.co_firstlineno]]
+    for function in functions[path]:
+        code = function.__code__
+        function.__code__ = new[names[code.co_qualname, code.co_firstlineno]]
 
 
 class Trial:
@@ -337,8 +353,8 @@ class Trial:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
-        gc.collect()
-        gc.freeze()
+        found = functions()
+        gc.freeze()  # a child then copies less memory
         done = set()
         if self.results.exists():
             done = {json.loads(line)["key"] for line in self.results.read_text().splitlines()}
@@ -349,7 +365,7 @@ class Trial:
             chosen = [name for name in self.choice.tests(mutant) if name in items]
             tree = self.choice.trees[mutant["file"]]
             if in_function(tree, mutant["line"]):
-                outcome, by = forked(mutant, [items[name] for name in chosen])
+                outcome, by = forked(mutant, [items[name] for name in chosen], found)
             else:
                 outcome, by = in_interpreter(mutant, chosen)
             record = {name: mutant[name] for name in ("key", "file", "line", "before", "after")}
@@ -360,15 +376,18 @@ class Trial:
         return True
 
 
-def forked(mutant: Mutant, items: list[pytest.Item]) -> tuple[str, str]:
+def forked(
+    mutant: Mutant, items: list[pytest.Item], found: dict[str, list[FunctionType]]
+) -> tuple[str, str]:
     """Try a fault in a fork of this process; return the outcome and the test that noticed it."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         silence()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        plant(mutant)
+        plant(mutant, found)
         os.write(write, first_failure(items).encode())
         os._exit(0)
     os.close(write)
@@ -430,10 +449,11 @@ def in_interpreter(mutant: Mutant, chosen: list[str]) -> tuple[str, str]:
 
 def try_all(folder: Path, options: argparse.Namespace) -> None:
     """Try the faults of the sample that have no result yet."""
-    mutants = sample(options.count, options.seed)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a file that is changed is put back
+    mutants = sample(options.count, options.seed, options.packages)
     choice = Choice(folder, options.budget)
     pytest.main(
-        arguments(),
+        arguments(options.tests),
         plugins=[Trial(folder, mutants, choice, time.time() + 60 * options.minutes)],
     )
 
@@ -496,6 +516,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["map", "run", "report"])
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--tests", nargs="+", default=TESTS, help="files of tests, for a quick look"
+    )
+    parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=list(PACKAGES))
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=8, help="seconds of tests for each fault")
@@ -506,7 +530,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     folder = options.folder.resolve()
     if options.part == "map":
-        make_map(folder)
+        make_map(folder, options.tests)
     elif options.part == "run":
         try_all(folder, options)
     else:

@@ -37,7 +37,16 @@ def test_numbers_of_every_size(x):
 
 
 @pytest.mark.parametrize(
-    "name", ["normal", "far from zero", "outliers", "all equal", "two floats", "beyond the floats"]
+    "name",
+    [
+        "normal",
+        "far from zero",
+        "outliers",
+        "a crowd",
+        "all equal",
+        "two floats",
+        "beyond the floats",
+    ],
 )
 def test_many_numbers(name):
     rng = np.random.default_rng(0)
@@ -47,6 +56,8 @@ def test_many_numbers(name):
             "normal": x,
             "far from zero": 1e12 + np.round(x, 3),
             "outliers": np.r_[-1e13, 1e18, np.round(x, 2), x / 1e9],
+            # Cells that several of them share, none of which is the first.
+            "a crowd": np.r_[x, 1e-12 * rng.random(8_000)],
             "all equal": np.full(20_000, 0.3),
             "two floats": np.where(x > 0, 1.0, np.nextafter(1, 2)),
             "beyond the floats": 1e308 * np.clip(x, -1.7, 1.7),

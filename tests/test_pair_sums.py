@@ -269,6 +269,23 @@ def test_heights_equal_the_definition(loss, method, side, problem, margin):
         np.testing.assert_allclose(np.exp(logs + margin), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("side", ["top", "bottom"])
+@pytest.mark.parametrize("n_wide", [1, 3, 40])
+def test_logistic_sums_where_some_of_many_small_queries_are_wide(n_wide, side):
+    rng = np.random.default_rng(n_wide)
+    f, qid = rng.normal(size=(40, 4)), np.repeat(np.arange(40), 4)
+    f[:n_wide] *= 1e4  # their exponentials are beyond the floats
+    y = np.tile([0, 1, 0, 1], 40)
+    preferences = Preferences.from_labels(y, check_qid(qid, len(y)), np.ones(len(y)))
+    f, dense = f.ravel()[preferences.order], PairLoss(preferences, "logistic", method="dense")
+    found = PairLoss(preferences, "logistic")
+    assert found.value(f) == pytest.approx(dense.value(f), rel=1e-12)
+    gradients = [one.value_gradient_curvature(f)[1] for one in (found, dense)]
+    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-12)
+    heights = [one.heights(f, preferences.weight, side) for one in (found, dense)]
+    np.testing.assert_allclose(*heights, rtol=1e-9)
+
+
 @every_loss
 @given(problem=problems())
 def test_pair_loss_of_rows_in_any_order(loss, problem):

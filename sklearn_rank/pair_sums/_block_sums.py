@@ -116,9 +116,7 @@ class BlockSums:
                 rows[number] += self._by_row(number % 2, [sums[number] for sums in found])
         return PairSums(self.preferences.total(value), *rows)
 
-    def heights(
-        self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0
-    ) -> Floats:
+    def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
         out = np.zeros(self.preferences.n_rows)
         at_top = side == "top"

@@ -3,7 +3,7 @@
 =====================  ===========================================================
 pytest -m "not slow"   before each commit, and what ``.ci/run`` runs: some minutes
 pytest                 each night and before a release: all but the tests marked ``nightly``
-pytest --nightly       each week and before a release: everything
+pytest --nightly       each night and before a release: everything
 =====================  ===========================================================
 
 ``tests/conftest.py`` says how many examples Hypothesis draws in each.

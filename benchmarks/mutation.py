@@ -3,7 +3,8 @@
     pip install -e ".[test,dev]"
     python benchmarks/mutation.py map FOLDER             # which test runs which lines, minutes
     python benchmarks/mutation.py run FOLDER             # 400 faults, some seconds each
-    python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json
+    python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json \\
+        --page docs/benchmarks/mutation_table.md
 
 The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
 on: a comparison, an operator, a number or a condition is another one. The sample is spread over
@@ -60,6 +61,7 @@ TESTS = [
     "test_sklearn_behaviour",
 ]  # fmt: skip
 LIMIT = 60
+OPEN = ["open: no quick test of these runs the line", "open"]
 NORMAL_95 = 1.959964
 Mutant = dict[str, Any]
 
@@ -480,7 +482,7 @@ def counted(results: Sequence[Mutant]) -> list[str | float | int | None]:
     return [len(results), killed, len(results) - killed - equivalent, equivalent, share, between]
 
 
-def report(folder: Path, output: Path | None) -> None:
+def report(folder: Path, output: Path | None, page: Path | None) -> None:
     """Join the results with the verdicts, and publish them."""
     from _harness import describe_machine
     from _report import Report, Table
@@ -491,7 +493,7 @@ def report(folder: Path, output: Path | None) -> None:
     known = json.loads(verdicts.read_text()) if verdicts.exists() else {}
     for record in results:
         if record["outcome"] == "survived":
-            record["verdict"] = known.get(record["key"], "open")
+            record["verdict"] = known.get(record["key"], OPEN[bool(record["tests"])])
     packages = {name: [r for r in results if package_of(r["file"]) == name] for name in PACKAGES}
     columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]
     rows = [[name, *counted(found)] for name, found in packages.items() if found]
@@ -509,6 +511,17 @@ def report(folder: Path, output: Path | None) -> None:
         )
     )  # fmt: skip
     Report("mutation", f"{len(results)} faults", describe_machine(), tables).publish(output)
+    if page is not None:
+        page.write_text("\n".join(map(markdown, tables)), encoding="utf-8")
+
+
+def markdown(table: Any) -> str:
+    """Return a table for a page of the documentation."""
+    rows = [[str(cell).replace("|", "\\|") for cell in row] for row in table.rows]
+    if "before" in table.columns:  # code
+        rows = [[a, f"`{b}`", f"`{c}`", d] for a, b, c, d in rows]
+    lines = [table.columns, ["---"] * len(table.columns), *rows]
+    return f"{table.title}:\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def main() -> None:
@@ -525,6 +538,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=8, help="seconds of tests for each fault")
     parser.add_argument("--minutes", type=float, default=600, help="no new fault after these")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--page", type=Path, help="a file of Markdown for the two tables")
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -534,7 +548,7 @@ def main() -> None:
     elif options.part == "run":
         try_all(folder, options)
     else:
-        report(folder, options.output)
+        report(folder, options.output, options.page)
 
 
 if __name__ == "__main__":

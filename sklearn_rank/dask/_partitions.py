@@ -215,7 +215,7 @@ class Tasks:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 8) -> Any:
+    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 4) -> Any:
         """Return the delayed merger of items, a few at a time; `merge` takes a list."""
         step = delayed(merge, pure=False)
         while len(items) > 1:

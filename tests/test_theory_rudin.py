@@ -8,7 +8,7 @@ import oracles_metrics as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 from scipy.special import logsumexp
 from scipy.stats import binom
 from sklearn.datasets import make_classification
@@ -190,6 +190,13 @@ def test_a_risk_of_one_allows_every_p():
     assert theory.largest_p(0.5, 10, 10_000) == 0
 
 
+def test_rows_that_just_suffice_for_p_1():
+    assert theory.largest_p(1.0, 10**6, 29) == 0
+    assert 1 <= theory.largest_p(1.0, 10**6, 30) < 1.01
+    assert theory.push_tail_bound(1.0, 1, 47, 10**6) > 1
+    assert theory.largest_p(1.0, 47, 10, delta=0.055) == 0
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_the_cover_covers(n):
     """A maximal packing of the l1 ball is a cover, and no larger than the bound."""
@@ -356,6 +363,32 @@ def test_lemma_11_the_function_of_the_distance_is_strictly_convex(n_above, seed,
     step, direction = 1e-3, np.eye(n_above)[0]
     near = theory.push_distance((q + step * direction)[:, None], q[:, None], p)
     assert 2 * near / step**2 == pytest.approx(hessian[0, 0], rel=0.02)
+
+
+def test_the_sum_over_all_pairs_is_another_dual():
+    """The pair masses are those of (10), grad phi(q) = grad phi(q0) - m: one sum a negative."""
+    p, margins = 2.0, np.array([[0.3, -1.0], [0.0, 0.5]])
+    q, first = pair_masses(margins, p), pair_masses(np.zeros((2, 2)), p)
+
+    def gradient(masses, sums):  # eq. (11) without constants
+        return np.log(masses / sums ** ((p - 1) / p))
+
+    slopes = approx_fprime(
+        q.ravel(), lambda flat: theory.push_distance(flat.reshape(2, 2), first, p), 1e-7
+    )
+    np.testing.assert_allclose(slopes, -margins.ravel(), atol=1e-5)
+    of_negatives = gradient(q, q.sum(axis=0)) - gradient(first, first.sum(axis=0))
+    np.testing.assert_allclose(of_negatives, -margins, atol=1e-12)
+    of_all = gradient(q, q.sum()) - gradient(first, first.sum())
+    assert np.abs(of_all + margins).max() > 0.1
+
+
+def test_a_weak_ranker_may_enter_with_a_minus():
+    """Sec. 5 speaks of the largest absolute derivative; without it feature 1 would be first."""
+    X, y = np.array([[0.0, 0.6], [0.1, 0.5], [0.9, 0.5], [1.0, 0.5]]), [1, 1, 0, 0]
+    ranker = PNormPushRanker(p=2, weak_ranker="feature", n_estimators=1).fit(X, y)
+    assert ranker.coef_[0] < 0
+    assert ranker.coef_[1] == 0
 
 
 # Sec. 7 ---------------------------------------------------------------------------------------

@@ -190,6 +190,15 @@ def test_a_risk_of_one_allows_every_p():
     assert theory.largest_p(0.5, 10, 10_000) == 0
 
 
+def test_a_small_risk_helps_where_it_is_more_than_a_quarter_of_epsilon():
+    p = theory.largest_p(0.1, 10**6, 10**6, min_risk=0.05)
+    assert (
+        p
+        > theory.largest_p(0.1, 10**6, 10**6)
+        == theory.largest_p(0.1, 10**6, 10**6, min_risk=0.01)
+    )
+
+
 def test_rows_that_just_suffice_for_p_1():
     assert theory.largest_p(1.0, 10**6, 29) == 0
     assert 1 <= theory.largest_p(1.0, 10**6, 30) < 1.01

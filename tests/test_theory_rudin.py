@@ -545,7 +545,7 @@ def test_there_are_fourteen_functions():
         (theory.push_distance, ([1.0], [[1.0]], 2), "a"),
         (theory.push_distance, ([[1.0]], [[-1.0]], 2), "b"),
         (theory.push_distance, ([[1.0]], [[1.0, 2.0]], 2), "b"),
-        (theory.smooth_margin_step, (0.6, 0.5, 0.05), "wrong"),
+        (theory.smooth_margin_step, (0.6, 0.41, 0.05), "wrong"),
         (theory.smooth_margin_step, (0.6, 0.5, 0.2), "wrong"),
         (theory.smooth_margin_step, (0.6, 0.4, 0.2), "smooth_margin"),
         (theory.smooth_margin_gain, (0.1, 0.2, 0.3, 1.0), "smooth_margin"),

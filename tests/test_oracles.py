@@ -80,7 +80,7 @@ def test_one_bipartite_list(y, qid, w, expected):
 # --------------------------------------------------------------------------------------
 
 
-def test_rudin_tables_1_and_2():
+def test_rudin_table_1():
     f = np.arange(1, 9) / 2
     labels = [-1, 1, -1, 1, -1, -1, 1, 1]
     swapped_at_the_bottom = [1, -1, -1, 1, -1, -1, 1, 1]

@@ -471,7 +471,7 @@ LOSS_OF = {
 
 
 def test_pair_contributions_of_the_paper():
-    """Rudin2009, Tables 1 and 2."""
+    """Rudin2009, Table 1."""
     y, score = RUDIN
     lists = {
         (33, 17160.17, 430.79): y,

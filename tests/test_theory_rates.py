@@ -273,6 +273,17 @@ def test_iterates_keep_their_bound(loss):
         assert np.sum((f - best) ** 2) <= bound
 
 
+def test_the_gradient_of_proposition_3_8_needs_2_kappa():
+    """Hinge, two opposite rows, f of the norm of Lemma 3.4 that ranks them wrongly: 4 kappa."""
+    kappa, alpha = 1.5, 0.2
+    radius = theory.norm_bound("hinge", kappa, alpha)
+    f = -radius
+    g = float(slope("hinge", 2 * kappa * f)) * 2 * kappa + alpha * f
+    steepest = extremes("hinge", kappa * radius)[0]
+    assert abs(g) == pytest.approx(2 * kappa * steepest + 2 * kappa * 1)
+    assert abs(g) > 2 * kappa * steepest + kappa * 1
+
+
 def test_iterate_error_bound_by_arithmetic():
     """Two steps with the hinge loss: r = 2 / alpha = 4, L = 1, phi(0) = 1, kappa = 1."""
     alpha, eta = 0.5, 0.2

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -81,6 +81,7 @@ def one_step_gap(problem, best, n_steps=12):
 
 
 @every_smooth_loss
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(seed=st.integers(0, 10**6), alpha=st.floats(0.05, 2))
 def test_one_step_of_lemma_3_2(loss, seed, alpha):
     problem = Problem(seed, loss, alpha)
@@ -103,13 +104,14 @@ def test_the_descent_converges_to_the_minimiser_with_half_of_lambda(loss):
     problem = Problem(3, loss, 0.5)
     shares = problem.p, problem.q
     f, eta = np.zeros(2), theory.safe_step(loss, problem.kappa, 0.5)
-    for _ in range(5000):
+    for _ in range(1500):
         f = f - eta * problem.gradient(f, shares)
     assert np.linalg.norm(f - problem.minimiser(0.25)) < 1e-4
     assert np.linalg.norm(f - problem.minimiser(0.5)) > 0.01
 
 
 @every_smooth_loss
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(seed=st.integers(0, 10**6), alpha=st.floats(0.05, 2), scale=st.floats(1e-3, 3))
 def test_lemma_3_1_with_the_square(loss, seed, alpha, scale):
     problem = Problem(seed, loss, alpha)

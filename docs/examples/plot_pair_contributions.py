@@ -16,9 +16,9 @@ and the exponential loss concentrates it more than counting errors does.
 # Eight rows
 # ----------
 #
-# This is the list of :cite:t:`Rudin2009`, section 3.1: eight rows with
+# This is the list of :cite:t:`Rudin2009`, sec. 3.1: eight rows with
 # scores 1 to 8, four of them positive. The scores are halved, since only
-# then does Table 1 of the paper hold to every printed digit.
+# then do Tables 1 and 2 of the paper hold.
 # :class:`~sklearn_rank.plotting.PairContributionDisplay` draws what its
 # Figures 1 and 4 show.
 

@@ -77,7 +77,7 @@ def auc_score(
 
     References
     ----------
-    Freund2003, no number at hand (one minus the ranking loss, with ties counted one half).
+    Freund2003, text not at hand (one minus the ranking loss, with ties counted one half).
 
     Examples
     --------

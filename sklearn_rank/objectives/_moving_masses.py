@@ -262,7 +262,7 @@ class BothState:
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum for the top), no number at hand (both ends).
+    Rudin2009, sec. 2 (the sum for the top), sec. 7 (that for the bottom, and for both).
 
     Examples
     --------

@@ -9,6 +9,24 @@ from sklearn_rank.theory._chen import (
     slope_lipschitz_constant,
     step_divisor,
 )
+from sklearn_rank.theory._rudin import (
+    combination_cover,
+    ir_push_bounds,
+    largest_p,
+    max_height_bounds,
+    price_bounds,
+    push_distance,
+    push_tail_bound,
+)
+from sklearn_rank.theory._rudin_schapire import (
+    f_skew,
+    f_skew_bound,
+    margin_bound,
+    rankboost_loss,
+    smooth_margin_gain,
+    smooth_margin_step,
+    tied_limit,
+)
 from sklearn_rank.theory._tewari import (
     covering_number,
     lipschitz_constant,
@@ -23,19 +41,33 @@ from sklearn_rank.theory._tewari import (
 
 __all__ = [
     "chen_schedule",
+    "combination_cover",
     "covering_number",
+    "f_skew",
+    "f_skew_bound",
     "gamma_limit",
     "growth_exponent",
+    "ir_push_bounds",
+    "largest_p",
     "lipschitz_constant",
+    "margin_bound",
+    "max_height_bounds",
     "norm_bound",
     "ogd_bound",
     "ogd_step",
+    "price_bounds",
+    "push_distance",
+    "push_tail_bound",
     "rademacher_bound",
+    "rankboost_loss",
     "safe_step",
     "slope_lipschitz_constant",
+    "smooth_margin_gain",
+    "smooth_margin_step",
     "smooth_ogd_bound",
     "smooth_ogd_step",
     "smooth_rademacher_bound",
     "smoothness_constant",
     "step_divisor",
+    "tied_limit",
 ]

@@ -17,7 +17,7 @@ QUOTES = [
     for file, text in entry.get("quoted", [])
 ]
 FIELDS = {"place", "value", "quoted", "columns", "rows"}
-NUMBER = re.compile(r"(?<![\w.,^-])(?:\d[\d,]*)?(?:\.\d+|(?<=\d))(?:e\d+)?(?![\w.]?\d)")
+NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*)?(?:\.\d+|(?<=\d))(?:e\d+)?(?![\w.]?\d)")
 PLACE = re.compile(r"\b(sec|Table|Theorem|Lemma|Corollary|Prop|Proposition|eq|Appendix)\b")
 SCANNED = {
     "README.md": "",

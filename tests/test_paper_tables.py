@@ -102,3 +102,17 @@ def test_z_is_the_distance_in_spreads_of_single_runs(protocol, tables):
     printed_first = experiment.printed("R_2")[0]
     assert shown.rows[1][:2] == ["R_2, 1e10", f"{printed_first} / 7.2 ± 1.3 (-0.5)"]
     assert shown.note.count("49 of 49 printed values") == 1
+
+
+def test_the_page_prints_the_tables():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for number in (3, 4, 5):
+        body = page.partition(f"\n### Table {number}: ")[2].partition("\n### ")[0]
+        found = {
+            line.split(" | ")[0].strip("| ").partition(",")[0]: [
+                cell.partition(" / ")[0] for cell in line.strip("| ").split(" | ")[1:]
+            ]
+            for line in body.splitlines()
+            if line.startswith("| ") and " / " in line
+        }
+        assert found == PAPERS["Rudin2009"][f"table_{number}"]["rows"]

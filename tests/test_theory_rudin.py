@@ -361,6 +361,8 @@ def test_the_distance_is_zero_only_at_equality(n_above, n_below, seed, p):
 
 def test_the_distance_from_a_mass_that_is_lost():
     assert math.isinf(theory.push_distance([[1.0], [1.0]], [[0.0], [1.0]], 2))
+    assert math.isinf(theory.push_distance([[0.01], [0.0]], [[0.0], [0.0]], 2))
+    assert theory.push_distance([[0.0], [1.0]], [[0.0], [1.0]], 2) == 0
 
 
 @given(st.integers(1, 5), st.integers(0, 10**6), POWERS)
@@ -543,7 +545,7 @@ def test_there_are_fourteen_functions():
         (theory.push_distance, ([1.0], [[1.0]], 2), "a"),
         (theory.push_distance, ([[1.0]], [[-1.0]], 2), "b"),
         (theory.push_distance, ([[1.0]], [[1.0, 2.0]], 2), "b"),
-        (theory.smooth_margin_step, (0.6, 0.5, 0.05), "wrong"),
+        (theory.smooth_margin_step, (0.6, 0.41, 0.05), "wrong"),
         (theory.smooth_margin_step, (0.6, 0.5, 0.2), "wrong"),
         (theory.smooth_margin_step, (0.6, 0.4, 0.2), "smooth_margin"),
         (theory.smooth_margin_gain, (0.1, 0.2, 0.3, 1.0), "smooth_margin"),

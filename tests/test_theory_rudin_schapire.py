@@ -65,6 +65,7 @@ def test_corollary_4_says_nothing_on_few_rows():
     assert 0 < math.sqrt(4 * 4 / 13 * inner) < 1
     assert log_failure(1.0, *options) > math.log(0.9)
     assert theory.margin_bound(*options[:3], pair_share=0.5, delta=0.9) == 1
+    assert theory.margin_bound(10**5, 100, 0.25) == 1  # the formula gives more
 
 
 def test_the_deviation_of_one_ranker():

@@ -202,7 +202,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     References
     ----------
-    Chen2012, eq. (1.3) (problem; its lambda is half of `alpha`), eq. (1.5) (steps), Lemma 3.4
+    Chen2012, Lemma 3.1 (problem; its lambda is `alpha`), eq. (1.5) (steps), Lemma 3.4
     (``eta0="auto"``).
 
     Examples

@@ -209,7 +209,7 @@ class Column:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
             values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-            steps = np.diff(values)
+            steps = np.diff(values) if np.isfinite(values).all() else np.zeros(n)
             if (values == np.floor(values)).all() and ((steps > 0).all() or (steps < 0).all()):
                 return f"its values are integers in the order of the rows, like row numbers{way}"
         return ""
@@ -235,7 +235,14 @@ class Column:
         else:
             values = self.cells
         if kind == DATE:
-            return notation.without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
+            try:
+                dates = pandas.to_datetime(values, utc=True, errors="coerce")
+                return notation.without_zone(dates)
+            except pandas.errors.OutOfBoundsDatetime as error:
+                what = (
+                    "holds dates that microseconds in 64 bits can't hold; correct it, or --drop it"
+                )
+                raise self.table.error(self.name, what) from error
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(values).any():
             what = "holds infinite values; leave the cells empty if they are missing, or --drop it"

@@ -67,7 +67,7 @@ def _read_with(path: Path, options: dict[str, str]) -> str:
     return ""
 
 
-def _called(words: list[str]) -> str:
+def called(words: list[str]) -> str:
     """Run a command in this process; return what it says on stderr if it refuses."""
     from sklearn_rank.cli import main
 
@@ -187,11 +187,11 @@ def train_and_rank_case(rng: np.random.Generator, folder: Path):
     words = ["train", str(data), *target, *options, "--ranker", ranker, *few, "-o", str(model)]
 
     def call() -> str:
-        line = _called(words)
+        line = called(words)
         if line:
             return line
         out = folder / f"ranked{('.csv', '.parquet')[suffix == '.parquet']}"
-        return _called(["rank", str(model), str(new), "-o", str(out), "--explain"])
+        return called(["rank", str(model), str(new), "-o", str(out), "--explain"])
 
     return call, 2 * _unpacked(content)
 
@@ -203,7 +203,7 @@ def compare_case(rng: np.random.Generator, folder: Path):
     data.write_bytes(content)
     target = [] if ".svm" in suffix else ["--target", "y"]
     words = ["compare", str(data), *target, "--rankers", "RankBoost,PNormPushRanker", "--cv", "2"]
-    return (lambda: _called([*words, "--param", "n_estimators=3"])), 2 * _unpacked(content)
+    return (lambda: called([*words, "--param", "n_estimators=3"])), 2 * _unpacked(content)
 
 
 CASES = {

@@ -1,6 +1,8 @@
 """Files that fuzzing found, and a few hundred generated ones: a result, or one line and code 2."""
 
 import importlib
+import json
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -101,6 +103,17 @@ def test_a_sparse_file_whose_table_would_be_zeros(tmp_path):
         read_table(str(path), [], None, None)
 
 
+@pytest.mark.parametrize("kind", [str, "category"])
+def test_text_of_a_parquet_file_that_is_not_utf_8(tmp_path, kind):
+    path = tmp_path / "table.parquet"
+    words = pd.Series(["Oslo", "Rome"] * 6).astype(kind)
+    frame = pd.DataFrame({"city": words, "y": [0, 1] * 6})
+    frame.to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"Oslo", b"Os\xfeo"))
+    with pytest.raises(InputError, match="is not a Parquet file"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
 def test_a_cell_without_end(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(f"a,y\n{'x' * 200_000},1\nb,0\n")
@@ -140,3 +153,72 @@ def test_fuzzed_tables_through_train_and_rank(scripts, tmp_path, number):
         *fuzzing.make_case(readers.CASES[part], part, 1, number, tmp_path), limits=False
     )
     assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+
+
+# Models ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Return the script, whose good models are fitted once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        found = importlib.import_module("fuzz_models")
+        found.good_models()
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["bytes", "contents", "cards"])
+def test_fuzzed_models(models, scripts, tmp_path, part):
+    fuzzing = scripts("_fuzzing")
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        call, _ = fuzzing.make_case(models.CASES[part], part, 1, number, folder)
+        found = fuzzing.run_guarded(call, 0, limits=False)
+        assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(12))
+def test_a_planted_callable_is_refused_and_does_not_run(models, tmp_path, capsys, number):
+    marker, path, rows = tmp_path / "marker", tmp_path / "m.skops", tmp_path / "t.csv"
+    content, rows_of_model = models.good_models()
+    rows.write_bytes(rows_of_model)
+    members = models._members(content["PNormPushRanker"])
+    tree = json.loads(members["schema.json"])
+    tree["content"]["calibration"] = models.planted_node(number, marker)
+    path.write_bytes(models._archive({**members, "schema.json": json.dumps(tree).encode()}))
+    code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
+    assert code == 2
+    assert "no model holds these types" in line or "is damaged" in line
+    assert not marker.exists()
+
+
+@pytest.mark.slow
+def test_a_ranker_of_another_model(models, tmp_path, capsys):
+    content, rows = models.good_models()
+    one, other = (
+        models._members(content[name]) for name in ("PNormPushRanker", "BoostedTreesRanker")
+    )
+    tree, its = (json.loads(files["schema.json"]) for files in (one, other))
+    tree["content"]["pipeline"] = its["content"]["pipeline"]
+    files = {**other, **one, "schema.json": json.dumps(tree).encode()}
+    (tmp_path / "m.skops").write_bytes(models._archive(files))
+    (tmp_path / "t.csv").write_bytes(rows)
+    words = ["rank", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "o.csv"]
+    code, line = run(words, capsys)
+    assert code == 2
+    assert "is damaged (it holds BoostedTreesRanker, where 'PNormPushRanker' must be)" in line
+
+
+@pytest.mark.slow
+def test_an_archive_that_unpacks_to_gigabytes(tmp_path, capsys):
+    path, rows = tmp_path / "m.skops", tmp_path / "t.csv"
+    rows.write_text("x\n1\n")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b" " * 2**22)
+    code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
+    assert code == 2
+    assert "would unpack to 4194304 bytes" in line

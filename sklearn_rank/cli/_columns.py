@@ -53,6 +53,21 @@ class Schema:
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
 
+def check_schema(schema: Schema) -> None:
+    """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
+    texts = (*schema.kinds, *(schema.classes or ()), schema.target)
+    optional = (schema.qid, schema.positive, schema.weight)
+    if not all(isinstance(one, str) for one in (*texts, *filter(None, optional))):
+        raise ValueError("the names of columns and classes must be texts")
+    if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
+        raise ValueError("the kinds of the columns are unknown")
+    forms = {*notation.FORMS, AS_WRITTEN}
+    if schema.decimal not in (".", ",") or not set(schema.formats.values()) <= forms:
+        raise ValueError("the formats of the columns are unknown")
+    if not all(isinstance(one, str) for known in schema.categories.values() for one in known):
+        raise ValueError("the categories must be texts")
+
+
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:
     """Raise InputError for names that are not columns of the table."""
     columns = list(table.frame.columns)

@@ -168,8 +168,12 @@ def _read_json(path: Path, notes: list[str]) -> Table:
 
 
 def _read_parquet(path: Path, notes: list[str]) -> Table:
-    import_extra("pyarrow")
+    pyarrow = import_extra("pyarrow")
     frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
+    for _, column in frame.items():
+        texts = column.cat.categories if str(column.dtype) == "category" else column
+        if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
+            pyarrow.array(texts).validate(full=True)
     return _checked(frame.reset_index(drop=True), path)
 
 

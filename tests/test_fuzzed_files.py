@@ -4,6 +4,7 @@ import importlib
 import json
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rank.cli import main
+from sklearn_rank.cli._columns import Schema, check_schema
 from sklearn_rank.cli._dataset import TableOptions, training_data
 from sklearn_rank.cli._errors import InputError, one_line, show_notes
 from sklearn_rank.cli._tables import read_table
@@ -211,6 +213,26 @@ def test_a_ranker_of_another_model(models, tmp_path, capsys):
     code, line = run(words, capsys)
     assert code == 2
     assert "is damaged (it holds BoostedTreesRanker, where 'PNormPushRanker' must be)" in line
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("qid", {}),
+        ("target", 1),
+        ("kinds", {"x": "colour"}),
+        ("kinds", {}),
+        ("formats", {"x": "%Q"}),
+        ("decimal", "x"),
+        ("categories", {"x": [1]}),
+        ("classes", [None]),
+    ],
+)
+def test_schemas_that_no_training_gives(field, value):
+    good = Schema({"x": "number"}, "y", None, "binary", "yes", classes=["no", "yes"])
+    check_schema(good)
+    with pytest.raises(ValueError, match=r"must be texts|are unknown"):
+        check_schema(replace(good, **{field: value}))
 
 
 @pytest.mark.slow

@@ -56,8 +56,8 @@ class Schema:
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
     texts = (*schema.kinds, *(schema.classes or ()), schema.target)
-    optional = (schema.qid, schema.positive, schema.weight)
-    if not all(isinstance(one, str) for one in (*texts, *filter(None, optional))):
+    optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
+    if not all(isinstance(one, str) for one in (*texts, *optional)):
         raise ValueError("the names of columns and classes must be texts")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")

@@ -82,6 +82,14 @@ def test_dates_that_pipelines_cannot_hold(tmp_path):
         training_data(TableOptions(data=str(path), target="y"), [])
 
 
+def test_durations_that_pandas_cannot_hold(tmp_path):
+    path = tmp_path / "table.parquet"
+    long = np.array([0, 2**50] * 6, dtype="timedelta64[ms]")
+    pd.DataFrame({"t": long, "y": [0, 1] * 6}).to_parquet(path)
+    with pytest.raises(InputError, match="column 't' holds durations that 64 bits"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
 def test_infinite_values_are_no_row_numbers(tmp_path):
     path = tmp_path / "table.parquet"
     values = [*range(10), np.inf, np.inf]

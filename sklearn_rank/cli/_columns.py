@@ -246,7 +246,11 @@ class Column:
             values = pandas.Series(np.full(len(self.cells), np.nan))
         elif self.content == notation.SECONDS:
             text = self.cells.astype(str).where(self.cells.notna())
-            values = pandas.to_timedelta(text).dt.total_seconds()
+            try:
+                values = pandas.to_timedelta(text).dt.total_seconds()
+            except pandas.errors.OutOfBoundsTimedelta as error:
+                what = "holds durations that 64 bits can't hold; correct it, or --drop it"
+                raise self.table.error(self.name, what) from error
         else:
             values = self.cells
         if kind == DATE:

@@ -135,6 +135,18 @@ def fit_trials(n_trials: int, seed: int) -> Counter:
     return found
 
 
+def is_fitted(model: object) -> bool:
+    """Whether a model is fitted; `GridSearchCV` puts an unfitted one in its place to refit it."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
 def search_trials(n_trials: int, seed: int) -> Counter:
     """Interrupt second searches; count what is left."""
     from joblib.externals.loky import get_reusable_executor
@@ -155,10 +167,11 @@ def search_trials(n_trials: int, seed: int) -> Counter:
             stopped = interrupted(lambda s=search: s.fit(X2, y2), rng.uniform(0, seconds))
             found["runs"] += 1
             found["interrupted"] += stopped
-            if stopped:
-                changed = not np.array_equal(search.decision_function(X), scores)
-                found["model changed"] += changed
-            if not stopped or changed:
+            lost = not is_fitted(search.best_estimator_)
+            found["lost in scikit-learn's refit"] += lost
+            changed = lost or not np.array_equal(search.decision_function(X), scores)
+            found["model changed"] += stopped and changed and not lost
+            if changed:
                 scores = search.fit(X, y).decision_function(X)
             get_reusable_executor(max_workers=SEARCH_JOBS).shutdown(wait=True, kill_workers=True)
             found["processes left"] += children_left()

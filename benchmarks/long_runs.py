@@ -152,13 +152,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=LOOPS, nargs="*", default=list(LOOPS))
     parser.add_argument("--quick", action="store_true", help="a few steps of each loop")
+    parser.add_argument("--steps", type=int, help="steps of each loop, in place of the full number")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = {}
     for name in options.only:
         loop, full, quick = LOOPS[name]
-        found[name] = loop(quick if options.quick else full)
+        found[name] = loop(options.steps or (quick if options.quick else full))
     report_of(found).publish(options.json)
 
 

@@ -232,3 +232,13 @@ def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         RankBoost().fit(X, Y)
     assert not _parallel._BLAS_LIMIT._inside
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loop", "n_steps"), [("fits", 30), ("batches", 1000), ("commands", 6)])
+def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, loop, n_steps):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
+    found = importlib.import_module("long_runs").LOOPS[loop][0](n_steps)
+    assert found["threads more"] <= 0
+    assert found["files more"] <= 0

@@ -53,15 +53,16 @@ class ThreadPool:
             yield self
             return
         dispatcher = Thread(target=self._dispatch, args=(n_workers,), daemon=True)
-        dispatcher.start()
-        self._has_workers = True
-        try:
+        try:  # from before the start: Ctrl-C may come anywhere
+            dispatcher.start()
+            self._has_workers = True
             yield self
         finally:
             self._has_workers = False
             for _ in range(n_workers):
                 self._tasks.put(None)
-            dispatcher.join()
+            if dispatcher.ident is not None:
+                dispatcher.join()
 
     def map(self, task: Callable[[int], Result], n_tasks: int) -> list[Result]:
         """Return ``[task(0), ..., task(n_tasks - 1)]``, shared among the threads."""
@@ -112,28 +113,32 @@ class _SharedLimit:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._n_inside = 0
+        self._inside: set[object] = set()
         self._is_over = Event()
+        self._is_over.set()
         self._keeper: Thread | None = None
 
-    def enter(self) -> None:
-        """Set the limit, unless another thread has."""
+    def enter(self, block: object) -> None:
+        """Set the limit for a block, unless it is set."""
         with self._lock:
-            if self._n_inside == 0:
+            self._inside.add(block)
+            if self._is_over.is_set():
                 is_set, self._is_over = Event(), Event()
                 arguments = is_set, self._is_over
                 self._keeper = Thread(target=self._keep, args=arguments, daemon=True)
                 self._keeper.start()
                 is_set.wait()
-            self._n_inside += 1
 
-    def leave(self) -> None:
-        """Undo it, unless another thread still needs it."""
+    def leave(self, block: object) -> None:
+        """Undo it, unless another block still needs it; nothing for one that is not inside."""
         with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0 and self._keeper is not None:
-                self._is_over.set()
-                self._keeper.join()
+            try:
+                if self._inside == {block} and self._keeper is not None:
+                    self._is_over.set()
+                    if self._keeper.ident is not None:
+                        self._keeper.join()
+            finally:
+                self._inside.discard(block)
 
     @staticmethod
     def _keep(is_set: Event, is_over: Event) -> None:
@@ -151,10 +156,11 @@ _BLAS_LIMIT = _SharedLimit()
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread while any such block runs, in whichever thread."""
-    _BLAS_LIMIT.enter()
-    try:
+    block = object()
+    try:  # from before the limit is set: Ctrl-C may come anywhere
+        _BLAS_LIMIT.enter(block)
         # Where BLAS has its threads from OpenMP, each thread has a number of its own.
         with threadpool_limits(limits=1, user_api="blas"):
             yield
     finally:
-        _BLAS_LIMIT.leave()
+        _BLAS_LIMIT.leave(block)

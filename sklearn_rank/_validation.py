@@ -8,9 +8,15 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
+
+SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
+"""Between these sums of weights are finite, and quotients of them too."""
+
+_WIDEST_WEIGHTS = 1e100
 
 CLEARLY_ON_TOP = frozenset(
     {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
@@ -192,10 +198,15 @@ def check_parameters(
             )
 
 
+def is_data_frame(X: Any) -> bool:
+    """Whether X has columns with a dtype each; an Arrow table, which has none, is an array."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
 def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
     """Raise ValueError for the first column of a data frame that can't be read as numbers."""
     refuse_dates(owner, X, skipped)
-    for number, name in enumerate(getattr(X, "columns", ())):
+    for number, name in enumerate(X.columns if is_data_frame(X) else ()):
         if number in skipped:
             continue
         column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
@@ -210,7 +221,7 @@ def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()
 
 def refuse_dates(owner: str, X: Any, skipped: Collection[int] = ()) -> None:
     """Raise ValueError for a column of dates or durations, which conversion takes for numbers."""
-    if not hasattr(X, "columns"):
+    if not is_data_frame(X):
         return
     for number, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         is_temporal = hasattr(dtype, "is_temporal") and dtype.is_temporal()  # polars
@@ -228,9 +239,11 @@ def _check_column_of_numbers(column: Any) -> None:
 def _as_array(values: Any, name: str, **options: Any) -> Values:
     """Return an array of any shape; errors of scikit-learn that name no argument get its name."""
     try:
-        return np.asarray(
-            check_array(values, ensure_2d=False, allow_nd=True, input_name=name, **options)
-        )
+        # Numbers above the range of floats become infinite, which the check then finds.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(
+                check_array(values, ensure_2d=False, allow_nd=True, input_name=name, **options)
+            )
     except (TypeError, ValueError) as error:
         if name in str(error):
             raise
@@ -253,7 +266,8 @@ def check_floats(values: Any, name: str) -> Floats:
     """Return numbers, which may be infinite or missing, as floats of one dimension."""
     column = check_column(values, name)
     try:
-        return column.astype(np.float64, copy=False)
+        with np.errstate(over="ignore"):  # what is above the range of floats is infinite
+            return column.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers. {error}") from error
 
@@ -296,7 +310,33 @@ def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_w
             f"{name} must not be negative: a weight is the number of times a row "
             f"counts. Got {weight.min():g}."
         )
+    is_extreme = (weight > LARGEST_WEIGHT) | ((weight < SMALLEST_WEIGHT) & (weight > 0))
+    if is_extreme.any():
+        raise ValueError(
+            f"{name} must be 0 or between {SMALLEST_WEIGHT:.2g} and {LARGEST_WEIGHT:g}, so that "
+            f"sums of weights are finite. Got {weight[np.argmax(is_extreme)]:g}."
+        )
     return weight
+
+
+def check_weight_range(owner: str, weight: Floats, name: str = "sample_weight") -> None:
+    """Raise ValueError for positive weights whose sums or products leave the lightest unseen."""
+    light, heavy = float(weight[weight > 0].min()), float(weight.max())
+    if heavy / _WIDEST_WEIGHTS > light:
+        raise ValueError(
+            f"{name} of {owner} must be 0 or within a factor of {_WIDEST_WEIGHTS:g}: shares of "
+            f"the rows are computed from it. Got weights from {light:g} to {heavy:g}."
+        )
+
+
+def largest_size(X: Any) -> float:
+    """Return the largest absolute value of an array or sparse matrix; NaN counts as 0."""
+    values = X.data if issparse(X) else X
+    ends = (
+        np.fmax.reduce(values, axis=None, initial=0.0),
+        np.fmin.reduce(values, axis=None, initial=0.0),
+    )
+    return float(max(ends[0], -ends[1]))
 
 
 def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:

@@ -32,7 +32,9 @@ from sklearn_rank._validation import (
     check_qid,
     check_relevance,
     check_weight,
+    is_data_frame,
     is_upper_label,
+    largest_size,
     refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
@@ -239,8 +241,10 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             if classes is not None:
                 fitted["classes_"] = classes
             self._set_fitted(fitted)
-        except BaseException:
-            self._go_back_to(known) if goes_on else self._forget()
+        except BaseException as error:
+            # Ctrl-C says nothing against the earlier model, as an error in training does.
+            keeps = goes_on or isinstance(error, KeyboardInterrupt)
+            self._go_back_to(known) if keeps else self._forget()
             raise
         try:
             end_fit_task(self, X=data.X, y=lambda: data.labels)
@@ -486,14 +490,16 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _validate_features(self, X: Any, **options: Any) -> Any:
         tags = self.__sklearn_tags__().input_tags
         try:
-            checked = validate_data(
-                self,
-                X,
-                dtype=np.float64,
-                accept_sparse="csr" if tags.sparse else False,
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-                **options,
-            )
+            # Sums of the largest floats, and casts to floats, overflow: no fault of the rows.
+            with np.errstate(over="ignore", invalid="ignore"):
+                checked = validate_data(
+                    self,
+                    X,
+                    dtype=np.float64,
+                    accept_sparse="csr" if tags.sparse else False,
+                    ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                    **options,
+                )
         except (TypeError, ValueError) as error:
             self._refuse_sparse(X, is_allowed=tags.sparse)
             self._explain_columns(X, reset=options.get("reset", True))
@@ -515,7 +521,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _explain_columns(self, X: Any, *, reset: bool) -> None:
         """Raise ValueError if a data frame lacks columns or has some that are no numbers."""
-        if not reset and hasattr(X, "columns"):
+        if not reset and is_data_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
         check_columns(type(self).__name__, X, self._other_columns, self._categorical_positions)
 
@@ -604,7 +610,14 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _score_validated(self, X: Any) -> Floats:
         check_is_fitted(self)
-        scores = self._score_rows(self._validate_features(X, reset=False))
+        X = self._validate_features(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._score_rows(X)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                f"The scores of {type(self).__name__} overflow: X must hold values of the size of "
+                f"those of the training rows. Got values as large as {largest_size(X):.0e}."
+            )
         return scores + self.offset_ if self.relevance == "binary" else scores
 
     def _label(self, scores: Floats) -> Values:
@@ -619,9 +632,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             setattr(self, name, value)
 
     def _go_back_to(self, attributes: dict[str, Any]) -> None:
-        """Restore all attributes as they were."""
-        self.__dict__.clear()
-        self.__dict__.update(attributes)
+        """Restore all attributes as they were, at once: Ctrl-C can't leave a part of them."""
+        self.__dict__ = attributes
 
     def _forget(self) -> None:
         """Remove everything that `fit` has set."""

@@ -16,7 +16,7 @@ from sklearn_rank.estimators import _boosting_ranker
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile(
-    "nightly", deadline=None, derandomize=False, max_examples=500, print_blob=True
+    "nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True
 )
 
 

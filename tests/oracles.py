@@ -1125,7 +1125,7 @@ def _norm(weights, sums, p):
 
 
 def kernel_objective(c, K, y, qid=None, w=None, loss="logistic", alpha=1.0):
-    """(1.3) of Chen2012 with lambda/2: mean pair loss plus ``alpha/2 ||f||_K^2``."""
+    """The problem of Lemma 3.1 of Chen2012: mean pair loss plus ``alpha/2 ||f||_K^2``."""
     c = np.asarray(c, dtype=float)
     return pair_mean(K @ c, y, qid, w, loss) + alpha / 2 * float(c @ K @ c)
 

@@ -526,11 +526,24 @@ def break_training(monkeypatch, ranker, error, owner=None):
 
 @every_ranker
 @every_relevance
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
 def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, error, monkeypatch):
     model = make(ranker, relevance).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
     break_training(monkeypatch, ranker, error)
     refuses(model, error=error)
+
+
+@every_ranker
+@every_relevance
+def test_interrupting_a_later_fit_keeps_the_earlier_model(ranker, relevance, monkeypatch):
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = make(ranker, relevance).fit(table, Y)
+    before, scores = dict(vars(model)), model.predict(table)
+    break_training(monkeypatch, ranker, KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :1], 1 - Y)
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(table), scores)
 
 
 WARM = [ranker for ranker in RANKERS if "warm_start" in ranker._get_param_names()]

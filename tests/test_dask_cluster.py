@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._mailbox import _BOXES
+from sklearn_rank.dask._partitions import wait_for_tasks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -282,3 +283,13 @@ def test_a_killed_worker_changes_no_model():
             assert time.monotonic() - begin < 300
             assert_same(ranker.estimator_, alone, X)
             killer.join()
+
+
+def test_a_cluster_without_workers_is_not_waited_for_for_ever():
+    with local_cluster(0) as cluster, Client(cluster) as client:
+        task = client.submit(sum, [1, 2])
+        with pytest.raises(RuntimeError, match="has had no workers for"):
+            wait_for_tasks(client, [task], patience=0.5)
+        cluster.scale(1)
+        wait_for_tasks(client, [task])
+        assert task.result() == 3

@@ -19,14 +19,14 @@ from sklearn_rank import (
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import (
-    count_in_cells,
-    count_in_parts,
-    encode_partition,
+    Merge,
+    code_partition,
+    count_near_quantiles,
+    count_values,
     find_all_bins,
-    make_grids,
-    merge_counts,
-    plan_divisions,
-    replace_ranges,
+    finish_codes,
+    plan_pass,
+    replace_counts,
 )
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import place
@@ -67,8 +67,14 @@ def divided_columns(draw):
     return X, draw(st.sampled_from(weights)), cuts
 
 
-@given(divided_columns(), st.sampled_from([2, 3, 10, 64, 300]), st.sampled_from([0, 10, 1e9]))
-def test_thresholds_are_those_of_all_rows(columns, max_bins, most_values):
+@given(
+    divided_columns(),
+    st.sampled_from([2, 3, 10, 64, 300]),
+    st.sampled_from([0, 10, 1e9]),
+    st.integers(0, 3),
+    st.sampled_from([1, 10, 1000]),
+)
+def test_thresholds_are_those_of_all_rows(columns, max_bins, most, n_passes, more_points):
     X, weight, cuts = columns
     codes, expected = find_bins(X, np.arange(len(X)), weight, max_bins, ThreadPool(1))
     y = np.zeros(len(X))
@@ -77,20 +83,24 @@ def test_thresholds_are_those_of_all_rows(columns, max_bins, most_values):
         for x, w in zip(np.split(X, cuts), np.split(weight, cuts), strict=True)
     ]
     is_weighted = weight.min() < weight.max()
-    grids = make_grids(X[::7])
-    counts = merge_counts([count_in_cells(part, grids, is_weighted) for part in parts])
-    for _ in range(12):
-        divisions = plan_divisions(counts, max_bins, most_values)
-        if divisions is None:
+    n_points = max_bins + more_points
+    found = [count_values(part, n_points, is_weighted) for part in parts]
+    counts = Merge(n_points)([Merge(n_points)(found[:3]), *found[3:]])
+    for number in range(4):
+        plan = plan_pass(
+            counts, max_bins, n_points, most if number < n_passes else np.inf, is_weighted
+        )
+        coded = [code_partition(part, plan) for part in parts]
+        found = [count_near_quantiles(part, plan) for part in coded]
+        merge = Merge(None if plan.n_points is None else n_points)
+        counts = replace_counts(merge(found), counts)
+        if plan.n_points is None:
             break
-        found = merge_counts([count_in_parts(part, divisions, is_weighted) for part in parts])
-        counts = replace_ranges(found, counts, max_bins)
-    assert plan_divisions(counts, max_bins, most_values) is None
     bins = find_all_bins(counts, max_bins)
     for one, other in zip(bins, expected, strict=True):
         np.testing.assert_array_equal(one.thresholds, other.thresholds)
         assert one.has_missing == other.has_missing
-    encoded = np.concatenate([encode_partition(part, bins).codes for part in parts], axis=1)
+    encoded = np.concatenate([finish_codes(part, plan, bins).codes for part in coded], axis=1)
     np.testing.assert_array_equal(encoded, codes)
     assert encoded.dtype == codes.dtype
 

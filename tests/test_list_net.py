@@ -674,16 +674,23 @@ def test_fitted_with_queries_and_scored_without():
 
 
 @every_relevance
-def test_failures_in_training_leave_nothing(relevance, monkeypatch):
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_failures_in_training_leave_nothing_and_ctrl_c_the_earlier_model(
+    relevance, error, monkeypatch
+):
     model = ListNetLinear(relevance=relevance).fit(X, LABELS[relevance])
+    before = dict(vars(model))
 
     def fail(self, w):
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr(BlockwiseObjective, "__call__", fail)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         model.fit(X, LABELS[relevance])
-    assert not [name for name in vars(model) if name.endswith("_")]
+    if error is KeyboardInterrupt:
+        assert vars(model) == before
+    else:
+        assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def test_fit_changes_neither_parameters_nor_inputs():

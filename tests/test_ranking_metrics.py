@@ -10,6 +10,7 @@ import oracles_metrics as naive
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from printed import PAPERS, number, numbers, step
 from scipy.special import expit, logit
 from scipy.stats import norm
 from scipy.stats import t as student_t
@@ -278,16 +279,29 @@ def test_partial_auc_of_queries():
 # --------------------------------------------------------------------------------------
 
 
-def test_rudin_tables_1_and_2():
-    f = np.arange(1, 9) / 2
-    rows = {
-        (-1, 1, -1, 1, -1, -1, 1, 1): (33, 17160.17, 430.79),
-        (1, -1, -1, 1, -1, -1, 1, 1): (34, 72289.39, 670.20),
-        (-1, 1, -1, 1, -1, 1, -1, 1): (98, 130515.09, 1212.23),
+@pytest.mark.parametrize("p", PAPERS["Rudin2009"]["table_2"]["rows"])
+def test_rudin_table_2(p):
+    """Half the scores; one cell is cut off instead of rounded."""
+    table = PAPERS["Rudin2009"]["table_2"]
+    labels, f = numbers("Rudin2009", "labels_14"), np.arange(14, 0, -1) / 14 / 2
+    for column, text in zip(table["columns"], table["rows"][p], strict=True):
+        loss, sign = column.removesuffix(" f1").removesuffix(" f2"), 1 if "f1" in column else -1
+        found = metrics.p_norm_push_loss(labels, sign * f, p=int(p), loss=loss, normalize=False)
+        misprinted = (p, column) == ("5", "exponential f1")
+        expected = number(text) + step(text) * misprinted
+        assert abs(found - expected) <= step(text) / 2 * (1 + 1e-9)
+
+
+def test_rudin_table_1():
+    lists = {
+        "original": (-1, 1, -1, 1, -1, -1, 1, 1),
+        "swap_on_bottom": (1, -1, -1, 1, -1, -1, 1, 1),
+        "swap_on_top": (-1, 1, -1, 1, -1, 1, -1, 1),
     }
-    for labels, expected in rows.items():
-        for loss, value in zip(("zero_one", "exponential", "logistic"), expected, strict=True):
-            found = metrics.p_norm_push_loss(labels, f, p=4, loss=loss, normalize=False)
+    for row, cells in numbers("Rudin2009", "table_1").items():
+        for loss, value in cells.items():
+            f = np.arange(1, 9) / 2
+            found = metrics.p_norm_push_loss(lists[row], f, p=4, loss=loss, normalize=False)
             assert round(found, 2) == value
 
 

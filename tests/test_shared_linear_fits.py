@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles_listwise import listwise
 from shared_fits import run_together
 from sklearn.base import clone
 from test_shared_fits import assert_same_model, divided_rows, fit_together
@@ -131,7 +132,23 @@ def test_lists(name, data):
     if not is_paired(y, qid):
         return
     alone = clone(LISTS[name]).fit(X, y, qid=qid, sample_weight=weight)
-    assert_same_line(fit_together(LISTS[name], *rows)[0], alone, 1e-4)
+    together = fit_together(LISTS[name], *rows)[0]
+    assert_same_line(together, alone, 1e-4)
+    if name not in {"l2", "dcg"}:
+        return
+
+    def objective(coefficients):
+        kind = "smoothed_dcg" if name == "dcg" else "cross_entropy"
+        square = coefficients @ coefficients
+        return listwise(X @ coefficients, y, qid, weight, kind)[0] + alone.alpha * square / 2
+
+    def gradient_norm(at, step=1e-5):
+        moves = step * np.eye(X.shape[1])
+        return np.linalg.norm([objective(at + e) - objective(at - e) for e in moves]) / (2 * step)
+
+    at_zero = gradient_norm(np.zeros(X.shape[1]))
+    for fitted in together:  # the certificate of the solver
+        assert gradient_norm(fitted["coef_"]) <= 1.01 * alone.tol * at_zero + 1e-9
 
 
 @pytest.mark.parametrize("name", some_slow(KERNELS, "lbfgs", "descent"))

@@ -1,7 +1,10 @@
 """Constants and schedule of Chen2012 against the definitions and the descent itself."""
 
+import importlib
 import math
+import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,3 +317,48 @@ def test_exponential_loss_has_no_safe_step_when_its_constant_overflows():
     assert theory.slope_lipschitz_constant("exponential", 1.0, 1e-3) == math.inf
     with pytest.raises(ValueError, match=r"'alpha' parameter of safe_step .* Got 0\.001 instead"):
         theory.safe_step("exponential", 1.0, 1e-3)
+
+
+TESTS = Path(__file__).parent
+
+
+def theorems():
+    """Return the cells of each row of the table of theorems."""
+    page = TESTS.parent / "docs" / "guide" / "theory.md"
+    table = (
+        page.read_text(encoding="utf-8").partition("\n## Every theorem\n")[2].partition("\n## ")[0]
+    )
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    return [
+        re.split(r" \| ", row.strip().removeprefix("| ").removesuffix(" |")) for row in rows[2:]
+    ]
+
+
+def imported(name):
+    """Import ``sklearn_rank.module.Class.method``."""
+    *parts, last = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in [*parts[end:], last]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+def test_the_functions_and_tests_of_the_table_of_theorems_exist():
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in TESTS.glob("test_*.py"))
+    defined = set(re.findall(r"^def (test_\w+)", sources, re.M))
+    rows = theorems()
+    assert len(rows) > 50
+    for theorem, _statement, function, test, verdict in rows:
+        names = re.findall(r"\{\w+\}`~?([\w.]+)`", function)
+        assert names or function in ("–", "-"), theorem
+        for name in names:
+            assert imported(name) is not None
+        assert set(re.findall(r"`(test_\w+)`", test)) <= defined, theorem
+        assert all((TESTS / file).is_file() for file in re.findall(r"`tests/(\w+\.py)`", test))
+        assert "`test" in test or "not computable" in verdict, theorem
+        assert re.search(r"\bholds?\b|not computable", verdict), theorem

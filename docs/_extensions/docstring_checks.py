@@ -2,8 +2,8 @@
 
 A docstring needs a description, an example and, where it shows a formula, a source. The section
 References names it: a key of the bibliography, for the papers of `WITH_NUMBERS` with the place
-("Rudin2009, sec. 2"), or the words "no number at hand" where the place is not known. Nobody has to
-invent one. A formula that stands in no paper says "defined here" or "derived here". A constant
+("Rudin2009, sec. 2"), or the words "text not at hand" where the paper could not be read. Nobody has
+to invent one. A formula that stands in no paper says "defined here" or "derived here". A constant
 needs no more than a text below it. Parameters and attributes are described where they stand, not
 by a reference ("As in ...") to another docstring.
 """
@@ -43,7 +43,7 @@ WITH_NUMBERS = ("Chen2012", "Freund2003", "Rudin2009", "RudinSchapire2009", "Tew
 
 PLACE = re.compile(
     r"\b(?:eqs?\.|secs?\.|Theorem|Lemma|Prop\.|Corollary|Tables?|Figure|Algorithm|Appendix)"
-    r"\s*\(?[\dA-Z]|\bno number at hand\b"
+    r"\s*\(?[\dA-Z]|\btext not at hand\b"
 )
 OWN = re.compile(r"\b(?:defined|derived) here\b", re.I)
 ELSEWHERE = re.compile(r"^ {4,}(?:As there\b|.*\b[Aa]s in `).*", re.M)

@@ -38,7 +38,7 @@ X_new, y_new = make_ring(5_000, seed=1)
 # -----------
 #
 # The default solver, L-BFGS, finds the minimum of the regularised mean
-# loss over all pairs, problem (1.3) of :cite:t:`Chen2012`;
+# loss over all pairs, the problem of :cite:t:`Chen2012`, Lemma 3.1;
 # ``solver="gd"`` takes the steps of their equation (1.5).
 
 rankers = {

@@ -140,7 +140,7 @@ plt.show()
 #
 # The same argument bounds a ranker that sums the hinge loss over the
 # pairs of a query, but with a Lipschitz constant that grows with the
-# square of the length (their Appendix C). A growing bound does not prove
+# square of the length (their sec. 3.3). A growing bound does not prove
 # that the error grows, only that this argument cannot rule it out.
 
 known = {"max_norm": LARGEST_NORM, "row_norm": 1.0}

@@ -16,9 +16,9 @@ and the exponential loss concentrates it more than counting errors does.
 # Eight rows
 # ----------
 #
-# This is the list of :cite:t:`Rudin2009`, section 2: eight rows with
+# This is the list of :cite:t:`Rudin2009`, sec. 3.1: eight rows with
 # scores 1 to 8, four of them positive. The scores are halved, since only
-# then do the tables of the paper hold to every printed digit.
+# then do Tables 1 and 2 of the paper hold.
 # :class:`~sklearn_rank.plotting.PairContributionDisplay` draws what its
 # Figures 1 and 4 show.
 
@@ -47,8 +47,7 @@ plt.show()
 # Swap two neighbours, once at the bottom of the list and once at the
 # top, so that one more pair is out of order. If errors are counted with
 # ``p=1``, both swaps cost the same; with ``p=4`` the one at the top
-# costs far more. The rows for ``p=4`` are those of the paper's Tables 1
-# and 2.
+# costs far more. The rows for ``p=4`` are those of the paper's Table 1.
 
 swaps = {
     "as it is": [],

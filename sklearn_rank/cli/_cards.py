@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema
+from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.cli._crossval import make_folds, take
 from sklearn_rank.cli._dataset import Dataset, training_data
 from sklearn_rank.cli._errors import InputError, listing, show_notes, split
@@ -152,7 +152,8 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
             if isinstance(value, dict):
                 table[key] = {name: value[name] for name in names if name in value}
         schema = Schema(**table)
-    except (ValueError, TypeError) as error:
+        check_schema(schema)
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
     # Categories in a table are texts.
     variables = tuple(

@@ -53,6 +53,21 @@ class Schema:
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
 
+def check_schema(schema: Schema) -> None:
+    """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
+    texts = (*schema.kinds, *(schema.classes or ()), schema.target)
+    optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
+    if not all(isinstance(one, str) for one in (*texts, *optional)):
+        raise ValueError("the names of columns and classes must be texts")
+    if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
+        raise ValueError("the kinds of the columns are unknown")
+    forms = {*notation.FORMS, AS_WRITTEN}
+    if schema.decimal not in (".", ",") or not set(schema.formats.values()) <= forms:
+        raise ValueError("the formats of the columns are unknown")
+    if not all(isinstance(one, str) for known in schema.categories.values() for one in known):
+        raise ValueError("the categories must be texts")
+
+
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:
     """Raise InputError for names that are not columns of the table."""
     columns = list(table.frame.columns)
@@ -209,7 +224,7 @@ class Column:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
             values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-            steps = np.diff(values)
+            steps = np.diff(values) if np.isfinite(values).all() else np.zeros(n)
             if (values == np.floor(values)).all() and ((steps > 0).all() or (steps < 0).all()):
                 return f"its values are integers in the order of the rows, like row numbers{way}"
         return ""
@@ -231,11 +246,22 @@ class Column:
             values = pandas.Series(np.full(len(self.cells), np.nan))
         elif self.content == notation.SECONDS:
             text = self.cells.astype(str).where(self.cells.notna())
-            values = pandas.to_timedelta(text).dt.total_seconds()
+            try:
+                values = pandas.to_timedelta(text).dt.total_seconds()
+            except pandas.errors.OutOfBoundsTimedelta as error:
+                what = "holds durations that 64 bits can't hold; correct it, or --drop it"
+                raise self.table.error(self.name, what) from error
         else:
             values = self.cells
         if kind == DATE:
-            return notation.without_zone(pandas.to_datetime(values, utc=True, errors="coerce"))
+            try:
+                dates = pandas.to_datetime(values, utc=True, errors="coerce")
+                return notation.without_zone(dates)
+            except pandas.errors.OutOfBoundsDatetime as error:
+                what = (
+                    "holds dates that microseconds in 64 bits can't hold; correct it, or --drop it"
+                )
+                raise self.table.error(self.name, what) from error
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(values).any():
             what = "holds infinite values; leave the cells empty if they are missing, or --drop it"

@@ -16,7 +16,7 @@ from sklearn_rank.cli._errors import InputError, show_notes, split
 from sklearn_rank.cli._metrics import LabelledRows, Measured, heading
 from sklearn_rank.cli._output import optional_output, print_table, progress, write_json
 from sklearn_rank.cli._plots import PLOT_SUFFIXES, plot_comparison, plot_evaluation
-from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._store import load_model, model_scores
 
 Table = dict[str, dict[str, Measured]]
 
@@ -80,7 +80,7 @@ def evaluate(options: Any) -> None:
     data = model_data(options.data, model.schema, options.table, notes, labelled=True)
     with progress("evaluating"):
         rows = LabelledRows(data.y.astype(float), data.qid)
-        scores = _rankers.scores_of(model.pipeline, data.X)
+        scores = model_scores(model, data.X, options.model)
         names = _metrics.choose_metrics(options.metrics, data)
         found = {name: _metrics.measure(name, rows, scores) for name in names}
     if plot_path is not None and not (rows.y > 0).any():

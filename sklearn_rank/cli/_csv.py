@@ -122,6 +122,9 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
         reason = f"wrong quotation marks ({error})"
         if "end of data" in str(error):
             reason = "a quotation mark is opened and never closed"
+        elif "field limit" in str(error):
+            most = csv.field_size_limit()
+            reason = f"a cell has more than {most} characters; is a quotation mark missing?"
         raise InputError(f"{path}, line {start}: {reason}") from error
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+_LONGEST = 1000
+"""Characters of a message, most of which are names of the user's columns."""
+
 
 class InputError(Exception):
     """Bad input. The message is the one line that the user sees."""
@@ -38,10 +41,17 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+def one_line(text: str) -> str:
+    """Return a message as one line that a terminal can show: files may hold anything."""
+    words = " ".join(text.split())
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
+
+
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr; on success only, since an error is a single line."""
     for note in dict.fromkeys(notes):
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def split(values: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sklearn_rank.cli._errors import InputError, import_extra
+from sklearn_rank.cli._errors import InputError, import_extra, one_line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE, as shells report it
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
-        print(f"sklearn-rank: error: {_explain(error)}", file=sys.stderr)
+        print(f"sklearn-rank: error: {one_line(_explain(error))}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, ImportError) as error:
         cause: BaseException | None = error
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> str:
-    """Return a message of one line."""
+    """Return what went wrong."""
     if isinstance(error, MemoryError):
         return "the table does not fit into memory"
     if isinstance(error, OSError):
@@ -54,4 +54,4 @@ def _explain(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         character = error.object[error.start]
         return f"the terminal's {error.encoding} has no {character!a}; try PYTHONIOENCODING=utf-8"
-    return " ".join(str(error).split())
+    return str(error)

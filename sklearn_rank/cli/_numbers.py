@@ -37,6 +37,8 @@ _DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
 _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"]
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
 _DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
+FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
+"""How texts are read."""
 
 
 def read_texts(texts: list[str], form: str) -> Any:

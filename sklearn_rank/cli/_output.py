@@ -7,11 +7,11 @@ import math
 import os
 import shutil
 import sys
-import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import click
@@ -43,18 +43,13 @@ def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -
 @contextmanager
 def write_atomically(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a temporary path, renamed to `path` when the block succeeds."""
-    # The suffixes are kept: the writers choose format and compression by them.
-    descriptor, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.stem}.", suffix="".join(path.suffixes)
-    )
-    os.close(descriptor)
-    temporary = Path(name)
+    # The suffixes are kept: the writers choose format and compression by them. The name is known
+    # before the file exists, so that Ctrl-C at any moment leaves nothing.
+    name = f".{path.stem}.{token_hex(8)}{''.join(path.suffixes)}"
+    temporary = path.with_name(name)
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
-        # Files of mkstemp are readable by their owner only; a result has the usual permissions.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         if path.exists() and not force:
             raise InputError(f"{path}: has come into being meanwhile; add --force to overwrite it")
         temporary.replace(path)

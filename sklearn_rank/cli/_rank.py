@@ -17,7 +17,7 @@ from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import scores_of
-from sklearn_rank.cli._store import Model, load_model
+from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.grouping import Groups
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 
@@ -33,7 +33,7 @@ def rank(options: Any) -> None:
     model = load_model(options.model, notes)
     data = model_data(options.data, model.schema, options.table, notes, labelled=False)
     with progress("ranking"):
-        scores = scores_of(model.pipeline, data.X)
+        scores = model_scores(model, data.X, options.model)
         added: dict[str, Any] = {"score": scores}
         if options.fdr is not None:
             added |= _select(model, scores, options, notes)

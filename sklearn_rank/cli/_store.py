@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import warnings
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
+from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._cards import load_card
-from sklearn_rank.cli._columns import NUMBER, Schema
+from sklearn_rank.cli._columns import NUMBER, Schema, check_schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import write_atomically
+from sklearn_rank.cli._rankers import scores_of
 
 MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
 _FORMAT_VERSION = 2
-_TRUSTED_PACKAGES = ("sklearn_rank.", "sklearn.", "numpy.", "skrub.")
+_MOST_UNPACKED = 100
+"""Bytes that a byte of a file may unpack to; `save_model` packs nothing."""
+_NOT_OURS = "is not a model written by sklearn-rank train"
+_OURS = re.compile(
+    r"sklearn_rank\.(engines|estimators|models|objectives|pair_sums|metrics|scorecard|weak_rankers)"
+    r"\.[\w.]+"
+)
+_FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
+_FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}
+"""Types that skops does not trust by itself, and that models of `train` hold."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +74,15 @@ def load_model(name: str, notes: list[str]) -> Model:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: is not a model written by sklearn-rank train")
+        raise InputError(f"{path}: {_NOT_OURS}")
+    _check_size(path)
     try:
         untrusted = skops_io.get_untrusted_types(file=path)
-    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: is not a model written by sklearn-rank train") from error
+    except Exception as error:  # a damaged file can raise anything
+        raise InputError(f"{path}: {_NOT_OURS}") from error
     foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
     if foreign:
-        raise InputError(
-            f"{path}: refused, since it holds types that are not of sklearn_rank, "
-            f"scikit-learn, skrub or NumPy: {listing(foreign)}"
-        )
+        raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -82,32 +93,72 @@ def load_model(name: str, notes: list[str]) -> Model:
     return _as_model(content, path)
 
 
+def _check_size(path: Path) -> None:
+    """Raise InputError for an archive that unpacks to far more than it takes on the disk."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(one.file_size for one in archive.infolist())
+    except Exception as error:  # a damaged file can raise anything
+        raise InputError(f"{path}: {_NOT_OURS}") from error
+    if unpacked > _MOST_UNPACKED * path.stat().st_size:
+        raise InputError(f"{path}: refused, since it would unpack to {unpacked} bytes")
+
+
 def _as_model(content: Any, path: Path) -> Model:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise InputError(f"{path}: is not a model written by sklearn-rank train")
-    is_plain = content["format_version"] == 1 and set(content["schema"]["kinds"].values()) == {
-        NUMBER
-    }
-    if content["format_version"] != _FORMAT_VERSION and not is_plain:
-        raise InputError(
-            f"{path}: was written by sklearn-rank {content['version']}, of whose models this "
-            "version reads those without categories; train again"
-        )
-    pipeline = content["pipeline"]
+        raise InputError(f"{path}: {_NOT_OURS}")
+    other = (
+        f"{path}: was written by sklearn-rank {content.get('version')}, of whose models this "
+        "version reads those without categories; train again"
+    )
+    if content.get("format_version") not in (1, _FORMAT_VERSION):
+        raise InputError(other)
     try:
-        getattr(pipeline[-1], "booster_", None)  # trees are read by their engine
+        model = _checked_model(content)
+    except Exception as error:  # whatever its parts raise in place of what they must be
+        raise InputError(f"{path}: the model is damaged ({error})") from error
+    if content["format_version"] == 1 and set(model.schema.kinds.values()) != {NUMBER}:
+        raise InputError(other)
+    try:
+        getattr(model.pipeline[-1], "booster_", None)  # trees are read by their engine
     except Exception as error:  # no engine, or bytes that it can't read
         raise InputError(f"{path}: the model cannot be loaded ({error})") from error
-    schema = Schema(**content["schema"])
-    return Model(pipeline, content["ranker"], schema, content.get("calibration"))
+    return model
+
+
+def _checked_model(content: dict[str, Any]) -> Model:
+    """Return the model of a file's content; an error says which part is not what it must be."""
+    pipeline, ranker, schema = content["pipeline"], content["ranker"], Schema(**content["schema"])
+    of_file = type(pipeline[-1]).__name__ if type(pipeline) is Pipeline else type(pipeline).__name__
+    if of_file != ranker or ranker not in sklearn_rank.__all__:
+        raise ValueError(f"it holds {of_file}, where {ranker!r} must be")
+    check_schema(schema)
+    calibration = content.get("calibration")
+    if calibration is not None:
+        negatives = np.asarray(calibration["negatives"], dtype=np.float64)
+        if np.isnan(negatives).any() or calibration["n_rows"] < len(negatives):
+            raise ValueError("its calibration rows are not numbers")
+    return Model(pipeline, ranker, schema, calibration)
+
+
+def model_scores(model: Model, X: Any, name: str) -> Floats:
+    """Return the scores of the rows by a model that was loaded from the file `name`."""
+    try:
+        return scores_of(model.pipeline, X)
+    except Exception as error:  # its arrays may be anything
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{name}: the model is damaged; it can't score the rows ({what})"
+        ) from error
 
 
 def _is_trusted(type_name: str) -> bool:
-    """Whether a type is a class of the four packages; their functions are not trusted."""
-    if not type_name.startswith(_TRUSTED_PACKAGES):
-        return False
+    """Whether models hold the type: a class of this package, or one of a few others."""
+    if not _OURS.fullmatch(type_name):
+        return type_name in _FOREIGN
     module, _, name = type_name.rpartition(".")
     try:
-        return inspect.isclass(getattr(importlib.import_module(module), name, None))
+        found = getattr(importlib.import_module(module), name, None)
     except ImportError:
         return False
+    return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ _WHAT = {
 }
 _QUERIES = (".query", ".group")
 _MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
+_MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
+"""Cells from which on a sparse file must have written a least share of them."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | No
         reasons = {FileNotFoundError: "no such file", IsADirectoryError: "is a folder, not a file"}
         reason = reasons.get(type(error), f"cannot be read ({error.strerror or error})")
         raise InputError(f"{path}: {reason}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: its objects are nested too deeply") from error
     except (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
         # Readers of our own name the file.
         start = f"{path}: is not {_WHAT[kind]}: " if kind in _WHAT else ""
@@ -164,8 +168,12 @@ def _read_json(path: Path, notes: list[str]) -> Table:
 
 
 def _read_parquet(path: Path, notes: list[str]) -> Table:
-    import_extra("pyarrow")
+    pyarrow = import_extra("pyarrow")
     frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
+    for _, column in frame.items():
+        texts = column.cat.categories if str(column.dtype) == "category" else column
+        if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
+            pyarrow.array(texts).validate(full=True)
     return _checked(frame.reset_index(drop=True), path)
 
 
@@ -188,10 +196,17 @@ def _checked(frame: Any, path: Path) -> Table:
 def _read_letor(path: Path, notes: list[str]) -> Table:
     bunch = load_letor(path, return_comments=True)
     n_rows, n_columns = bunch.data.shape
-    if n_rows * n_columns > _MAX_DENSE_CELLS:
-        raise InputError(f"{path}: {n_rows} rows x {n_columns} columns are too many for a table")
-    dense = bunch.data if hasattr(bunch.data, "tolist") else bunch.data.toarray()
-    names = [f"f{j}" for j in range(1, n_columns + 1)]
+    columns: Sequence[int] = range(n_columns)
+    dense = bunch.data
+    if not hasattr(dense, "tolist"):
+        # A column that is never written is zero: without a column for it, a single large index
+        # costs nothing.
+        written, places = np.unique(dense.indices, return_inverse=True)
+        columns = written.tolist()
+        _check_size(path, n_rows, len(columns), dense.nnz)
+        shape = (n_rows, len(columns))
+        dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
+    names = [f"f{j + 1}" for j in columns]
     frame = import_extra("pandas").DataFrame(dense, columns=names)
     whole = (bunch.target == bunch.target.round()).all()
     frame.insert(0, "target", bunch.target.astype(int) if whole else bunch.target)
@@ -201,6 +216,16 @@ def _read_letor(path: Path, notes: list[str]) -> Table:
     if any(bunch.comments):
         frame["comment"] = bunch.comments
     return Table(frame, str(path), is_letor=True)
+
+
+def _check_size(path: Path, n_rows: int, n_columns: int, n_written: int) -> None:
+    """Raise InputError if a sparse file is too large for a table, or its table mostly zeros."""
+    n_cells = n_rows * n_columns
+    if n_cells > min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, n_written / _LEAST_WRITTEN)):
+        raise InputError(
+            f"{path}: {n_rows} rows x {n_columns} columns, of which {count(n_written, 'cell')} "
+            "are written, are too many for a table"
+        )
 
 
 def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:

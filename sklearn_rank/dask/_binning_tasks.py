@@ -1,29 +1,40 @@
 """Bins of all rows of a cluster: exact thresholds, then the bins of each partition.
 
-The workers read each partition three times, or four where much lies close to the quantiles: for
-a sample, for counts of values in ranges, for the values near the quantiles, and for the bins. They
-never hold the values of more partitions than they work on.
+The workers read each partition twice: for some values of each feature, which enclose the
+quantiles in narrow ranges, and for all values in these; the other values have their bins then.
+Rarely, where too many values are in the ranges, they read once more. They never hold the values of
+more partitions than they work on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dask import delayed
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
-from sklearn_rank.models._binned_columns import _SAMPLE
 from sklearn_rank.models._binning import Digitizer
-from sklearn_rank.models._cells import Bins, CellGrid
-from sklearn_rank.models._value_ranges import Division, Ranges
+from sklearn_rank.models._cells import Bins
+from sklearn_rank.models._quantile_bounds import Enclosures, WeightBounds
 
 _FEW_ROWS = 1024
 """Rows that are copied at a time."""
 
+_MANY_ROWS = 8192
+"""Rows that are coded at a time: arrays of so many numbers take no new pages of memory."""
+
+_POINTS = 4096
+"""Values of each feature, at least, that a partition tells first."""
+
 _MOST_VALUES = 1 << 22
-"""Values near the quantiles, of all features, that are merged on one worker."""
+"""Most values near the quantiles, of all features, that are merged on one worker."""
+
+_MOST_PASSES = 4
+"""Passes after which all values near the quantiles are merged, however many there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +43,13 @@ class Counts:
 
     Attributes
     ----------
-    ranges : list of Ranges
-        The values that are not missing.
+    bounds : list of WeightBounds or None
+        The values that are not missing; None for features of which more is known elsewhere.
     has_missing : ndarray of shape (n_features,)
         Whether some are.
     """
 
-    ranges: list[Ranges]
+    bounds: list[WeightBounds | None]
     has_missing: Values
 
 
@@ -65,8 +76,59 @@ class BinnedPart:
         return len(self.y)
 
 
+@dataclass(frozen=True, eq=False)
+class CodedPart:
+    """The rows of a partition, each value as the number of edges below it.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_features, n_rows)
+        Numbers of edges; that of a missing value is two more than the number of all edges.
+    near : list of tuple of two ndarray
+        Of each feature the rows with values in a range, and those values.
+    outside : list of tuple of two ndarray of shape (n_ranges + 1,)
+        Of each feature the weight and the number of the rows before each range, and after the
+        last.
+    y, qid, weight : ndarray of shape (n_rows,)
+        As in `Rows`.
+    """
+
+    codes: Indices
+    near: list[tuple[Indices, Floats]]
+    outside: list[tuple[Floats, Floats]]
+    y: Values
+    qid: Values | None
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What the workers look for in a pass over the rows.
+
+    Attributes
+    ----------
+    ranges : list of Enclosures or None
+        Where the quantiles of each feature are; None where they are known.
+    edges : list of ndarray
+        Ends of the ranges, or the thresholds where these are known.
+    n_points : int or None
+        Most values that a partition tells of each feature; None for all in the ranges.
+    is_weighted : bool
+        Whether some weights differ.
+    """
+
+    ranges: list[Enclosures | None]
+    edges: list[Floats]
+    n_points: int | None
+    is_weighted: bool
+
+
 def bin_partitions(
-    tasks: Tasks, partitions: Partitions, max_bins: int, is_weighted: bool
+    tasks: Tasks,
+    partitions: Partitions,
+    max_bins: int,
+    is_weighted: bool,
+    hold: Callable[[list[Any]], list[Any]],
 ) -> tuple[list[Any], list[Bins]]:
     """Return the tasks that find the bins of each partition, and the bins.
 
@@ -80,116 +142,203 @@ def bin_partitions(
         Most bins of a feature.
     is_weighted : bool
         Whether some weights differ.
+    hold : callable
+        Takes the tasks of all partitions, and returns futures of what the workers keep.
     """
-    size = max(64, -(-2 * _SAMPLE // max(1, partitions.n_partitions)))
-    sample = tasks.keep(tasks.tree(merge_samples, partitions.map(sample_rows, size)))
-    grids = tasks.result(make_grids, sample)
+    n_points = max(_POINTS, 2 * max_bins)
     counts = tasks.keep(
-        tasks.tree(merge_counts, partitions.map(count_in_cells, grids, is_weighted))
+        tasks.tree(Merge(4 * n_points), partitions.map(count_values, n_points, is_weighted))
     )
-    while True:
-        divisions = tasks.result(plan_divisions, counts, max_bins, _MOST_VALUES)
-        if divisions is None:
+    near = delayed(count_near_quantiles, pure=False)
+    for number in range(_MOST_PASSES):
+        most_values = _MOST_VALUES if number < _MOST_PASSES - 1 else np.inf
+        options = n_points, most_values, is_weighted
+        plan = tasks.result(plan_pass, counts, max_bins, *options)
+        shared = delayed(plan, traverse=False)
+        parts = hold(partitions.map(code_partition, shared))
+        merge = Merge(None if plan.n_points is None else 4 * n_points)
+        found = tasks.tree(merge, [near(part, shared) for part in parts])
+        counts = tasks.keep(found, replace_counts, counts)
+        if plan.n_points is None:
             break
-        parts = partitions.map(count_in_parts, divisions, is_weighted)
-        counts = tasks.keep(tasks.tree(merge_counts, parts), replace_ranges, counts, max_bins)
     bins = tasks.result(find_all_bins, counts, max_bins)
-    return partitions.map(encode_partition, bins), bins
+    finish, shared_bins = delayed(finish_codes, pure=False), delayed(bins, traverse=False)
+    return [finish(part, shared, shared_bins) for part in parts], bins
 
 
-def sample_rows(rows: Rows, size: int) -> Floats:
-    """Return about `size` rows of a partition, evenly spaced."""
-    return rows.X[:: 1 + rows.n_rows // size]
+@dataclass(frozen=True)
+class Merge:
+    """Merges the counts of several partitions.
+
+    Attributes
+    ----------
+    n_points : int or None
+        About the most points of a feature; None for no limit.
+    """
+
+    n_points: int | None
+
+    def __call__(self, parts: list[Counts]) -> Counts:
+        """Return the counts of all parts together."""
+        merged = [
+            None if each[0] is None else WeightBounds.merged(each, self.n_points)
+            for each in zip(*(part.bounds for part in parts), strict=True)
+        ]
+        return Counts(merged, np.any([part.has_missing for part in parts], axis=0))
 
 
-def merge_samples(parts: list[Floats]) -> Floats:
-    """Return one sample, half of the rows where there are too many."""
-    sample = np.concatenate(parts)
-    return sample[:: 1 + len(sample) // (4 * _SAMPLE)]
+def sorted_features(rows: Rows, is_weighted: bool) -> Iterator[tuple[Floats, Floats | None, int]]:
+    """Yield of each feature the values in order, their weights, and how many are missing."""
+    for x in by_feature(rows.X, np.empty(rows.X.shape[::-1])):
+        order = np.argsort(x) if is_weighted else None
+        if order is None:
+            x.sort()
+        else:
+            x[:] = x[order]
+        n_values = int(np.searchsorted(x, np.nan))  # missing values are last
+        weight = None if order is None else rows.weight[order[:n_values]]
+        yield x[:n_values], weight, len(x) - n_values
 
 
-def make_grids(sample: Floats) -> list[CellGrid]:
-    """Return the grid of each feature."""
-    return [CellGrid(x) for x in np.ascontiguousarray(sample.T)]
+def count_values(rows: Rows, n_points: int, is_weighted: bool) -> Counts:
+    """Return some values of each feature of a partition, and the weights between them."""
+    bounds: list[WeightBounds | None] = []
+    n_missing = []
+    for x, weight, missing in sorted_features(rows, is_weighted):
+        bounds.append(WeightBounds.of(x, weight, n_points))
+        n_missing.append(missing)
+    return Counts(bounds, np.array(n_missing) > 0)
 
 
-def by_feature(X: Floats) -> Floats:
-    """Return the features of rows as contiguous lines, copied a few rows at a time.
+def plan_pass(
+    counts: Counts, max_bins: int, n_points: int, most_values: float, is_weighted: bool
+) -> Pass:
+    """Return what is looked for next: all values near the quantiles, unless they are too many."""
+    pairs = list(zip(_known(counts), counts.has_missing.tolist(), strict=True))
+    ranges = [None if one.is_exact else one.enclosures(max_bins) for one, _ in pairs]
+    edges = [
+        one.bins(max_bins, has_missing).thresholds if enclosed is None else enclosed.edges
+        for enclosed, (one, has_missing) in zip(ranges, pairs, strict=True)
+    ]
+    n_values = sum(one.n_rows for one in ranges if one is not None)
+    return Pass(ranges, edges, None if n_values <= most_values else n_points, is_weighted)
+
+
+def code_partition(rows: Rows, plan: Pass) -> CodedPart:
+    """Return a partition with the number of edges below each value in place of the value."""
+    codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(map(len, plan.edges)) + 2))
+    coders = [Coder(*of_feature) for of_feature in zip(plan.edges, plan.ranges, strict=True)]
+    buffer = np.empty((len(coders), _MANY_ROWS))
+    for start in range(0, rows.n_rows, _MANY_ROWS):
+        some = slice(start, min(start + _MANY_ROWS, rows.n_rows))
+        lines = by_feature(rows.X[some], buffer[:, : some.stop - start])
+        weight = rows.weight[some] if plan.is_weighted else None
+        for coder, x, code in zip(coders, lines, codes[:, some], strict=True):
+            coder(x, weight, start, code)
+    near, outside = [one.near for one in coders], [one.outside for one in coders]
+    return CodedPart(codes, near, outside, rows.y, rows.qid, rows.weight)
+
+
+class Coder:
+    """Finds the number of edges below each value of a feature, and the values in its ranges.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges,)
+        Increasing.
+    ranges : Enclosures or None
+        The ranges whose ends the edges are, if they are.
+    """
+
+    def __init__(self, edges: Floats, ranges: Enclosures | None) -> None:
+        self._first = int(np.isneginf(edges[:1]).sum())  # an edge below every value
+        self._digitize = Digitizer(edges[self._first :])
+        self._missing = len(edges) + 2 - self._first
+        self._has_ranges = ranges is not None
+        self._mass, self._count = np.zeros((2, len(edges) + 3))
+        self._places: list[Indices] = []
+        self._values: list[Floats] = []
+
+    def __call__(self, x: Floats, weight: Floats | None, start: int, code: Indices) -> None:
+        """Set the codes of some rows, the first of which has the number `start`."""
+        code[:] = self._digitize(x, self._missing)
+        code += self._first
+        if not self._has_ranges:
+            return
+        self._count += np.bincount(code, minlength=len(self._count))
+        if weight is not None:
+            self._mass += np.bincount(code, weight, len(self._mass))
+        place = np.flatnonzero(code & 1)
+        self._places.append(place + start)
+        self._values.append(x[place])
+
+    @property
+    def near(self) -> tuple[Indices, Floats]:
+        """The rows with values in a range, and those values."""
+        nothing = np.zeros(0)
+        places = [nothing.astype(np.intp), *self._places]
+        return np.concatenate(places), np.concatenate([nothing, *self._values])
+
+    @property
+    def outside(self) -> tuple[Floats, Floats]:
+        """Weight and number of the rows before each range, and after the last."""
+        count, mass = self._count[:-2:2], self._mass[:-2:2]
+        return (mass if mass.any() else count), count
+
+
+def count_near_quantiles(part: CodedPart, plan: Pass) -> Counts:
+    """Return values of a partition in the ranges of a pass, and the weights between them."""
+    bounds: list[WeightBounds | None] = []
+    for ranges, (place, x), outside in zip(plan.ranges, part.near, part.outside, strict=True):
+        if ranges is None:
+            bounds.append(None)
+            continue
+        order = np.argsort(x)
+        weight = part.weight[place[order]] if plan.is_weighted else None
+        bounds.append(WeightBounds.inside(x[order], weight, ranges, outside, plan.n_points))
+    return Counts(bounds, np.zeros(len(bounds), dtype=bool))
+
+
+def replace_counts(found: Counts, counts: Counts) -> Counts:
+    """Return the counts with what a pass has found in place of what was known."""
+    pairs = zip(found.bounds, counts.bounds, strict=True)
+    return Counts([new or old for new, old in pairs], counts.has_missing)
+
+
+def find_all_bins(counts: Counts, max_bins: int) -> list[Bins]:
+    """Return the bins of each feature."""
+    pairs = zip(_known(counts), counts.has_missing.tolist(), strict=True)
+    return [one.bins(max_bins, has_missing) for one, has_missing in pairs]
+
+
+def _known(counts: Counts) -> list[WeightBounds]:
+    """Return the bounds of the features, each of which has some."""
+    return [one for one in counts.bounds if one is not None]
+
+
+def by_feature(X: Floats, lines: Floats) -> Floats:
+    """Set lines to the features of rows, copied a few rows at a time, and return them.
 
     A block of rows stays in the cache: this takes a third of the time of one copy.
     """
-    lines = np.empty(X.shape[::-1])
     for start in range(0, len(X), _FEW_ROWS):
         lines[:, start : start + _FEW_ROWS] = X[start : start + _FEW_ROWS].T
     return lines
 
 
-def _each_feature(rows: Rows, is_weighted: bool) -> Any:
-    """Yield the values of each feature that are not missing, and their weights."""
-    for x in by_feature(rows.X):
-        weight = rows.weight if is_weighted else None
-        missing = np.isnan(x)
-        if missing.any():
-            weight = None if weight is None else weight[~missing]
-            yield x[~missing], weight
-        else:
-            yield x, weight
-
-
-def count_in_cells(rows: Rows, grids: list[CellGrid], is_weighted: bool) -> Counts:
-    """Count the values of a partition in the cells of the grids."""
-    features = zip(grids, _each_feature(rows, is_weighted), strict=True)
-    ranges = [Ranges.in_cells(grid, x, weight) for grid, (x, weight) in features]
-    return Counts(ranges, np.asarray(np.isnan(rows.X).any(axis=0)))
-
-
-def count_in_parts(rows: Rows, divisions: list[Division | None], is_weighted: bool) -> Counts:
-    """Count the values of a partition in the parts of some ranges."""
-    nothing = Ranges(*(np.zeros(0) for _ in range(5)))
-    ranges = [
-        nothing if divide is None else divide(x, weight)
-        for divide, (x, weight) in zip(divisions, _each_feature(rows, is_weighted), strict=True)
-    ]
-    return Counts(ranges, np.zeros(len(ranges), dtype=bool))
-
-
-def merge_counts(parts: list[Counts]) -> Counts:
-    """Return the counts of several partitions together."""
-    each = zip(*(part.ranges for part in parts), strict=True)
-    has_missing = [part.has_missing for part in parts]
-    merged = [Ranges.merged(one) for one in each]
-    return Counts(merged, np.asarray(np.any(has_missing, axis=0)))
-
-
-def plan_divisions(counts: Counts, max_bins: int, most_values: int) -> list[Division | None] | None:
-    """Return how the ranges of each feature are divided next; None when nothing is left to do."""
-    unresolved = [one.take(one.unresolved(max_bins)) for one in counts.ranges]
-    n_values = sum(one.count.sum() for one in unresolved)
-    if n_values == 0:
-        return None
-    is_last = bool(n_values <= most_values)
-    return [Division(one.low, one.high, is_last) if len(one.low) else None for one in unresolved]
-
-
-def replace_ranges(parts: Counts, counts: Counts, max_bins: int) -> Counts:
-    """Return the counts with the parts in place of the ranges that were divided."""
-    pairs = zip(counts.ranges, parts.ranges, strict=True)
-    ranges = [one.replaced(one.unresolved(max_bins), part) for one, part in pairs]
-    return Counts(ranges, counts.has_missing)
-
-
-def find_all_bins(counts: Counts, max_bins: int) -> list[Bins]:
-    """Return the bins of each feature."""
-    pairs = zip(counts.ranges, counts.has_missing.tolist(), strict=True)
-    return [ranges.bins(max_bins, has_missing) for ranges, has_missing in pairs]
-
-
-def encode_partition(rows: Rows, bins: list[Bins]) -> BinnedPart:
+def finish_codes(part: CodedPart, plan: Pass, bins: list[Bins]) -> BinnedPart:
     """Return a partition with the number of the bin of each value in place of the value."""
     most = max(len(one.thresholds) for one in bins) + 1
-    codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most))
-    for code, one, x in zip(codes, bins, by_feature(rows.X), strict=True):
-        code[:] = Digitizer(one.thresholds)(x, len(one.thresholds) + 1)
-    has_weights = bool((rows.weight != 1).any())
-    weight = rows.weight if has_weights else np.broadcast_to(1.0, rows.n_rows)
-    return BinnedPart(codes, rows.y, rows.qid, weight)
+    codes = np.empty(part.codes.shape, dtype=np.min_scalar_type(most))
+    for number, (ranges, edges, one) in enumerate(zip(plan.ranges, plan.edges, bins, strict=True)):
+        below = np.arange(len(edges) + 3)
+        if ranges is not None:
+            below[1:-2] = np.searchsorted(one.thresholds, edges, side="right")
+        below[-1] = len(one.thresholds) + 1  # missing
+        below.astype(codes.dtype).take(part.codes[number], out=codes[number], mode="clip")
+        place, x = part.near[number]
+        codes[number, place] = np.searchsorted(one.thresholds, x)
+    weight = part.weight
+    if not (weight != 1).any():
+        weight = np.broadcast_to(1.0, len(weight))
+    return BinnedPart(codes, part.y, part.qid, weight)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from distributed import futures_of, wait
+from distributed import futures_of
 from distributed.comm import get_address_host
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, collect_news, forget_fit, stop_fit
-from sklearn_rank.dask._partitions import wait_until
+from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 _PATIENCE = 1.0
@@ -213,7 +213,7 @@ class ClusterFit:
 
     def _placed(self) -> dict[str, list[Any]]:
         """Return the partitions on each worker that has some."""
-        self._wait_for_parts()
+        wait_for_tasks(self.client, self.parts, self.timeouts.workers)
         holders = self.client.who_has(self.parts)
         known = set(self.client.nthreads())
         held = [[one for one in holders[part.key] if one in known] for part in self.parts]
@@ -225,22 +225,6 @@ class ClusterFit:
                       if where == address]
             for address in sorted(set(places))
         }  # fmt: skip
-
-    def _wait_for_parts(self) -> None:
-        """Wait until all partitions are held; those that were lost are read anew."""
-        last_seen = time.monotonic()
-        while True:
-            with suppress(TimeoutError, asyncio.TimeoutError):
-                wait(self.parts, timeout=5)
-            failed = [part for part in self.parts if part.status in ("error", "cancelled", "lost")]
-            if failed:
-                self.client.gather(failed)  # raises what has happened
-            if all(part.status == "finished" for part in self.parts):
-                return
-            if self.client.nthreads():
-                last_seen = time.monotonic()
-            if time.monotonic() - last_seen > self.timeouts.workers:
-                raise RuntimeError("The cluster has no workers: the rows can't be read.")
 
     def _wait_for_workers(self, n_workers: int) -> None:
         """Wait until lost workers are back; go on without them after some time."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -12,7 +14,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask import delayed
-from distributed import as_completed
+from distributed import wait
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Values
@@ -22,6 +24,12 @@ from sklearn_rank._validation import (
     check_some_weights,
     is_missing,
 )
+
+_LOOK = 1.0
+"""Seconds between two looks at tasks that run."""
+
+_PATIENCE = 60.0
+"""Seconds that a cluster may be without workers."""
 
 _MOST_SECONDS = 60.0
 """Seconds that running tasks are waited for when one has failed."""
@@ -215,7 +223,7 @@ class Tasks:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 8) -> Any:
+    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 4) -> Any:
         """Return the delayed merger of items, a few at a time; `merge` takes a list."""
         step = delayed(merge, pure=False)
         while len(items) > 1:
@@ -241,9 +249,7 @@ class Tasks:
     def _finish(self, futures: list[Any]) -> list[Any]:
         """Wait for futures; where one fails, the others are cancelled and the error raised."""
         try:
-            for future in as_completed(futures):
-                if future.status != "finished":
-                    future.result()  # raises what has happened
+            wait_for_tasks(self.client, futures)
             return futures
         except BaseException:
             self.client.cancel(futures)
@@ -254,6 +260,42 @@ class Tasks:
         """Whether a worker still computes one of the futures."""
         keys = {future.key for future in futures}
         return any(keys & set(some) for some in self.client.processing().values())
+
+
+def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE) -> None:
+    """Wait until all tasks are done; those of workers that are lost run anew on others.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    futures : list of Future
+        The tasks.
+    patience : float
+        Seconds that the cluster may be without workers.
+
+    Raises
+    ------
+    Exception
+        What a task has raised.
+    RuntimeError
+        Where the cluster has no workers for too long.
+    """
+    last_seen = time.monotonic()
+    while True:
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            wait(futures, timeout=_LOOK)
+        for future in futures:
+            if future.status not in ("finished", "pending"):
+                future.result()  # raises what has happened
+        if all(future.status == "finished" for future in futures):
+            return
+        if client.nthreads():
+            last_seen = time.monotonic()
+        if time.monotonic() - last_seen > patience:
+            raise RuntimeError(
+                f"The cluster has had no workers for {patience:g} seconds: the rows can't be read."
+            )
 
 
 def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:

@@ -294,14 +294,18 @@ def _fit_on_client(
     summaries = [one for one in summaries if one.n_rows]
     if partitions.has_queries:
         check_whole_queries(tasks, partitions, name)
+    sizes = [one.n_rows for one in summaries]
+
+    def hold(parts: list[Any]) -> list[Any]:
+        return _persisted(client, parts, sizes, partitions)
+
     bins = None
     if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
         is_weighted = min(s.lightest for s in summaries) < max(s.heaviest for s in summaries)
-        delayed_parts, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted)
+        coded, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted, hold)
+        parts = hold(coded)
     else:
-        delayed_parts = partitions.map(_as_they_are)
-    sizes = [one.n_rows for one in summaries]
-    parts = _persisted(client, delayed_parts, sizes, partitions)
+        parts = hold(partitions.map(_as_they_are))
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )

@@ -21,7 +21,7 @@ from sklearn_rank._protocols import (
     ObjectiveState,
     WeakRankers,
 )
-from sklearn_rank._validation import Constraint, Flag, Number
+from sklearn_rank._validation import Constraint, Flag, Number, largest_size
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
@@ -450,6 +450,17 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             tags.input_tags.allow_nan = model.allow_nan
             tags.input_tags.sparse = model.sparse
         return tags
+
+    def _check_features(self, X: Any) -> None:
+        super()._check_features(X)
+        allowed = getattr(as_model(self.weak_ranker), "largest_value", np.inf)
+        largest = 0.0 if allowed == np.inf else largest_size(X)
+        if largest > allowed:
+            raise ValueError(
+                f"X has values as large as {largest:.0e}, whose squares overflow in "
+                f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}: at most "
+                f"{allowed:g} is allowed. Scale the features, with StandardScaler for example."
+            )
 
     def _check_combination(self) -> None:
         super()._check_combination()

@@ -38,7 +38,7 @@ def split_validation(
     else:
         parts = _split_queries(data, fraction, seed)
     for name, part in zip(("left to learn from", "held out"), parts, strict=True):
-        if part.preferences.total_pair_weight == 0:
+        if not len(part.y) or part.preferences.total_pair_weight == 0:
             raise ValueError(
                 f"n_iter_no_change: the rows {name} have no comparable pair. Try a "
                 f"validation_fraction other than {fraction:g}."

@@ -134,9 +134,10 @@ class CategoricalMixin:
         coded = codes.encode(X)
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         try:
-            if "y" in options:
-                return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
-            return check_array(coded, estimator=self, **checks)
+            with np.errstate(over="ignore", invalid="ignore"):  # as in `BaseRanker`
+                if "y" in options:
+                    return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
+                return check_array(coded, estimator=self, **checks)
         except (TypeError, ValueError):
             self._explain_columns(X, reset=reset)
             raise

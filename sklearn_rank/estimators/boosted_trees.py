@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from sklearn_rank._validation import (
     Constraint,
     Keywords,
     Number,
+    largest_size,
 )
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.engines._engine import Engine, TreeRows, TreeSettings
@@ -374,8 +374,7 @@ class BoostedTreesRanker(
         self._monotonic(data.X.shape[1])
 
     def _check_features(self, X: Any) -> None:
-        values = X.data if issparse(X) else X
-        largest = float(np.nanmax(np.abs(values), initial=0.0)) if values.size else 0.0
+        largest = largest_size(X)
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}: {type(self).__name__} keeps features in "

@@ -10,6 +10,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._validation import is_data_frame
 
 
 class CategoricalFeatures:
@@ -34,7 +35,7 @@ def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     if wanted is None:
         return ()
     if isinstance(wanted, str):
-        dtypes = X.dtypes if hasattr(X, "columns") else ()
+        dtypes = X.dtypes if is_data_frame(X) else ()
         return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
     given = np.asarray(wanted)
     if not given.size:
@@ -65,7 +66,7 @@ def as_table(X: Any) -> Any:
     """Return X with columns: a data frame, or an array of two dimensions, of objects for lists."""
     if issparse(X):
         raise ValueError("Categorical features need dense X. Got a sparse matrix.")
-    if hasattr(X, "columns"):
+    if is_data_frame(X):
         return X
     X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     return check_array(X, dtype=None, ensure_all_finite=False)

@@ -23,6 +23,7 @@ from sklearn_rank._validation import (
     Kernel,
     Keywords,
     Number,
+    largest_size,
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
@@ -202,7 +203,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     References
     ----------
-    Chen2012, eq. (1.3) (problem; its lambda is half of `alpha`), eq. (1.5) (steps), Lemma 3.4
+    Chen2012, Lemma 3.1 (problem; its lambda is `alpha`), eq. (1.5) (steps), Lemma 3.4
     (``eta0="auto"``).
 
     Examples
@@ -327,7 +328,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 "KernelPairwiseSGDRanker with kernel='precomputed' must be fitted with a square "
                 f"kernel matrix. Got shape {X.shape}."
             )
-        largest = max(float(X.max()), -float(X.min()))
+        largest = largest_size(X)
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}, whose squares overflow in "

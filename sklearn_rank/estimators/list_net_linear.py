@@ -24,6 +24,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
     is_upper_label,
+    largest_size,
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
@@ -370,8 +371,7 @@ class ListNetLinear(BaseRanker):
     def _check_values(self, data: TrainingData) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
-        ends = np.array([data.X.max(), -data.X.min()]) if len(data.y) else np.zeros(2)
-        largest = float(np.max(data.collective.reduce(np.maximum, ends)))
+        largest = float(data.collective.reduce(np.maximum, largest_size(data.X)))
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "

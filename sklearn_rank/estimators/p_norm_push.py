@@ -307,8 +307,8 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     References
     ----------
-    Rudin2009, sec. 2 (objective, for one list of two classes), sec. 4 (the normalised loss
-    of `score_p`), sec. 9.2 (p = inf).
+    Rudin2009, sec. 2 (objective), sec. 4 (the normalised loss of `score_p`), sec. 5 (coordinate
+    descent), sec. 7 (the bottom, both ends, the IR push, graded pairs), sec. 9.2 (p = inf).
 
     Examples
     --------

@@ -148,7 +148,7 @@ class RankBoost(BagsMixin, BoostingRanker):
         J after each round.
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
         Smallest margin over pairs, and smooth margin, after each round; both are divided
-        by the l1 norm of the net coefficients (RudinSchapire2009).
+        by the l1 norm of the net coefficients (RudinSchapire2009, sec. 4).
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
         With ``n_bags > 1``: the coefficients of each bag. `estimator_weights_` are then their
         means, for each weak ranker that any bag uses; `objective_curve_` is the mean over the
@@ -200,7 +200,7 @@ class RankBoost(BagsMixin, BoostingRanker):
     References
     ----------
     Freund2003, Figure 1 (algorithm), sec. 3.2 (step, ``selection="optimal"``).
-    RudinSchapire2009, no number at hand (margins, the offset).
+    RudinSchapire2009, sec. 4 (the smooth margin), sec. 5 (the offset).
     The best subset of categories: derived in `models.TableColumns`.
 
     Examples

@@ -171,8 +171,8 @@ class SmoothMarginRanker(BoostingRanker):
 
     References
     ----------
-    RudinSchapire2009, eq. 12 (step), Theorem 6 (RankBoost can miss the largest margin),
-    Theorem 7 (G never falls).
+    RudinSchapire2009, sec. 4 (the smooth margin), eq. 12 (step), Theorem 6 (RankBoost can miss the
+    largest margin), Theorem 7 (G never falls), Theorem 8 (G tends to the largest margin).
 
     Examples
     --------

@@ -116,8 +116,8 @@ def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, F
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:
-    """Divide; 0 / 0 is NaN."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    """Divide; 0 / 0 is NaN, and what is too large for a float infinite."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         return np.asarray(np.divide(numerator, denominator))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_parameters
+from sklearn_rank._validation import check_parameters, check_weight_range
 from sklearn_rank.metrics._bands import (
     FiguresTable,
     band_of,
@@ -126,6 +126,7 @@ def gains_table(
     """
     rows = ScoredRows.with_relevance(y_true, y_score, None, sample_weight)
     event, weight = (rows.y > 0).astype(np.float64), rows.weight
+    check_weight_range("gains_table", weight)
     n, n_events = float(weight.sum()), float(weight @ event)
     if not 0 < event.sum() < len(event):
         raise ValueError(
@@ -249,6 +250,7 @@ def calibration_table(
             f"{rows.score.min():g} to {rows.score.max():g}."
         )
     weight = rows.weight
+    check_weight_range("calibration_table", weight)
     cuts = cuts_of("calibration_table", "bands", bands, rows.score, weight)
     band, n_bands = band_of(rows.score, cuts), len(cuts) + 1
     count = band_sums(band, weight, n_bands)

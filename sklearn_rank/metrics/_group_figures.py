@@ -16,6 +16,7 @@ from sklearn_rank._validation import (
     check_column,
     check_parameters,
     check_qid,
+    check_weight_range,
 )
 from sklearn_rank.metrics._auc_interval import auc_interval
 from sklearn_rank.metrics._bands import FiguresTable, band_sums, ratio
@@ -170,6 +171,7 @@ def group_report(
     codes = codes.ravel()
     labels = np.unique(check_column(group, "group"))[kept]
     event, above, weight = rows.y > 0, rows.score > cut, rows.weight
+    check_weight_range("group_report", weight)
 
     def sums(mask: Mask) -> Floats:
         return band_sums(codes, weight * mask, len(labels))
@@ -203,7 +205,8 @@ def _impact(
     ratios, variance = ratio(rate, float(rate[reference])), ratio(1 - rate, count * rate)
     half = z * np.sqrt(variance + variance[reference])
     half[(rate == 0) | (np.arange(len(rate)) == reference)] = np.nan
-    return ratios, ratios * np.exp(-half), ratios * np.exp(half)
+    with np.errstate(over="ignore"):  # weights far below one leave the ratio unknown
+        return ratios, ratios * np.exp(-half), ratios * np.exp(half)
 
 
 def _auc(rows: ScoredRows, own: Mask, confidence: float) -> tuple[float, float, float]:

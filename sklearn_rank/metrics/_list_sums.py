@@ -53,7 +53,8 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
     References
     ----------
-    Rudin2009, no number at hand (called AveR in its experiments).
+    Rudin2009, sec. 7 (AveR). There all relevant rows that tie have the last of their ranks; here
+    they have successive ranks.
 
     Examples
     --------
@@ -93,8 +94,9 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 
     References
     ----------
-    Rudin2009, no number at hand (called DCG in its experiments). `ndcg_score` has another
-    logarithm, gains, and the expected value over ties.
+    Rudin2009, sec. 7 (DCG). There all relevant rows that tie have the last of their ranks; here
+    they have successive ranks. `ndcg_score` has another logarithm, gains, and the expected value
+    over ties.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def ranking_margin(
 
     References
     ----------
-    RudinSchapire2009, no number at hand (the margin, before it is normalised).
+    RudinSchapire2009, text not at hand (the margin, before it is normalised).
 
     Examples
     --------

@@ -16,6 +16,13 @@ NO_PAIR = (
     "is better than another."
 )
 
+TOO_LIGHT = (
+    "sample_weight must be within a factor of 1e250: each pair has a row so much lighter than "
+    "the heaviest one that products of weights underflow."
+)
+LIGHTEST_PAIRS = 1e-250
+"""Weight of all pairs, that of the heaviest row being about one, below which it is rounding."""
+
 
 @dataclass(frozen=True)
 class PairCounts:
@@ -36,9 +43,12 @@ class PairCounts:
     tied: Floats
 
     def pair_weight(self, weight: Floats) -> float:
-        """Return the weight of all pairs; ValueError when there is none."""
+        """Return the weight of all pairs; ValueError when there is none, or it underflows."""
         self.require_pairs()
-        return float(weight @ self.total)
+        found = float(weight @ self.total)
+        if found < LIGHTEST_PAIRS:
+            raise ValueError(TOO_LIGHT)
+        return found
 
     def require_pairs(self) -> None:
         """Raise ValueError when there is no pair; a product of weights could underflow."""

@@ -77,7 +77,7 @@ def auc_score(
 
     References
     ----------
-    Freund2003, no number at hand (one minus the ranking loss, with ties counted one half).
+    Freund2003, text not at hand (one minus the ranking loss, with ties counted one half).
 
     Examples
     --------
@@ -92,10 +92,11 @@ def auc_score(
     allowed = {"average": Choice(("pooled", "queries", None))}
     check_parameters("auc_score", {"average": average}, allowed)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    rows = rows.with_moderate_weights()
+    is_pooled = average == "pooled"
+    rows = rows.with_moderate_weights() if is_pooled else rows.with_moderate_weights_in(rows.query)
     counts, weight = count_pairs(rows), rows.weight
     wrong = counts.lower + counts.tied / 2
-    if average == "pooled":
+    if is_pooled:
         return 1.0 - float(weight @ wrong) / counts.pair_weight(weight)
     pairs = np.bincount(rows.query, weight * counts.total, rows.n_queries)
     has_pair = pairs > 0

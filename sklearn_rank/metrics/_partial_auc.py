@@ -181,7 +181,8 @@ def measure_curves(
     """
     check_options(owner, average, empty)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    ranked = rank_rows(rows.with_moderate_weights())
+    # A curve depends on the shares of each class alone.
+    ranked = rank_rows(rows.with_moderate_weights_in(2 * rows.query + (rows.y > 0)))
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))

@@ -53,7 +53,7 @@ def p_norm_push_loss(
     loss : {"zero_one", "exponential", "logistic", "hinge"}, default="zero_one"
         :math:`1[m \le 0]`, :math:`e^{-m}`, :math:`\ln(1 + e^{-m})`, :math:`\max(0, 1 - m)`.
         The logistic loss has the natural logarithm, as in the paper's Tables 1 and 2 and in
-        the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2.
+        the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2 (sec. 3.1).
     margin : float, default=0.0
         The required margin :math:`\theta`. With the zero-one loss a pair is an error
         when :math:`f_i \le f_k + \theta`.
@@ -86,7 +86,8 @@ def p_norm_push_loss(
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), Theorem 1 (the bound), sec. 4 (margin, normalised to [0, 1]).
+    Rudin2009, sec. 2 (the sum), Theorem 1 (the bound), sec. 4 (margin, normalised to [0, 1]),
+    sec. 7 (the raw sum over graded pairs).
 
     Examples
     --------
@@ -198,7 +199,7 @@ def reverse_heights(
 
     References
     ----------
-    Rudin2009, sec. 2 (the height of a negative; here for positives).
+    Rudin2009, sec. 7 (the reverse height of a positive).
 
     Examples
     --------

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics._pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT, count_pairs
 from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.pair_sums import ExponentialSums, PairLoss
@@ -39,6 +39,8 @@ class PushSums:
 
     def norm(self, p: float) -> float:
         """Return ``(sum_k w_k share_k^p / sum_k w_k)^(1/p)``; the maximum share at p = inf."""
+        if float(self.weight @ self.total) < LIGHTEST_PAIRS:
+            raise ValueError(TOO_LIGHT)
         share = self.wrong / self.total
         worst = float(share.max())
         if worst == 0 or np.isinf(p):

@@ -87,14 +87,35 @@ class ScoredRows:
     def with_moderate_weights(self) -> ScoredRows:
         """Return the rows with weights whose products neither underflow nor overflow.
 
-        Very small or very large ones are multiplied by a power of two: for what depends on
-        ratios alone.
+        Very small or very large ones are multiplied by a power of two, so that the largest of a
+        row in a pair is about one: for what depends on ratios alone.
         """
-        exponent = int(np.frexp(self.weight.max())[1])
-        if abs(exponent) <= _MODERATE:
+        heaviest = float(self.weight[self._is_paired].max(initial=0.0)) or self.weight.max()
+        exponent = int(np.frexp(heaviest)[1])
+        if abs(exponent) <= _MODERATE and self.weight.max() < 2.0**_MODERATE:
+            return self
+        with np.errstate(over="ignore", under="ignore"):
+            weight = np.ldexp(self.weight, -exponent)
+        # Rows that are far lighter, or in no pair and far heavier, stay positive and finite.
+        return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
+
+    def with_moderate_weights_in(self, group: Indices) -> ScoredRows:
+        """Do the same in each group of rows: for what depends on ratios inside a group alone."""
+        heaviest = np.zeros(int(group.max()) + 1)
+        np.maximum.at(heaviest, group, self.weight)
+        exponent = np.frexp(heaviest)[1]
+        if (np.abs(exponent) <= _MODERATE).all():
             return self
         with np.errstate(under="ignore"):
-            return replace(self, weight=np.ldexp(self.weight, -exponent))
+            return replace(self, weight=np.ldexp(self.weight, -exponent[group]))
+
+    @property
+    def _is_paired(self) -> Mask:
+        """Mask of the rows of queries with several relevances."""
+        low, high = np.full((2, self.n_queries), [[np.inf], [-np.inf]])
+        np.minimum.at(low, self.query, self.y)
+        np.maximum.at(high, self.query, self.y)
+        return np.asarray((low < high)[self.query])
 
     def reversed(self) -> ScoredRows:
         """Return the rows with both orders reversed, by relevance and by score."""

@@ -10,8 +10,10 @@ import numpy as np
 from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import check_column, check_floats, check_weight
+from sklearn_rank._validation import check_column, check_floats, check_weight, check_weight_range
 from sklearn_rank.metrics._bands import FiguresTable, band_of, band_sums, cuts_of
+
+_LARGEST_POINTS = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +199,7 @@ def _numbers(values: Any, name: str, weight: Any, weight_name: str) -> tuple[Flo
     if not len(numbers):
         raise ValueError(f"{name} is empty: there is no row.")
     checked = check_weight(weight, len(numbers), weight_name)
+    check_weight_range("the stability of a distribution", checked, weight_name)
     return numbers[checked > 0], checked[checked > 0]
 
 
@@ -343,7 +346,8 @@ def _variable(
 
 def _columns(values: Any, name: str) -> Floats:
     try:
-        table = np.asarray(values, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must hold numbers: points, or numbers of bins. {error}"
@@ -355,6 +359,11 @@ def _columns(values: Any, name: str) -> Floats:
         )
     if not np.isfinite(table).all():
         raise ValueError(f"{name} contains NaN or infinity: a missing value has a bin, too.")
+    if np.abs(table).max(initial=0.0) > _LARGEST_POINTS:
+        raise ValueError(
+            f"{name} must hold points between -{_LARGEST_POINTS:g} and {_LARGEST_POINTS:g}, whose "
+            f"means are finite. Got {table.flat[np.abs(table).argmax()]:g}."
+        )
     return table
 
 

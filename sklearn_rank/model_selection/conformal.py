@@ -122,8 +122,8 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
 
     References
     ----------
-    JinCandes2023 (no number at hand; the p-values with a clipped score and ties counted against
-    the row), BenjaminiHochberg1995 (no number at hand; the procedure).
+    JinCandes2023 (text not at hand; the p-values with a clipped score and ties counted against
+    the row), BenjaminiHochberg1995, sec. 3 (the procedure).
 
     Examples
     --------

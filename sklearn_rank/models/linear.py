@@ -31,6 +31,8 @@ class Features:
     name = "feature"
     allow_nan = False
     sparse = True
+    largest_value = 1e100
+    """Squares of larger features, summed over weighted rows, overflow."""
 
     def on_rows(self, rows: FitRows) -> LinearModel:
         """Return linear scores of the training rows."""
@@ -128,7 +130,9 @@ class LinearModel:
         # A column far from zero has large products with the gradient, which sums to zero,
         # and a small edge: that may be rounding. The edge of a constant is nothing else.
         rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * histogram[-1]
-        edges[(np.abs(edges) <= rounding) | (low == high)] = 0.0
+        # What can't be told from a constant, either: a quotient by such a range overflows.
+        is_constant = high - low < np.finfo(np.float64).tiny
+        edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
         bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
         index = first_largest(gain(edges[None], np.zeros(1), bounds))
         return Candidate(index, float(edges[index])) if edges[index] else None

@@ -65,8 +65,8 @@ class SidePush(ExponentialSums, Push):
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum, for one list of two classes), sec. 9.2 (``p = inf``).
-    Freund2003, Figure 1 (p = 1). The factor of queries and grades is defined here.
+    Rudin2009, sec. 2 (the sum), sec. 7 (the bottom; graded pairs, without the factor), sec. 9.2
+    (``p = inf``). Freund2003, Figure 1 (p = 1). The factor of queries and grades is defined here.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class BothPush(Push):
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum for the top), no number at hand (both ends).
+    Rudin2009, sec. 2 (the sum for the top), sec. 7 (that for the bottom, and for both).
 
     Examples
     --------

@@ -32,7 +32,7 @@ class InformationRetrievalPush(Push):
 
     References
     ----------
-    Rudin2009, no number at hand (the IR push).
+    Rudin2009, eq. (2) (the IR push of one list of two classes).
 
     Examples
     --------

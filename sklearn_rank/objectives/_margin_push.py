@@ -120,8 +120,8 @@ class MarginPush(Push):
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum of the p-th powers in one list of two classes; that of
-    queries and grades, the quotient and its root are defined here).
+    Rudin2009, sec. 2 (the sum of the p-th powers in one list of two classes), sec. 7 (the bottom;
+    graded pairs). The factors of queries and grades, the quotient and its root are defined here.
 
     Examples
     --------

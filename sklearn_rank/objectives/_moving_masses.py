@@ -11,8 +11,9 @@ from sklearn_rank._collective import Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
 
-_BLOCK = 32_768
-"""Rows updated at a time: what a block needs stays in the second-level cache."""
+_BLOCK = 16_000
+"""Rows updated at a time: what a block needs stays in the second-level cache, and its arrays are
+small enough to be allocated without new pages, whatever the limits of the allocator are."""
 
 _SMALLEST_EXPONENT = -690.0
 _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
@@ -262,7 +263,7 @@ class BothState:
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum for the top), no number at hand (both ends).
+    Rudin2009, sec. 2 (the sum for the top), sec. 7 (that for the bottom, and for both).
 
     Examples
     --------

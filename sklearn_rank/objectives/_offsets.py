@@ -47,7 +47,7 @@ def balancing_offset(
 
     References
     ----------
-    RudinSchapire2009, no number at hand (F-skew zero).
+    RudinSchapire2009, sec. 5 (F-skew).
 
     Examples
     --------

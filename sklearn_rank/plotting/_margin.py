@@ -45,7 +45,7 @@ class MarginDisplay:
 
     References
     ----------
-    RudinSchapire2009, no number at hand (both margins), Theorem 7 (G does not decrease).
+    RudinSchapire2009, sec. 4 (the smooth margin), Theorem 7 (G does not decrease).
 
     Examples
     --------

@@ -56,8 +56,8 @@ class PairContributionDisplay:
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), Figure 1 and Figure 4 (similar figures), Tables 1 and 2 (valid
-    for half the scores).
+    Rudin2009, sec. 2 (the sum), Figure 1 and Figure 4 (similar figures), Table 1 (valid for
+    half the scores).
 
     Examples
     --------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import is_missing
+from sklearn_rank._validation import is_data_frame, is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class Card:
             positions = [names.index(one.name) for one in self.variables]
         else:
             positions = [one.column for one in self.variables]
-        if not hasattr(X, "columns"):
+        if not is_data_frame(X):
             X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if len(X.shape) != 2:
             raise ValueError(f"X must be a table of two dimensions. Got shape {X.shape}.")

@@ -23,6 +23,8 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid,
     check_weight,
+    check_weight_range,
+    is_data_frame,
     is_upper_label,
     refuse_dates,
 )
@@ -370,9 +372,14 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         low_high = given["points"]
         points = None if low_high is None else (int(low_high[0]), int(low_high[1]))
         card = CardBuilder(ranker, data, points, self.scaling, held_out).build()
-        self._set_card(card, ranker.classes_, qid is not None)
-        self.ranker_, self.p_scores_ = ranker, scores
-        self._has_categories_ = getattr(ranker, "_category_codes_", None) is not None
+        known = dict(vars(self))
+        try:
+            self._set_card(card, ranker.classes_, qid is not None)
+            self.ranker_, self.p_scores_ = ranker, scores
+            self._has_categories_ = getattr(ranker, "_category_codes_", None) is not None
+        except BaseException:  # Ctrl-C: the earlier card stays whole
+            self.__dict__ = known
+            raise
         return self
 
     def _set_card(self, card: Card, classes: Values, has_qid: bool) -> None:
@@ -436,6 +443,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         ranker._check_parameters()
         data = ranker._validate_training(X, y, qid, sample_weight)[0]
         ranker._check_training(data)
+        check_weight_range(type(self).__name__, data.weight)
         merged = merged_rows(data)
         if self.ranker is None and self._is_small:
             ranker.set_params(alpha=RIDGE / number_of_rows(merged.weight))
@@ -482,6 +490,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         data = TrainingData(rows, positive, codes, weight, np.arange(len(rows)), ranker.classes_)
         data = data.take(np.flatnonzero(weight > 0))
         ranker._check_training(data)
+        check_weight_range(type(self).__name__, data.weight)
         return ranker, merged_rows(data)
 
     # Scoring -------------------------------------------------------------------------
@@ -499,11 +508,12 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
         try:
-            rows = validate_data(
-                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # as in a ranker's check
+                rows = validate_data(
+                    self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+                )
         except (TypeError, ValueError):
-            if hasattr(X, "columns"):
+            if is_data_frame(X):
                 validate_data(self, X, reset=False, skip_check_array=True)
             check_columns(type(self).__name__, X, "")
             raise

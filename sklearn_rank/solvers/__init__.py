@@ -16,6 +16,7 @@ from sklearn_rank.solvers._corrective import CorrectiveDescent
 from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
 from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
 from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._line_search import smooth_margin_root
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._online import OnlineDescent
 from sklearn_rank.solvers._regularised import minimise_regularised
@@ -46,6 +47,7 @@ __all__ = [
     "minimise",
     "minimise_along",
     "minimise_regularised",
+    "smooth_margin_root",
     "steepest",
     "stochastic_descent",
 ]

@@ -21,6 +21,7 @@ from sklearn_rank.solvers._line_search import (
     closed_form_step,
     longest_step,
     second_order_step,
+    smooth_margin_root,
     step_to_slope,
 )
 
@@ -165,11 +166,8 @@ class SmoothMarginStep:
             return self.rankboost.to_slope(slope, -sign * g, bound)
         if sign < 0:
             shares = shares.flipped()
-        root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
-        denominator = g * shares.tied + root
-        if denominator == 0:
-            return sign * self.rankboost.bound(h)
-        return sign * float(np.log(2 * (1 - g) * shares.right / denominator))
+        step = smooth_margin_root(shares, g)
+        return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,21 @@ def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
     return float(ratio / (p + 1))
 
 
+def smooth_margin_root(shares: PairShares, g: float) -> float:
+    r"""Return the step along a 0/1 weak ranker for the smooth margin g.
+
+    .. math:: \alpha = \ln \frac{2 (1 - g) d_+}{g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
+
+    This is RudinSchapire2009, eq. 12, without its cancellation; infinite when every pair is
+    ordered rightly.
+    """
+    root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
+    denominator = g * shares.tied + root
+    if denominator == 0:
+        return np.inf
+    return float(np.log(2 * (1 - g) * shares.right / denominator))
+
+
 def second_order_step(slope: float, curvature: float, p: float) -> float:
     r"""Return a step against the slope g of an objective with curvature at most B.
 

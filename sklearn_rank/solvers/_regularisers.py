@@ -20,6 +20,9 @@ _NEWTON_FEATURES = 200
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""
 
+_MODERATE = 50
+"""Binary exponent of a feature's size up to which it is taken as it is."""
+
 _ON_BOUNDARY = 1e-6
 """Relative distance from the boundary of the ball within which the constraint is active."""
 
@@ -200,17 +203,18 @@ class Lasso(Regulariser):
         if len(w) > _NEWTON_FEATURES:
             return None
         matrix = hessian(w, np.arange(len(w)))
+        scale = _far_root(matrix)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
             path = lars_path_gram(
-                matrix @ w - gradient,
-                matrix,
+                (matrix @ w - gradient) / scale,
+                matrix / scale / scale,
                 n_samples=1,
-                alpha_min=self.alpha,
+                alpha_min=self.alpha / scale,
                 method="lasso",
                 return_path=False,
             )
-        return np.asarray(path[2])
+        return np.asarray(path[2]) / scale
 
     def multiplier(self, w: Floats, gradient: Floats) -> float:
         """Return the mean, over non-zero coefficients, of the slope that alpha does not balance."""
@@ -265,6 +269,15 @@ class Lasso(Regulariser):
 def _roots(curvature: Floats) -> Floats:
     """Return the square roots; the largest replaces zeros."""
     return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
+
+
+def _far_root(matrix: Floats) -> float:
+    """Return the root of the largest diagonal element, as a power of two; 1 where it is moderate.
+
+    Divided by it, numbers far from 1 meet the absolute tolerances of least-angle regression.
+    """
+    exponent = int(np.frexp(np.diagonal(matrix).max())[1]) // 2
+    return 2.0**exponent if abs(exponent) > _MODERATE else 1.0
 
 
 def _soft(z: Floats, threshold: float) -> Floats:

@@ -5,9 +5,13 @@ The descent is :math:`f_1 = 0` and, over the pairs of m positive and n negative 
 .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{mn} \sum_{ik}
     \phi'_-(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}), \qquad \eta_t = \eta_0 t^{-\theta}
 
-where the paper writes lambda for alpha. The least-squares loss is the ranking loss
-:math:`(1 - t)^2` here: the paper writes :math:`t^2`, whose slope at 0 is 0, so that all
-iterates would equal :math:`f_1 = 0`.
+The paper's lambda is alpha: (1.5) descends on the mean loss plus
+:math:`\frac{\lambda}{2} \|f\|_K^2`, and Lemmas 3.1 to 3.6 have this penalty. Eq. (1.3) and (1.4)
+print :math:`\lambda \|f\|_K^2`, whose descent would have the factor
+:math:`1 - 2 \eta_t \lambda`.
+
+The least-squares loss is the ranking loss :math:`(1 - t)^2` here: the paper writes :math:`t^2`,
+whose slope at 0 is 0, so that all iterates would equal :math:`f_1 = 0`.
 
 Proof of Lemma 3.4: :math:`\phi'(t) = \phi'(0) + c(t) t` with :math:`0 \le c \le M`, and
 :math:`\|K_{x_i} - K_{x_k}\|_K \le 2 \kappa`. A step is thus
@@ -29,9 +33,10 @@ from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_los
 
 # Losses of polynomial growth; that of the exponential loss is not polynomial.
 _GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
+_GROWTH_CONSTANTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
 
 _POSITIVE = Number(0, closed="neither")
-_GROWING_LOSS = Choice(tuple(_GROWTH_EXPONENTS))
+GROWING_LOSS = Choice(tuple(_GROWTH_EXPONENTS))
 _THETA = Number(0, 1, closed="left")
 
 
@@ -60,7 +65,7 @@ def growth_exponent(loss: str) -> int:
 
     References
     ----------
-    Chen2012, Theorem 2.1 (q).
+    Chen2012, eq. (2.1) (q); Table 1.
 
     Examples
     --------
@@ -68,8 +73,50 @@ def growth_exponent(loss: str) -> int:
     >>> growth_exponent("hinge"), growth_exponent("least_squares")
     (1, 2)
     """
-    check_parameters("growth_exponent", {"loss": loss}, {"loss": _GROWING_LOSS})
+    check_parameters("growth_exponent", {"loss": loss}, {"loss": GROWING_LOSS})
     return _GROWTH_EXPONENTS[loss]
+
+
+def growth_constant(loss: str) -> int:
+    r"""Return the constant of the polynomial growth of a margin loss.
+
+    .. math:: |\phi(t)| \le C_0 (1 + |t|)^q, \qquad |\phi'_-(t)| \le C_0 (1 + |t|)^{q-1}
+        \quad \text{for all } t
+
+    where q is the `growth_exponent` and :math:`C_0` the smallest constant.
+
+    Parameters
+    ----------
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+        Margin loss.
+
+    Returns
+    -------
+    int
+        1 for hinge and logistic, 2 for least squares and squared hinge.
+
+    Raises
+    ------
+    ValueError
+        When the loss is not one of these.
+
+    Notes
+    -----
+    Table 1 of the paper has 2 for the logistic loss, which is not the smallest, and 1 for least
+    squares, with which the derivative is not bounded: for :math:`t^2` too it must be 2.
+
+    References
+    ----------
+    Chen2012, eq. (2.1); Table 1 (corrected).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import growth_constant
+    >>> growth_constant("hinge"), growth_constant("least_squares")
+    (1, 2)
+    """
+    check_parameters("growth_constant", {"loss": loss}, {"loss": GROWING_LOSS})
+    return _GROWTH_CONSTANTS[loss]
 
 
 def gamma_limit(loss: str, theta: float) -> float:
@@ -118,7 +165,7 @@ def gamma_limit(loss: str, theta: float) -> float:
     >>> gamma_limit("logistic", theta=0.25)
     0.75
     """
-    allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "theta": _THETA}
+    allowed: dict[str, Constraint] = {"loss": GROWING_LOSS, "theta": _THETA}
     check_parameters("gamma_limit", {"loss": loss, "theta": theta}, allowed)
     return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
 
@@ -286,13 +333,24 @@ def step_divisor(loss: str, kappa: float) -> float:
 
     Notes
     -----
-    Table 1 of the paper contradicts its eq. (2.2) for least squares and logistic. Here the
-    divisor is the smallest one for which Lemma 3.4 holds for every alpha up to 1: at alpha = 1
-    the first step is `safe_step`. A larger divisor only shortens the steps.
+    Here the divisor is the smallest one for which Lemma 3.4 holds for every alpha up to 1: at
+    alpha = 1 the first step is `safe_step`. The larger ones of the paper only shorten the steps:
+
+    ================== ======================= ======================= =======================
+    loss               eq. (2.2)               eq. (3.37)              Table 1
+    ================== ======================= ======================= =======================
+    :math:`t^2`        :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`  :math:`1 + 12 \kappa^2`
+    logistic           :math:`1 + 9 \kappa^2`  :math:`1 + 11 \kappa^2` :math:`1 + 11 \kappa^2`
+    hinge              :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`
+    ================== ======================= ======================= =======================
+
+    The first two columns are the formulas with absolute values of :math:`\phi'(0)`, which is
+    negative, and with q and :math:`C_0` of Table 1. The proof gives (3.37), and (2.2) has
+    :math:`C_0` at the wrong term; `slope_lipschitz_bound` is (3.37) corrected.
 
     References
     ----------
-    Chen2012, Theorem 2.1 (the divisor), Lemma 3.4 (the condition).
+    Chen2012, Theorem 2.1 and eq. (2.3) (the divisor), Lemma 3.4 (the condition).
 
     Examples
     --------
@@ -302,7 +360,7 @@ def step_divisor(loss: str, kappa: float) -> float:
     >>> step_divisor("logistic", kappa=1.0)
     2.0
     """
-    allowed: dict[str, Constraint] = {"loss": _GROWING_LOSS, "kappa": _POSITIVE}
+    allowed: dict[str, Constraint] = {"loss": GROWING_LOSS, "kappa": _POSITIVE}
     check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
     # As alpha tends to 0 the bound on the margins tends to infinity.
     return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
@@ -375,7 +433,7 @@ def chen_schedule(
     who = "chen_schedule"
     values = {"n_pos": n_pos, "n_neg": n_neg, "loss": loss, "kappa": kappa, "s": s, "theta": theta}
     allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)
-    allowed |= {"loss": _GROWING_LOSS, "theta": _THETA}
+    allowed |= {"loss": GROWING_LOSS, "theta": _THETA}
     check_parameters(who, values, allowed)
     exponents = Number(0, gamma_limit(loss, theta), closed="neither")
     check_parameters(who, {"gamma": gamma}, {"gamma": exponents})

@@ -1,7 +1,4 @@
-"""Constants, step sizes and generalisation bounds of Tewari2015.
-
-Where a docstring says *derived here*, it gives the derivation, and the constant may be larger
-or smaller than the printed one.
+"""Constants, step sizes and excess loss bounds of Tewari2015.
 
 In all functions a query has m rows, n queries are drawn independently, scores are linear with
 coefficients of norm at most W, and rows have norm at most R.
@@ -29,8 +26,6 @@ _ALLOWED: dict[str, Constraint] = {
     "lipschitz": _POSITIVE,
     "smoothness": _POSITIVE,
     "best_loss": _NOT_NEGATIVE,
-    "largest_loss": _POSITIVE,
-    "epsilon": _POSITIVE,
 }
 
 
@@ -54,16 +49,17 @@ def lipschitz_constant(
     .. math:: |\phi(s, y) - \phi(s', y)| \le G \, \|s - s'\|_\infty, \qquad
         G = \sup_s \|\nabla_s \phi(s, y)\|_1
 
-    =============== ===================================== ==========================
+    =============== ===================================== ========================
     loss            G                                     source
-    =============== ===================================== ==========================
+    =============== ===================================== ========================
     "cross_entropy" 2                                     Prop. 1
     "smoothed_dcg"  :math:`2 (2^{y_{max}} - 1) / \sigma`  Prop. 2
-    "rank_svm"      m (m - 1)                             Appendix C: :math:`O(m^2)`
-    =============== ===================================== ==========================
+    "rank_svm"      :math:`\lfloor m^2 / 2 \rfloor`       sec. 3.3: :math:`O(m^2)`
+    =============== ===================================== ========================
 
-    Only the last grows with the length of the list: each of its at most m (m - 1) / 2
-    ordered pairs adds a gradient :math:`e_k - e_i` of l1 norm 2.
+    Only the last grows with the length of the list: a change of the scores by :math:`\pm 1`
+    changes by 2 the margins of the pairs of one row that rises and one that falls, of which there
+    are at most :math:`\lfloor m^2 / 4 \rfloor`, and no other margin.
 
     Parameters
     ----------
@@ -86,9 +82,16 @@ def lipschitz_constant(
     ValueError
         When a parameter is out of its range.
 
+    Notes
+    -----
+    2 is the smallest constant of the cross-entropy, and :math:`\lfloor m^2 / 2 \rfloor` that of
+    the sum over pairs. That of the smoothed DCG is a quarter of the one of Prop. 2:
+    its gradient has the l1 norm :math:`E|G - \bar G| / \sigma`, the mean absolute deviation
+    of gains between 0 and :math:`2^{y_{max}} - 1`.
+
     References
     ----------
-    Tewari2015, Prop. 1, Prop. 2 and Appendix C.
+    Tewari2015, Prop. 1, Prop. 2 and sec. 3.3.
 
     Examples
     --------
@@ -96,14 +99,14 @@ def lipschitz_constant(
     >>> lipschitz_constant("cross_entropy")
     2.0
     >>> lipschitz_constant("rank_svm", n_rows=1000)
-    999000.0
+    500000.0
     """
     _check("lipschitz_constant", loss=loss, sigma=sigma, max_relevance=max_relevance, n_rows=n_rows)
     if loss == "cross_entropy":
         return 2.0
     if loss == "smoothed_dcg":
         return 2.0 * (2.0**max_relevance - 1.0) / sigma
-    return float(n_rows) * (n_rows - 1)
+    return float(int(n_rows) ** 2 // 2)
 
 
 def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float = 1) -> float:
@@ -119,11 +122,11 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
     "rank_svm"      inf: the hinge has a kink
     =============== ======================================= ============
 
-    Derived here: the second derivative of the smoothed DCG in directions u and v is
-    minus the joint cumulant of gain, u and v under the top-one probabilities, over
-    :math:`\sigma^2`. With :math:`\|u\|_\infty, \|v\|_\infty \le 1` it is at most
-    :math:`4 \, E|G - \bar G| \le 2 (2^{y_{max}} - 1)` for relevances that are not
-    negative.
+    The paper has no constant for the smoothed DCG. Derived here: its second derivative in
+    directions u and v is minus the joint cumulant of gain, u and v under the top-one
+    probabilities, over :math:`\sigma^2`. With :math:`\|u\|_\infty, \|v\|_\infty \le 1`
+    it is at most :math:`4 \, E|G - \bar G| \le 2 (2^{y_{max}} - 1)` for relevances that are
+    not negative.
 
     Parameters
     ----------
@@ -144,9 +147,14 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
     ValueError
         When a parameter is out of its range.
 
+    Notes
+    -----
+    The smallest constant of the cross-entropy is 1, the largest covariance of two variables within
+    :math:`\pm 1` under the top-one probabilities: Prop. 1 holds with 1 in place of 2.
+
     References
     ----------
-    Tewari2015, Prop. 1 (the constant).
+    Tewari2015, Prop. 1 (cross-entropy); derived here (smoothed DCG).
 
     Examples
     --------
@@ -194,7 +202,7 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
 
     References
     ----------
-    Tewari2015, Theorem 5 (the step).
+    Tewari2015, Theorem 5; sec. 5 (the regret that this step minimises).
 
     Examples
     --------
@@ -221,9 +229,9 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     :math:`\tfrac1n \sum_t w_t` of one pass over n independent queries from :math:`w_1 = 0`,
     with the step size of `ogd_step`. The bound does not depend on the length of the lists.
 
-    Derived here from the step of Theorem 5, with which the regret of descent from zero,
-    :math:`\frac{W^2}{2 \eta n} + \frac{\eta}{2} G^2 R^2`, is :math:`\frac34 \sqrt2
-    \, G W R / \sqrt n`, less than the bound.
+    The paper bounds the regret by :math:`\frac{W^2}{2 \eta} + \eta G^2 R^2 n` (sec. 5), which
+    the step minimises. Half of the second term is enough, so that with this step the excess is at
+    most 3/4 of the bound.
 
     Parameters
     ----------
@@ -248,7 +256,7 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
 
     References
     ----------
-    Tewari2015, Theorem 5 (the step, and a bound free of the length of the lists).
+    Tewari2015, Theorem 5.
 
     Examples
     --------
@@ -258,6 +266,111 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     """
     scale = _scale("ogd_bound", lipschitz, max_norm, row_norm, n_queries=n_queries)
     return scale * math.sqrt(2 / n_queries)
+
+
+def erm_alpha(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
+    r"""Return the strength of the ridge for which `erm_bound` holds.
+
+    .. math:: \alpha = \frac{2 G R}{W \sqrt n}
+
+    It is the `alpha` of `sklearn_rank.ListNetLinear` with ``max_norm=W``.
+
+    Parameters
+    ----------
+    n_queries : int in [1, inf)
+        Number n of queries.
+    max_norm : float in (0, inf)
+        Maximum l2 norm W of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum l2 norm R of a row.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+
+    Returns
+    -------
+    float
+        The strength, positive.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    References
+    ----------
+    Tewari2015, Theorem 6 (of order :math:`1 / \sqrt n`; the constant is derived here, see
+    `erm_bound`).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import erm_alpha
+    >>> erm_alpha(1600, max_norm=1, row_norm=1)
+    0.1
+    """
+    _check(
+        "erm_alpha",
+        n_queries=n_queries,
+        max_norm=max_norm,
+        row_norm=row_norm,
+        lipschitz=lipschitz,
+    )
+    return 2 * lipschitz * row_norm / (max_norm * math.sqrt(n_queries))
+
+
+def erm_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
+    r"""Bound the expected excess loss of the regularised minimiser for convex losses.
+
+    .. math:: E \, L(\hat w_\alpha) - \min_{\|w\|_2 \le W} L(w) \le \frac{2 G W R}{\sqrt n},
+        \qquad \hat w_\alpha = \arg\min_{\|w\|_2 \le W}
+        \frac{\alpha}{2} \|w\|_2^2 + \hat L(w)
+
+    where :math:`\hat L` is the mean loss of n independent queries, L the expected loss of a query
+    and :math:`\alpha` the strength of `erm_alpha`. The bound does not depend on the length of the
+    lists.
+
+    Parameters
+    ----------
+    n_queries : int in [1, inf)
+        Number n of queries.
+    max_norm : float in (0, inf)
+        Maximum l2 norm W of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum l2 norm R of a row.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+
+    Returns
+    -------
+    float
+        The bound, in units of loss.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The paper prints :math:`2 G W R \, (8 / n + \sqrt{2 / n})` for an alpha of order
+    :math:`1 / \sqrt n` that it does not give. The bound here is smaller for every n. Derived here:
+    with another query in place of one, :math:`\hat w_\alpha` moves by at most
+    :math:`2 G R / (\alpha n)`, because the objective is strongly convex. The expected loss of
+    :math:`\hat w_\alpha` is therefore above the expectation of its mean loss by at most
+    :math:`2 G^2 R^2 / (\alpha n)`. The ridge adds at most :math:`\alpha W^2 / 2`, and
+    `erm_alpha` minimises the sum of the two.
+
+    References
+    ----------
+    Tewari2015, Theorem 6 and eq. (3).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import erm_bound
+    >>> erm_bound(1600, max_norm=1, row_norm=1)
+    0.1
+    """
+    scale = _scale("erm_bound", lipschitz, max_norm, row_norm, n_queries=n_queries)
+    return 2 * scale / math.sqrt(n_queries)
 
 
 def smooth_ogd_step(
@@ -274,10 +387,14 @@ def smooth_ogd_step(
 
     where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` must be known or estimated.
 
-    Derived here: a smooth loss that is not negative bounds its own gradient,
-    :math:`\|\nabla_s \phi\|_1^2 \le 2 H \phi`, so that the regret bound gives
+    A smooth loss that is not negative bounds its own gradient,
+    :math:`\|\nabla_s \phi\|_1^2 \le 2 H \phi`, so that the regret
+    :math:`\frac{W^2}{2 \eta} + \frac{\eta}{2} \sum_t \|g_t\|_2^2` gives
     :math:`E L(\bar w) \le (L^* + W^2 / (2 \eta n)) / (1 - \eta b)`, which this
-    step minimises. It corresponds to the step (7) of the paper.
+    step minimises.
+
+    The paper has 4 H in place of 2 H (sec. 8.3) and the second term of the regret without its
+    half: its step (7) is this one at :math:`b = 4 H R^2`.
 
     Parameters
     ----------
@@ -304,7 +421,7 @@ def smooth_ogd_step(
 
     References
     ----------
-    Tewari2015, Theorem 6 and step (7) (the form; the constants are derived here).
+    Tewari2015, eq. (7), with 4 H replaced by H as derived here.
 
     Examples
     --------
@@ -331,7 +448,12 @@ def smooth_ogd_bound(
 
     with the step size of `smooth_ogd_step` and its derivation, for losses that are convex and
     not negative. The rate is :math:`1 / \sqrt n`, and 1/n when the minimum expected loss
-    :math:`L^*` is zero.
+    :math:`L^*` is zero. It is at most
+
+    .. math:: 2 \sqrt{\frac{H W^2 R^2 L^*}{2 n}} + \frac{2 H W^2 R^2}{n},
+
+    eq. (8) of the paper with a quarter of its H: (8) is at least twice, at most four times
+    as large.
 
     Parameters
     ----------
@@ -358,7 +480,7 @@ def smooth_ogd_bound(
 
     References
     ----------
-    Tewari2015, Theorem 6 (the form; the constants are derived here).
+    Tewari2015, eq. (8), with 4 H replaced by H as derived in `smooth_ogd_step`.
 
     Examples
     --------
@@ -389,204 +511,3 @@ def _smooth_terms(
     )
     b = smoothness * row_norm**2
     return b, b * max_norm**2 / (2 * n_queries)
-
-
-def covering_number(
-    epsilon: float,
-    n_queries: int,
-    n_rows: int,
-    *,
-    max_norm: float,
-    row_norm: float,
-    lipschitz: float = 2.0,
-) -> float:
-    r"""Bound the binary logarithm of the covering number of the losses of linear rankers.
-
-    .. math:: \log_2 N_\infty(\epsilon, \phi \circ F_2, n) \le 36 \, c^2
-        \log_2\bigl(2 \lceil 4 c + 2 \rceil \, m n + 1\bigr), \qquad
-        c = \frac{G W R}{\epsilon}
-
-    and 0 for c at most 1, where the zero ranker is a cover. The length m of the lists enters
-    only through the logarithm: a change of every score by :math:`\epsilon / G` changes no
-    loss by more than :math:`\epsilon`, so that it suffices to cover linear functions on m n
-    rows, for which Zhang2002 gives the constants.
-
-    Parameters
-    ----------
-    epsilon : float in (0, inf)
-        Radius of the cover, in units of loss, in the maximum norm over the queries.
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
-    lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in bits.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    References
-    ----------
-    Tewari2015, Prop. 7 (the bound). Zhang2002, Theorem 4 (the constants).
-
-    Examples
-    --------
-    >>> from sklearn_rank.theory import covering_number
-    >>> short, long = (covering_number(0.5, 1000, m, max_norm=1, row_norm=1) for m in (10, 1000))
-    >>> long < 1.4 * short
-    True
-    """
-    sizes = {"epsilon": epsilon, "n_queries": n_queries, "n_rows": n_rows}
-    c = _scale("covering_number", lipschitz, max_norm, row_norm, **sizes) / epsilon
-    if c <= 1:
-        return 0.0
-    return 36 * c**2 * math.log2(2 * math.ceil(4 * c + 2) * n_rows * n_queries + 1)
-
-
-def rademacher_bound(
-    n_queries: int, n_rows: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0
-) -> float:
-    r"""Bound the Rademacher complexity of the losses of linear rankers.
-
-    .. math:: \hat R_n(\phi \circ F_2) \le \frac{C}{\sqrt n} \Bigl(4 + 36 \ln n
-        \sqrt{\ln(2 \lceil 4 \sqrt n + 2 \rceil \, m n + 1)} \Bigr), \qquad C = G W R
-
-    It holds for every loss with Lipschitz constant G, convex or not. With probability
-    :math:`1 - \delta`, every ranker's expected loss is at most its mean loss on the n queries
-    plus twice this bound plus :math:`3 B \sqrt{\ln(2 / \delta) / (2 n)}`, for losses
-    between 0 and B.
-
-    Derived here: Dudley's integral :math:`4 \alpha + \frac{12}{\sqrt n} \int_\alpha^C
-    \sqrt{\ln N_\infty(\epsilon)} \, d\epsilon` at :math:`\alpha = C / \sqrt n` over
-    `covering_number`, with its logarithm taken at :math:`\epsilon = \alpha`.
-
-    Parameters
-    ----------
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
-    lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    References
-    ----------
-    Tewari2015, Corollary 8 (the form; the constants are derived here).
-
-    Examples
-    --------
-    >>> from sklearn_rank.theory import rademacher_bound
-    >>> few, many = (rademacher_bound(n, 100, max_norm=1, row_norm=1) for n in (10**4, 10**6))
-    >>> many < few / 5
-    True
-    """
-    sizes = {"n_queries": n_queries, "n_rows": n_rows}
-    scale = _scale("rademacher_bound", lipschitz, max_norm, row_norm, **sizes)
-    return _dudley(scale, n_queries, n_rows)
-
-
-def smooth_rademacher_bound(
-    n_queries: int,
-    n_rows: int,
-    *,
-    max_norm: float,
-    row_norm: float,
-    largest_loss: float,
-    smoothness: float = 2.0,
-) -> float:
-    r"""Bound the Rademacher complexity of the losses of linear rankers with small mean loss.
-
-    .. math:: \hat R_n(\{\phi \circ f : \hat L(f) \le r\}) \le \frac{C}{\sqrt n} \Bigl(4 +
-        36 \ln n \sqrt{\ln(2 \lceil 4 \sqrt n + 2 \rceil \, m n + 1)} \Bigr), \qquad
-        C = 2 \sqrt{12 H r} \, W R
-
-    where :math:`\hat L(f)` is the mean loss on the n queries, for smooth losses that are not
-    negative.
-
-    Derived here: such a loss has :math:`(\phi - \phi')^2 \le 6 H (\phi + \phi') \|s -
-    s'\|_\infty^2`, so that the root mean square distance of two losses of mean at most r
-    is at most :math:`\sqrt{12 H r}` times the maximum distance of scores. The rest is as in
-    `rademacher_bound`; the factor 2 moves the centres of a cover into the class.
-
-    Parameters
-    ----------
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
-    largest_loss : float in (0, inf)
-        Maximum mean loss r.
-    smoothness : float in (0, inf), default=2.0
-        H, see `smoothness_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    References
-    ----------
-    Tewari2015, Corollary 11 (the form; the constants are derived here).
-
-    Examples
-    --------
-    >>> from sklearn_rank.theory import smooth_rademacher_bound
-    >>> large, small = (
-    ...     smooth_rademacher_bound(10**4, 100, max_norm=1, row_norm=1, largest_loss=r)
-    ...     for r in (1.0, 0.01)
-    ... )
-    >>> round(large / small, 6)
-    10.0
-    """
-    _check(
-        "smooth_rademacher_bound",
-        n_queries=n_queries,
-        n_rows=n_rows,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        largest_loss=largest_loss,
-        smoothness=smoothness,
-    )
-    scale = 2 * math.sqrt(12 * smoothness * largest_loss) * max_norm * row_norm
-    return _dudley(scale, n_queries, n_rows)
-
-
-def _dudley(scale: float, n_queries: int, n_rows: int) -> float:
-    """Return the bound of Dudley's integral for C = `scale`."""
-    root = math.sqrt(n_queries)
-    log_cover = math.log(2 * math.ceil(4 * root + 2) * n_rows * n_queries + 1)
-    return scale / root * (4 + 36 * math.log(n_queries) * math.sqrt(log_cover))

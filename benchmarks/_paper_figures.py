@@ -1,0 +1,107 @@
+"""Figures 1 and 3 to 8 of Rudin (2009): of formulas, and ROC curves of one run.
+
+Figure 2 is pseudocode.
+"""
+
+import matplotlib as mpl
+import numpy as np
+from _paper_protocol import NUMBERS, POWERS, SETTINGS, TEXT, fit_scores, parts
+from sklearn.metrics import roc_curve
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt  # after the choice of a backend
+
+A, P = 0.4, 4
+"""Of Figure 8."""
+
+
+def example():
+    """Return the scores of the positives and of the negatives of sec. 3.3, from the top."""
+    labels = np.array(NUMBERS["labels_20"]["value"], dtype=int)
+    scores = np.arange(len(labels), 0, -1) / len(labels)
+    return scores[labels > 0], scores[labels < 0]
+
+
+def push_contributions(p):
+    """Return how much each pair contributes to R_{p,exp}: positives by negatives."""
+    above, below = example()
+    losses = np.exp(below - above[:, np.newaxis])
+    return losses.sum(axis=0) ** (p - 1) * losses
+
+
+def ir_contributions():
+    """Return how much each pair contributes to the IR push: positives by negatives."""
+    above, below = example()
+    losses = np.exp(below - above[:, np.newaxis])
+    sums = losses.sum(axis=1, keepdims=True)
+    return np.log1p(sums) * losses / sums
+
+
+def show_pairs(axes, contributions, title):
+    """Draw pairs as squares, the first positive at the bottom, the first negative on the left."""
+    axes.imshow(contributions, cmap="gray", origin="lower", vmin=0)
+    axes.set(title=title, xlabel="negative", ylabel="positive", xticks=[], yticks=[])
+
+
+def draw_contributions(folder):
+    """Draw Figures 1 and 4."""
+    figure, all_axes = plt.subplots(1, len(POWERS) + 1, figsize=(12, 3), layout="constrained")
+    for axes, p in zip(all_axes, POWERS, strict=False):
+        show_pairs(axes, push_contributions(p), f"p = {p}")
+    show_pairs(all_axes[-1], ir_contributions(), "IR")
+    return saved(figure, folder / "figures_1_and_4.png")
+
+
+def draw_formulas(folder):
+    """Draw Figures 3 and 8."""
+    figure, (discounts, powers) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    z = np.linspace(0.3, 10, 400)
+    for values, label in (
+        (1 / np.log1p(z), "1 / ln(1 + z)"),
+        (1 / z, "1 / z"),
+        (-np.log1p(z), "-ln(1 + z)"),
+    ):
+        discounts.plot(z, values, label=label)
+    discounts.set(title="Discounts", xlabel="z")
+    b = np.linspace(0, 1, 401)
+    far, near = np.abs(A - b) ** (1 / P), np.abs(A - b) * A ** (1 / P - 1)
+    powers.plot(b, far, label="|a - b|^(1/p)")
+    powers.plot(b, np.minimum(near, far), label="the smaller bound")
+    powers.plot(b, np.abs(A ** (1 / P) - b ** (1 / P)), label="|a^(1/p) - b^(1/p)|")
+    powers.set(title=f"Lemma 7, p = {P}, a = {A}", xlabel="b")
+    for axes in (discounts, powers):
+        axes.legend()
+    return saved(figure, folder / "figures_3_and_8.png")
+
+
+def draw_curves(experiment, X, y, seed, folder):
+    """Draw ROC curves of one run, in counts: training rows above, test rows below."""
+    train, test = parts(experiment, TEXT, y, seed)[0]
+    figure, panels = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+    colours = [*plt.get_cmap("viridis")(np.linspace(0, 0.95, len(POWERS))), "crimson"]
+    for setting, colour in zip(SETTINGS, colours, strict=True):
+        scores = fit_scores(setting, TEXT, X, y, train)
+        for (whole, left), rows in zip(panels, (train, test), strict=True):
+            counts = curve(y[rows], scores[rows])
+            for axes in (whole, left):
+                axes.plot(*counts, color=colour, label=setting, linewidth=1.2)
+    for (whole, left), rows, name in zip(panels, (train, test), ("training", "test"), strict=True):
+        whole.set(title=f"{name} rows", xlabel="false positives", ylabel="true positives")
+        end = max(experiment.left_end * (y[rows] == 0).sum(), 1)
+        top = max(one.get_ydata()[one.get_xdata() <= end].max() for one in left.get_lines())
+        left.set(title="left end", xlabel="false positives", xlim=(0, end), ylim=(0, 1.02 * top))
+    panels[0, 0].legend()
+    return saved(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
+
+
+def curve(y, scores):
+    """Return counts of false and of true positives."""
+    false, true, _ = roc_curve(y, scores, drop_intermediate=False)
+    return false * (y == 0).sum(), true * (y == 1).sum()
+
+
+def saved(figure, path):
+    """Write a figure and return where."""
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+    return path

@@ -1,0 +1,234 @@
+"""Damaged, swapped and planted model files through ``rank``: a result, or one line; nothing runs.
+
+    python benchmarks/fuzz_models.py --json docs/benchmarks/fuzz_models.json
+    python benchmarks/fuzz_models.py --quick
+
+Parts: bytes of the files damaged; the description inside the archive changed, with checksums that
+fit, and members of other models put in; callables planted; cards (JSON) damaged. A run goes on with
+the report of an earlier one.
+"""
+
+import argparse
+import io
+import json
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _fuzz_files import good_frame
+from _fuzzing import Batch, damaged, report, run, run_batch
+from fuzz_readers import called
+
+MANY = {"bytes": 4_000, "contents": 4_000, "planted": 1_000, "cards": 3_000}
+FEW = {"bytes": 40, "contents": 40, "planted": 40, "cards": 40}
+SIZES = {"bytes": 200, "contents": 200, "planted": 100, "cards": 200}
+
+RANKERS = ("PNormPushRanker", "ListNetLinear", "KernelPairwiseSGDRanker", "BoostedTreesRanker")
+_VALUES = (None, -1, 0, 10**12, 1e308, "", "x", [], {}, True, ["a"], {"a": 1}, float("nan"))
+
+
+@cache
+def good_models() -> tuple[dict[str, bytes], bytes]:
+    """Return model files by ranker and a card, fitted by the commands, and the rows."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = folder / "t.csv"
+        good_frame(60, 1).to_csv(data, index=False)
+        models = {}
+        for ranker in RANKERS:
+            few = "max_iter=2" if "Net" in ranker or "Kernel" in ranker else "n_estimators=3"
+            path = folder / f"{ranker}.skops"
+            words = ["train", str(data), "--target", "y", "--ranker", ranker, "--param", few]
+            assert called([*words, "-o", str(path)]) == ""
+            models[ranker] = path.read_bytes()
+        card = folder / "card.json"
+        words = ["card", str(data), "--target", "y", "--drop", "day", "--param", "n_estimators=9"]
+        assert called([*words, "-o", str(card)]) == ""
+        return {**models, "card": card.read_bytes()}, data.read_bytes()
+
+
+def _members(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _archive(members: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def _nodes(tree: Any) -> list[tuple[Any, Any]]:
+    """Return (container, key) of every value below the root."""
+    found, pending = [], [tree]
+    while pending:
+        one = pending.pop()
+        keys = one if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ()
+        for key in keys:
+            found.append((one, key))
+            pending.append(one[key])
+    return found
+
+
+def _changed(tree: Any, other: Any, rng: np.random.Generator) -> Any:
+    """Return a tree with one to three values removed, replaced, or swapped with another tree's."""
+    for _ in range(int(rng.integers(1, 4))):
+        places, others = _nodes(tree), _nodes(other)
+        if not places:
+            break
+        (where, key), (there, its) = (one[int(rng.integers(len(one)))] for one in (places, others))
+        match rng.integers(4):
+            case 0:
+                del where[key]
+            case 1:
+                where[key] = _VALUES[int(rng.integers(len(_VALUES)))]
+            case 2:
+                where[key] = there[its]
+            case _:
+                again, its = places[int(rng.integers(len(places)))]
+                where[key] = json.loads(json.dumps(again[its]))
+    return tree
+
+
+def _ranking(folder: Path, content: bytes, suffix: str = ".skops", marker: Path | None = None):
+    model, data = folder / f"m{suffix}", folder / "t.csv"
+    model.write_bytes(content)
+    data.write_bytes(good_models()[1])
+
+    def call() -> str:
+        line = called(
+            ["rank", str(model), str(data), "-o", str(folder / "ranked.csv"), "--explain"]
+        )
+        if marker is not None and marker.exists():
+            raise AssertionError("code of the file has run")
+        return line
+
+    return call, len(content) + data.stat().st_size
+
+
+def _two_models(rng: np.random.Generator) -> tuple[bytes, bytes]:
+    models = good_models()[0]
+    names = [RANKERS[i] for i in rng.integers(len(RANKERS), size=2)]
+    return models[names[0]], models[names[1]]
+
+
+def bytes_case(rng: np.random.Generator, folder: Path):
+    """Rank by a model file of which bytes are damaged."""
+    return _ranking(folder, damaged(_two_models(rng)[0], rng))
+
+
+def contents_case(rng: np.random.Generator, folder: Path):
+    """Rank by a valid archive whose description or arrays are changed, or another model's."""
+    one, other = map(_members, _two_models(rng))
+    if rng.random() < 0.7:
+        tree = _changed(json.loads(one["schema.json"]), json.loads(other["schema.json"]), rng)
+        one["schema.json"] = json.dumps(tree).encode()
+        one = other | one
+    else:
+        arrays, theirs = ([n for n in two if n != "schema.json"] for two in (one, other))
+        name = arrays[int(rng.integers(len(arrays)))]
+        its = other[theirs[int(rng.integers(len(theirs)))]]
+        one[name] = its if rng.random() < 0.5 else damaged(one[name], rng, its)
+    return _ranking(folder, _archive(one))
+
+
+def planted_node(kind: int, marker: Path) -> dict[str, Any]:
+    """Return a node that makes `marker` when it is built or called."""
+    text = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+
+    def words(*of: Any) -> dict[str, Any]:
+        content = [{**text, "content": json.dumps(one), "is_json": True} for one in of]
+        node = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
+        return {**node, "content": content}
+
+    def node(module: str, name: str, loader: str, **more: Any) -> dict[str, Any]:
+        return {"__class__": name, "__module__": module, "__loader__": loader, **more}
+
+    reduce, path = "ConstructorFromReduceNode", str(marker)
+    keys = node("builtins", "list", "ListNode", content=[])
+    empty = node("builtins", "dict", "DictNode", content={}, key_types=keys)
+    system = node("os", "system", "FunctionNode")
+    call = {"func": system, "args": words(f"touch {path}"), "kwds": empty, "namespace": empty}
+    kinds = [
+        node("os", "system", reduce, content=words(f"touch {path}")),
+        node("posix", "system", reduce, content=words(f"touch {path}")),
+        node("numpy", "memmap", reduce, content=words(path, "uint8", "w+", 0, 8)),
+        node("numpy", "fromfile", reduce, content=words(path)),
+        node("pathlib", "Path.touch", reduce, content=words(path)),
+        node("builtins", "open", reduce, content=words(path, "w")),
+        node("functools", "partial", "PartialNode", content=call),
+        node("numpy.f2py.__main__", "main", "TypeNode"),
+        node("sklearn_rank.cli.__main__", "main", "TypeNode"),
+        node("operator", "methodcaller", "OperatorFuncNode", attrs=words("touch")),
+        node("sklearn_rank.cli._store", "Path", reduce, content=words(path)),
+        system,
+    ]
+    return kinds[kind % len(kinds)]
+
+
+def planted_case(rng: np.random.Generator, folder: Path):
+    """Rank by a model with a callable in place of any of its parts."""
+    members, marker = _members(_two_models(rng)[0]), folder / "marker"
+    tree = json.loads(members["schema.json"])
+    places = [(one, key) for one, key in _nodes(tree) if isinstance(one[key], dict)]
+    places = [(one, key) for one, key in places if "__loader__" in one[key]]
+    where, key = places[int(rng.integers(len(places)))]
+    where[key] = planted_node(int(rng.integers(12)), marker)
+    members["schema.json"] = json.dumps(tree).encode()
+    return _ranking(folder, _archive(members), marker=marker)
+
+
+def cards_case(rng: np.random.Generator, folder: Path):
+    """Rank by a card whose text or values are changed."""
+    card = good_models()[0]["card"]
+    if rng.random() < 0.4:
+        return _ranking(folder, damaged(card, rng, card[200:]), ".json")
+    tree = json.loads(card)
+    inner = json.loads(tree["details"]["table"])
+    if rng.random() < 0.4:
+        tree["details"]["table"] = json.dumps(_changed(inner, json.loads(card), rng))
+    else:
+        tree = _changed(tree, json.loads(card), rng)
+    return _ranking(folder, json.dumps(tree).encode(), ".json")
+
+
+CASES = {
+    "bytes": bytes_case,
+    "contents": contents_case,
+    "planted": planted_case,
+    "cards": cards_case,
+}
+
+
+def main() -> None:
+    """Run the parts, or a batch of one of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after the batch then run")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each part")
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--json", type=Path, help="the report, which a later run goes on with")
+    parser.add_argument("--batch", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.batch:
+        part, start, stop, mark = options.batch
+        good_models()
+        run_batch(CASES[part], Batch(part, int(start), int(stop)), options.seed, Path(mark))
+        return
+    many = FEW if options.quick else MANY
+    parts = {part: (CASES[part], many[part], SIZES[part]) for part in options.only}
+    found = None
+    for done in run(Path(__file__), parts, options.seed, options.minutes, options.json):
+        found = report("fuzz_models", "Model files through rank.", options.seed, done)
+        if options.json is not None:
+            found.save(options.json)
+    print(found.text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,484 @@
+r"""Covering numbers and Rademacher complexities of linear rankers (Tewari2015).
+
+A query has m rows, n queries are drawn independently, and the loss of a query changes by at most G
+times the maximum change of a score. The losses of linear rankers are then covered as well as the
+scores on m n rows are.
+
+Dudley's integral bounds the Rademacher complexity of functions of root mean square at most D
+(Tewari2015, eq. 5):
+
+.. math:: \hat R_n \le \inf_a \Bigl( 4 a + 10 \int_a^D
+    \sqrt{\log_2 N(\epsilon) / n} \; d\epsilon \Bigr)
+
+Where :math:`\log_2 N(\epsilon) \le (A / \epsilon)^2 l`, the infimum is at
+:math:`a = \tfrac52 A \sqrt{l / n}` and is :math:`4 a \ln(e D / a)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sklearn_rank._validation import Constraint, Number, check_parameters
+
+_POSITIVE = Number(0, closed="neither")
+_COUNT = Number(1, integer=True)
+
+_ALLOWED: dict[str, Constraint] = {
+    "epsilon": _POSITIVE,
+    "n_queries": _COUNT,
+    "n_rows": _COUNT,
+    "n_features": _COUNT,
+    "max_norm": _POSITIVE,
+    "row_norm": _POSITIVE,
+    "lipschitz": _POSITIVE,
+    "smoothness": _POSITIVE,
+    "largest_loss": _POSITIVE,
+    "max_loss": Number(0, closed="neither", other=(None,)),
+    "complexity": Number(0, closed="left"),
+    "delta": Number(0, 1, closed="neither"),
+}
+
+
+def _check(owner: str, **values: object) -> None:
+    check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
+
+
+def covering_number(
+    epsilon: float,
+    n_queries: int,
+    n_rows: int,
+    *,
+    max_norm: float,
+    row_norm: float,
+    lipschitz: float = 2.0,
+) -> float:
+    r"""Bound the binary logarithm of the covering number of the losses of linear rankers.
+
+    .. math:: \log_2 N_\infty(\epsilon, \phi \circ F_2, n) \le \lceil c^2 \rceil
+        \log_2(2 m n + 1), \qquad c = \frac{G W R}{\epsilon}
+
+    and 0 for c at most 1, where the zero ranker is a cover. The length m of the lists enters
+    only through the logarithm.
+
+    Parameters
+    ----------
+    epsilon : float in (0, inf)
+        Radius of the cover, in units of loss, in the maximum norm over the queries.
+    n_queries : int in [1, inf)
+        Number n of queries.
+    n_rows : int in [1, inf)
+        Length m of the lists.
+    max_norm : float in (0, inf)
+        Maximum l2 norm W of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum l2 norm R of a row.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+
+    Returns
+    -------
+    float
+        The bound, in bits.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    A proof: let x be one of the m n rows, divided by R, and :math:`e = \epsilon / (G R)`. From
+    :math:`v = 0`, add :math:`\pm e x` to v for a row at which the score of v is too low or too high
+    by more than e. Each step lowers :math:`\|w - v\|_2^2`, at most :math:`W^2` in the beginning, by
+    more than :math:`e^2`. There are therefore fewer than :math:`c^2` steps, each one of 2 m n.
+
+    References
+    ----------
+    Tewari2015, Prop. 7, which takes it from Zhang2002, Corollary 3.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import covering_number
+    >>> short, long = (covering_number(0.5, 1000, m, max_norm=1, row_norm=1) for m in (10, 1000))
+    >>> long < 1.5 * short
+    True
+    """
+    _check("covering_number", epsilon=epsilon, n_queries=n_queries, n_rows=n_rows)
+    c = _scale("covering_number", lipschitz, max_norm, row_norm) / epsilon
+    return math.ceil(c**2) * math.log2(2 * n_rows * n_queries + 1) if c > 1 else 0.0
+
+
+def l1_covering_number(
+    epsilon: float,
+    n_queries: int,
+    n_rows: int,
+    n_features: int,
+    *,
+    max_norm: float,
+    row_norm: float,
+    lipschitz: float = 2.0,
+) -> float:
+    r"""Bound the binary logarithm of the covering number under a bound of the l1 norm.
+
+    .. math:: \log_2 N_\infty(\epsilon, \phi \circ F_1, n) \le
+        \bigl(\lfloor 2 c^2 \ln(2 m n) \rfloor + 1\bigr) \log_2(2 d), \qquad
+        c = \frac{G W_1 R}{\epsilon}
+
+    and 0 for c at most 1, where the zero ranker is a cover.
+
+    Parameters
+    ----------
+    epsilon : float in (0, inf)
+        Radius of the cover, in units of loss, in the maximum norm over the queries.
+    n_queries : int in [1, inf)
+        Number n of queries.
+    n_rows : int in [1, inf)
+        Length m of the lists.
+    n_features : int in [1, inf)
+        Number d of features.
+    max_norm : float in (0, inf)
+        Maximum l1 norm :math:`W_1` of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum absolute value R of a feature.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+
+    Returns
+    -------
+    float
+        The bound, in bits.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The paper prints :math:`\lceil 288 c^2 (2 + \ln d) \rceil \log_2(2 \lceil 8 c \rceil m n + 1)`,
+    which is at least 100 times larger. Derived here: w is a mean of the 2 d vectors with one
+    entry, :math:`\pm W_1`. By Hoeffding's inequality the mean of k of them, drawn at random, has a
+    score off by more than :math:`\epsilon / G` at some of the m n rows with probability at most
+    :math:`2 m n \, e^{-k / (2 c^2)}`, less than 1 for the k of the formula. Some k of them are
+    therefore close to w at all rows.
+
+    References
+    ----------
+    Tewari2015, Prop. 10 (with the smaller constants derived here).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import l1_covering_number
+    >>> few, many = (
+    ...     l1_covering_number(0.5, 1000, 10, d, max_norm=1, row_norm=1) for d in (100, 10_000)
+    ... )
+    >>> many < 2 * few
+    True
+    """
+    _check(
+        "l1_covering_number",
+        epsilon=epsilon,
+        n_queries=n_queries,
+        n_rows=n_rows,
+        n_features=n_features,
+    )
+    c = _scale("l1_covering_number", lipschitz, max_norm, row_norm) / epsilon
+    length = math.floor(2 * c**2 * math.log(2 * n_rows * n_queries)) + 1
+    return length * math.log2(2 * n_features) if c > 1 else 0.0
+
+
+def rademacher_bound(
+    n_queries: int,
+    n_rows: int,
+    *,
+    max_norm: float,
+    row_norm: float,
+    lipschitz: float = 2.0,
+    max_loss: float | None = None,
+) -> float:
+    r"""Bound the Rademacher complexity of the losses of linear rankers.
+
+    .. math:: \hat R_n(\phi \circ F_2) \le 10 C \ln \frac{6 B}{5 C}, \qquad
+        C = G W R \sqrt{\frac{\log_2(3 m n)}{n}}
+
+    and :math:`\hat R_n \le B`, which is the smaller one unless n is large. It holds for every loss
+    with Lipschitz constant G, convex or not.
+
+    Parameters
+    ----------
+    n_queries : int in [1, inf)
+        Number n of queries.
+    n_rows : int in [1, inf)
+        Length m of the lists.
+    max_norm : float in (0, inf)
+        Maximum l2 norm W of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum l2 norm R of a row.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+    max_loss : float in (0, inf) or None, default=None
+        Maximum loss B. At most G W R is used, the maximum difference from the loss of the zero
+        ranker, which is as good a bound; it is the default.
+
+    Returns
+    -------
+    float
+        The bound, in units of loss.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The paper prints the formula without a condition; where :math:`B < \tfrac56 C` it is negative.
+    Its proof needs :math:`B \ge \tfrac52 C`, where Dudley's integral has its minimum.
+
+    References
+    ----------
+    Tewari2015, Corollary 8.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import rademacher_bound
+    >>> few, many = (rademacher_bound(n, 100, max_norm=1, row_norm=1) for n in (10**6, 10**8))
+    >>> many < few / 5
+    True
+    """
+    _check("rademacher_bound", n_queries=n_queries, n_rows=n_rows, max_loss=max_loss)
+    scale = _scale("rademacher_bound", lipschitz, max_norm, row_norm)
+    largest = scale if max_loss is None else min(scale, max_loss)
+    slack = scale * math.sqrt(math.log2(3 * n_rows * n_queries) / n_queries)
+    if largest < 2.5 * slack:
+        return largest
+    return min(largest, 10 * slack * math.log(6 * largest / (5 * slack)))
+
+
+def l1_rademacher_bound(
+    n_queries: int,
+    n_rows: int,
+    n_features: int,
+    *,
+    max_norm: float,
+    row_norm: float,
+    lipschitz: float = 2.0,
+    max_loss: float | None = None,
+) -> float:
+    r"""Bound the Rademacher complexity under a bound of the l1 norm.
+
+    .. math:: \hat R_n(\phi \circ F_1) \le 10 C \ln \frac{2 e B}{5 C} +
+        10 B \sqrt{\frac{\log_2(2 d)}{n}}, \qquad
+        C = G W_1 R \sqrt{\frac{2 \ln(2 m n) \log_2(2 d)}{n}}
+
+    and :math:`\hat R_n \le B`, which is the smaller one unless n is large.
+
+    Parameters
+    ----------
+    n_queries : int in [1, inf)
+        Number n of queries.
+    n_rows : int in [1, inf)
+        Length m of the lists.
+    n_features : int in [1, inf)
+        Number d of features.
+    max_norm : float in (0, inf)
+        Maximum l1 norm :math:`W_1` of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum absolute value R of a feature.
+    lipschitz : float in (0, inf), default=2.0
+        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+    max_loss : float in (0, inf) or None, default=None
+        Maximum loss B. At most :math:`G W_1 R` is used, the maximum difference from the loss of
+        the zero ranker, which is as good a bound; it is the default.
+
+    Returns
+    -------
+    float
+        The bound, in units of loss.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The bound that the paper prints is 0 for one feature, whose complexity is not 0, and the unit of
+    the loss enters its logarithms: it is undefined where :math:`24 m n G W_1 R < 1`.
+    Derived here: Dudley's integral over `l1_covering_number`.
+
+    References
+    ----------
+    Tewari2015, Corollary 11 (the rate; the constants are derived here).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import l1_rademacher_bound
+    >>> few, many = (
+    ...     l1_rademacher_bound(10**7, 100, d, max_norm=1, row_norm=1) for d in (10, 10_000)
+    ... )
+    >>> many < 2 * few
+    True
+    """
+    sizes = {"n_queries": n_queries, "n_rows": n_rows, "n_features": n_features}
+    _check("l1_rademacher_bound", **sizes, max_loss=max_loss)
+    scale = _scale("l1_rademacher_bound", lipschitz, max_norm, row_norm)
+    largest = scale if max_loss is None else min(scale, max_loss)
+    bits = math.log2(2 * n_features) / n_queries
+    slack = scale * math.sqrt(2 * math.log(2 * n_rows * n_queries) * bits)
+    if largest < 2.5 * slack:
+        return largest
+    rest = 10 * largest * math.sqrt(bits)
+    return min(largest, 10 * slack * math.log(2 * math.e * largest / (5 * slack)) + rest)
+
+
+def smooth_rademacher_bound(
+    n_queries: int,
+    n_rows: int,
+    *,
+    max_norm: float,
+    row_norm: float,
+    largest_loss: float,
+    smoothness: float = 2.0,
+    max_loss: float | None = None,
+) -> float:
+    r"""Bound the Rademacher complexity of the losses of linear rankers with small mean loss.
+
+    .. math:: \hat R_n(\{\phi \circ f : \hat L(f) \le r\}) \le 4 \sqrt r \, C
+        \ln \frac{3 \sqrt B}{C}, \qquad C = 5 \sqrt 3 \, W R \sqrt{\frac{H \log_2(3 m n)}{n}}
+
+    and :math:`\hat R_n \le r`, which is the smaller one unless n is large, where
+    :math:`\hat L(f)` is the mean loss on the n queries, for smooth losses that are not negative.
+
+    Parameters
+    ----------
+    n_queries : int in [1, inf)
+        Number n of queries.
+    n_rows : int in [1, inf)
+        Length m of the lists.
+    max_norm : float in (0, inf)
+        Maximum l2 norm W of the coefficients.
+    row_norm : float in (0, inf)
+        Maximum l2 norm R of a row.
+    largest_loss : float in (0, inf)
+        Maximum mean loss r.
+    smoothness : float in (0, inf), default=2.0
+        H, see `smoothness_constant`; the default is that of the cross-entropy.
+    max_loss : float in (0, inf) or None, default=None
+        Maximum loss B of one query. At most n r is used, which is the default: no loss is above
+        the sum of them all.
+
+    Returns
+    -------
+    float
+        The bound, in units of loss.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The covering number of the class is that of Prop. 15 with :math:`A^2 = 12 H W^2 R^2 r`. The 12
+    is twice the 6 of Lemma 14, :math:`(\phi - \phi')^2 \le 6 H (\phi + \phi') \|s -
+    s'\|_\infty^2`, and leaves no room for moving the centres of a cover into the class. Lemma 14
+    holds with 1 in place of 6, since :math:`\sqrt\phi` changes by at most
+    :math:`\sqrt{H / 2} \, \|s - s'\|_\infty`; with it 8 is enough, the moving included.
+
+    References
+    ----------
+    Tewari2015, Corollary 16.
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import smooth_rademacher_bound
+    >>> large, small = (
+    ...     smooth_rademacher_bound(
+    ...         10**7, 100, max_norm=1, row_norm=1, largest_loss=r, max_loss=2.0
+    ...     )
+    ...     for r in (1.0, 0.25)
+    ... )
+    >>> round(large / small, 6)
+    2.0
+    """
+    _check(
+        "smooth_rademacher_bound",
+        n_queries=n_queries,
+        n_rows=n_rows,
+        max_norm=max_norm,
+        row_norm=row_norm,
+        largest_loss=largest_loss,
+        smoothness=smoothness,
+        max_loss=max_loss,
+    )
+    total = n_queries * largest_loss
+    root = math.sqrt(total if max_loss is None else min(total, max_loss))
+    logarithm = math.log2(3 * n_rows * n_queries)
+    c = 5 * math.sqrt(3) * max_norm * row_norm * math.sqrt(smoothness * logarithm / n_queries)
+    if root < c:
+        return largest_loss
+    return min(largest_loss, 4 * math.sqrt(largest_loss) * c * math.log(3 * root / c))
+
+
+def generalization_bound(
+    complexity: float, n_queries: int, *, max_loss: float, delta: float = 0.05
+) -> float:
+    r"""Bound the expected loss of every ranker above its mean loss on the training queries.
+
+    .. math:: L(f) \le \hat L(f) + 2 \hat R_n + 3 B \sqrt{\frac{\ln(2 / \delta)}{2 n}}
+        \quad \text{for all } f \text{ with probability at least } 1 - \delta
+
+    for losses between 0 and B of n independent queries. The excess loss of the minimiser
+    of :math:`\hat L` over the best ranker is then at most the same plus
+    :math:`B \sqrt{\ln(1 / \delta) / (2 n)}`, with probability :math:`1 - 2 \delta`.
+
+    Parameters
+    ----------
+    complexity : float in [0, inf)
+        Bound :math:`\hat R_n` of the Rademacher complexity, from `rademacher_bound` for Theorem 9
+        or `l1_rademacher_bound` for Theorem 12.
+    n_queries : int in [1, inf)
+        Number n of queries.
+    max_loss : float in (0, inf)
+        Maximum loss B of a query.
+    delta : float in (0, 1), default=0.05
+        Probability :math:`\delta` that the bound fails.
+
+    Returns
+    -------
+    float
+        The bound of :math:`L(f) - \hat L(f)`, in units of loss.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is out of its range.
+
+    Notes
+    -----
+    The theorems leave constants and logarithms out. Here they are those of McDiarmid's inequality,
+    applied to the largest difference of L and :math:`\hat L` and to the Rademacher complexity, each
+    with probability :math:`\delta / 2`.
+
+    References
+    ----------
+    Tewari2015, Theorem 9 and Theorem 12 (the form; the constants are derived here).
+
+    Examples
+    --------
+    >>> from sklearn_rank.theory import generalization_bound, rademacher_bound
+    >>> complexity = rademacher_bound(10**7, 100, max_norm=1, row_norm=1)
+    >>> round(generalization_bound(complexity, 10**7, max_loss=4.0), 2)
+    0.47
+    """
+    who = "generalization_bound"
+    _check(who, complexity=complexity, n_queries=n_queries, delta=delta)
+    check_parameters(who, {"max_loss": max_loss}, {"max_loss": _POSITIVE})
+    return 2 * complexity + 3 * max_loss * math.sqrt(math.log(2 / delta) / (2 * n_queries))
+
+
+def _scale(owner: str, lipschitz: float, max_norm: float, row_norm: float) -> float:
+    """Check the parameters and return G W R."""
+    _check(owner, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz)
+    return lipschitz * max_norm * row_norm

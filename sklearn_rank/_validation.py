@@ -330,7 +330,9 @@ def check_weight_range(owner: str, weight: Floats, name: str = "sample_weight") 
 
 
 def largest_size(X: Any) -> float:
-    """Return the largest absolute value of an array or sparse matrix; NaN counts as 0."""
+    """Return the largest absolute value of a matrix of any kind; NaN counts as 0."""
+    if hasattr(X, "parts"):  # rows in several arrays
+        return max(map(largest_size, X.parts))
     values = X.data if issparse(X) else X
     ends = (
         np.fmax.reduce(values, axis=None, initial=0.0),

@@ -37,10 +37,10 @@ class PartitionedRows:
     __array_ufunc__ = None  # ``array @ rows`` comes here
 
     def __init__(self, parts: Sequence[Floats]) -> None:
-        self._parts = list(parts)
-        self._start = np.cumsum([0, *map(len, self._parts)])
-        self.shape = int(self._start[-1]), int(self._parts[0].shape[1])
-        self.dtype = self._parts[0].dtype
+        self.parts = list(parts)
+        self._start = np.cumsum([0, *map(len, self.parts)])
+        self.shape = int(self._start[-1]), int(self.parts[0].shape[1])
+        self.dtype = self.parts[0].dtype
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -48,12 +48,12 @@ class PartitionedRows:
 
     def _pieces(self) -> Iterator[tuple[slice, Floats]]:
         """Yield the parts, and which rows they are."""
-        for start, part in zip(self._start[:-1].tolist(), self._parts, strict=True):
+        for start, part in zip(self._start[:-1].tolist(), self.parts, strict=True):
             yield slice(start, start + len(part)), part
 
     def __matmul__(self, other: Floats) -> Floats:
         """Return the product with coefficients."""
-        return np.concatenate([part @ other for part in self._parts])
+        return np.concatenate([part @ other for part in self.parts])
 
     def __rmatmul__(self, other: Any) -> Floats:
         """Return the product with values of the rows, from the left."""
@@ -77,11 +77,11 @@ class PartitionedRows:
         found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         for which in np.unique(number).tolist():
             here = number == which
-            found[here] = self._parts[which][rows[here] - self._start[which]]
+            found[here] = self.parts[which][rows[here] - self._start[which]]
         return found
 
     def _columns(self, columns: Any) -> Floats:
-        return np.concatenate([part[:, columns] for part in self._parts])
+        return np.concatenate([part[:, columns] for part in self.parts])
 
     def _stretch(self, first: int, last: int) -> Floats:
         """Return the rows from `first` to before `last`."""
@@ -90,7 +90,7 @@ class PartitionedRows:
             for rows, part in self._pieces()
             if first < rows.stop and rows.start < last
         ]
-        return some[0] if len(some) == 1 else np.concatenate([self._parts[0][:0], *some])
+        return some[0] if len(some) == 1 else np.concatenate([self.parts[0][:0], *some])
 
     def min(self, axis: int | None = None) -> Any:
         """Return the smallest value, or that of each column; inf without rows."""
@@ -101,7 +101,7 @@ class PartitionedRows:
         return self._extreme(np.max, -np.inf, axis)
 
     def _extreme(self, find: Callable[..., Any], initial: float, axis: int | None) -> Any:
-        found = [find(part, axis=axis, initial=initial) for part in self._parts]
+        found = [find(part, axis=axis, initial=initial) for part in self.parts]
         return find(np.stack(found), axis=0)
 
 

@@ -23,7 +23,7 @@ from sklearn_rank.dask._xgboost_collective import PeerLostError
 _PATIENCE = 1.0
 """Seconds that the client waits for news at a time."""
 
-_PAUSE = 0.1
+_PAUSE = 1.0
 """Seconds between two calls for news, where no round waits for an answer."""
 
 _MOST_FAILURES = 3

@@ -115,7 +115,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
             teller = Teller(box, plan.waits) if rank == 0 else None
             attributes = fit_rows(plain, rows, collective, teller, plan.earlier)
     finally:
-        box.is_running = False
+        box.is_running, box.is_over = False, True
     return Outcome(attributes if rank == 0 else None, digest_of(attributes))
 
 

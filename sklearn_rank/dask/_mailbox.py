@@ -20,7 +20,10 @@ _CLIENT_SILENCE = 120.0
 """Seconds without a call of the client after which a worker leaves the fit."""
 
 _PAUSE = 0.01
-"""Seconds between two looks for news."""
+"""Seconds between two looks for news, where a round waits for an answer."""
+
+_LONG_PAUSE = 0.05
+"""The same where none does."""
 
 
 class FitStoppedError(RuntimeError):
@@ -54,6 +57,7 @@ class Mailbox:
     answers: SimpleQueue[bool] = field(default_factory=SimpleQueue)
     stopped: threading.Event = field(default_factory=threading.Event)
     is_running: bool = False
+    is_over: bool = False
     last_call: float = field(default_factory=time.monotonic)
 
     def check(self) -> None:
@@ -88,17 +92,19 @@ async def collect_news(
 ) -> list[News]:
     """Hand an answer over, wait for news, and return them.
 
-    It takes at least `pause` seconds, so that short rounds come together, and then at most
-    `patience` seconds.
+    It takes at least `pause` seconds, unless the fit is over, so that short rounds come together,
+    and then at most `patience` seconds.
     """
     box = mailbox(fit, 0)
     box.last_call = time.monotonic()
     if answer is not None:
         box.answers.put(answer)
-    await asyncio.sleep(pause)
+    start = time.monotonic()
+    while time.monotonic() < start + pause and not box.is_over:
+        await asyncio.sleep(_LONG_PAUSE)
     end = time.monotonic() + patience
-    while not box.news and time.monotonic() < end:
-        await asyncio.sleep(_PAUSE)
+    while not box.news and not box.is_over and time.monotonic() < end:
+        await asyncio.sleep(_LONG_PAUSE if pause else _PAUSE)
     return [box.news.popleft() for _ in range(len(box.news))]
 
 

@@ -118,8 +118,8 @@ class Digitizer:
         for number, (before, finer) in self._finer.items():
             inside = np.flatnonzero(cell == number)
             code[inside] = finer._search(x[inside]).astype(self.dtype) + before
-        if self._crowded.any():
-            search = np.flatnonzero(self._crowded.take(cell))
+        if self._is_crowded:
+            search = np.flatnonzero(code == self._unknown)
             code[search] = np.searchsorted(self.thresholds, x[search])
         return code
 
@@ -139,9 +139,13 @@ class Digitizer:
         self._before = (np.cumsum(count) - count).astype(self.dtype)
         self._inside = np.full(_CELLS + 2, np.inf)
         self._inside[cell[::-1]] = self.thresholds[::-1]
-        self._crowded = count > 1
+        crowded = count > 1
         self._finer = {}
         for number in np.flatnonzero(count >= max(4, len(cell) // 8)):
             thresholds = self.thresholds[cell == number]
             self._finer[int(number)] = self._before[number], Digitizer(thresholds)
-        self._crowded[list(self._finer)] = False
+        crowded[list(self._finer)] = False
+        self._is_crowded = bool(crowded.any())
+        self._unknown = len(self.thresholds) + 1  # more than any code
+        self._before[crowded] = self._unknown
+        self._inside[crowded] = np.inf

@@ -222,14 +222,18 @@ def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
     left.plot([], [], color="0.4", linestyle="--", label="slope by (2.5)")
     for axes in (left, middle, right):
         axes.set(xscale="log", yscale="log")
+    left.set_xticks([4, 10, 20, 40, 80], ["4", "10", "20", "40", "80"])
+    left.minorticks_off()
+    right.set_yticks([0.003, 0.01, 0.03], ["0.003", "0.01", "0.03"])
+    right.tick_params(axis="y", which="minor", labelleft=False)
     left.legend(fontsize="small")
-    right.legend(fontsize="small")
+    right.legend(fontsize="small", loc="center right")
     save_figure(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and report."""
-    options: argparse.Namespace = parse_claim(__doc__, 10, arguments)
+    options: argparse.Namespace = parse_claim(__doc__, 8, arguments)
     sizes = (1_000, 3_000) if options.quick else SIZES
     negatives = NEGATIVES[:2] if options.quick else NEGATIVES
     found = measure(sizes, negatives, options.repeats)

@@ -252,3 +252,12 @@ def test_an_archive_that_unpacks_to_gigabytes(tmp_path, capsys):
     code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
     assert code == 2
     assert "would unpack to 4194304 bytes" in line
+
+
+@pytest.mark.parametrize("digits", [309, 5000])
+def test_integers_of_json_beyond_the_range_of_floats(tmp_path, digits):
+    path = tmp_path / "table.json"
+    rows = [f'{{"x": {"9" * digits if k == 3 else k}, "y": {k % 2}}}' for k in range(12)]
+    path.write_text("[" + ", ".join(rows) + "]")
+    with pytest.raises(InputError, match="column 'x'"):
+        training_data(TableOptions(data=str(path), target="y"), [])

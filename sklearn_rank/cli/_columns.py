@@ -248,7 +248,7 @@ class Column:
             text = self.cells.astype(str).where(self.cells.notna())
             try:
                 values = pandas.to_timedelta(text).dt.total_seconds()
-            except pandas.errors.OutOfBoundsTimedelta as error:
+            except (pandas.errors.OutOfBoundsTimedelta, pandas.errors.OutOfBoundsDatetime) as error:
                 what = "holds durations that 64 bits can't hold; correct it, or --drop it"
                 raise self.table.error(self.name, what) from error
         else:

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ _KINDS = {
     "by content": (".txt", ".dat", ".data", ".tab"),
 }
 _SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+_MOST_DIGITS = 308
+"""Characters of integers that are floats as well."""
+
 _STARTS = {
     "parquet": rb"PAR1",
     "excel": rb"PK\x03\x04",
@@ -159,17 +163,26 @@ def _read_excel(path: Path, notes: list[str]) -> Table:
 def _read_json(path: Path, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read().strip()
+    decode = partial(json.loads, parse_int=_json_integer)
     if content.startswith(b"["):
-        rows = json.loads(content)
+        rows = decode(content)
     else:
-        rows = [json.loads(line) for line in content.splitlines() if line.strip()]
+        rows = [decode(line) for line in content.splitlines() if line.strip()]
     frame = import_extra("pandas").DataFrame.from_records([dict(row) for row in rows])
     return _checked(frame, path)
 
 
+def _json_integer(text: str) -> int | float:
+    """Return an integer, infinite where it is beyond the range of floats."""
+    return int(text) if len(text) <= _MOST_DIGITS else float(text)
+
+
 def _read_parquet(path: Path, notes: list[str]) -> Table:
     pyarrow = import_extra("pyarrow")
-    frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
+    try:
+        frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
+    except pyarrow.ArrowException as error:  # not always a ValueError
+        raise ValueError(str(error)) from error
     for _, column in frame.items():
         texts = column.cat.categories if str(column.dtype) == "category" else column
         if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is

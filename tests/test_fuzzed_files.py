@@ -261,3 +261,16 @@ def test_integers_of_json_beyond_the_range_of_floats(tmp_path, digits):
     path.write_text("[" + ", ".join(rows) + "]")
     with pytest.raises(InputError, match="column 'x'"):
         training_data(TableOptions(data=str(path), target="y"), [])
+
+
+def test_labels_of_an_svmlight_file_beyond_integers(tmp_path):
+    path = tmp_path / "table.svm"
+    path.write_text("".join(f"{'1e300' if k == 3 else k % 2} 1:{k}\n" for k in range(12)))
+    data = training_data(TableOptions(data=str(path), relevance="graded"), [])
+    assert data.y.max() == 1e300
+
+
+def test_steps_between_the_smallest_and_the_largest_float(tmp_path):
+    path, ends = tmp_path / "table.csv", ["-1.7e308", "1.7e308", "0"]
+    path.write_text("x,y\n" + "".join(f"{ends[k % 3]},{k % 2}\n" for k in range(12)))
+    assert training_data(TableOptions(data=str(path), target="y"), []).X.shape == (12, 1)

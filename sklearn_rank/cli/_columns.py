@@ -224,7 +224,10 @@ class Column:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
             values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-            steps = np.diff(values) if np.isfinite(values).all() else np.zeros(n)
+            if not np.isfinite(values).all():
+                return ""
+            with np.errstate(over="ignore"):
+                steps = np.diff(values)
             if (values == np.floor(values)).all() and ((steps > 0).all() or (steps < 0).all()):
                 return f"its values are integers in the order of the rows, like row numbers{way}"
         return ""

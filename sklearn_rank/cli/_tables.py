@@ -32,6 +32,9 @@ _KINDS = {
     "by content": (".txt", ".dat", ".data", ".tab"),
 }
 _SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+_NOT_WHOLE = 2.0**53
+"""From here on a float does not tell integers apart."""
+
 _MOST_DIGITS = 308
 """Characters of integers that are floats as well."""
 
@@ -221,8 +224,9 @@ def _read_letor(path: Path, notes: list[str]) -> Table:
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     names = [f"f{j + 1}" for j in columns]
     frame = import_extra("pandas").DataFrame(dense, columns=names)
-    whole = (bunch.target == bunch.target.round()).all()
-    frame.insert(0, "target", bunch.target.astype(int) if whole else bunch.target)
+    target = bunch.target
+    whole = ((target == target.round()) & (np.abs(target) < _NOT_WHOLE)).all()
+    frame.insert(0, "target", target.astype(int) if whole else target)
     qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
     if qid is not None:
         frame.insert(1, "qid", qid)

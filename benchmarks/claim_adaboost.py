@@ -168,7 +168,7 @@ def verdicts_of(found: Any, rounds: Any) -> list[Verdict]:
 
 def draw(found: Any, rounds: Any, path: Any) -> None:
     """Draw the F-skew and the differences of the training AUC against the rounds."""
-    figure, [panels] = new_figure(3, width=9.6)
+    figure, [panels] = new_figure(3, width=9.6, height=4.2)
     for name, splits in found.items():
         for axes, kind, what in (
             (panels[0], True, "skew"),
@@ -177,16 +177,17 @@ def draw(found: Any, rounds: Any, path: Any) -> None:
         ):
             columns = [[split[kind, number][what] for split in splits] for number in rounds]
             bars(axes, rounds, columns, label=TITLES[name])
-    panels[0].set(yscale="log", title="F-skew / F, with constant")
-    panels[1].set(title="AUC, with constant")
-    panels[2].set(title="AUC, without constant")
+    panels[0].set(yscale="log", title="|F-skew| / F, with constant")
+    panels[1].set(title="Training AUC, with constant")
+    panels[2].set(title="Training AUC, without")
     panels[1].set_ylabel("AdaBoost minus RankBoost")
     panels[2].sharey(panels[1])
     for axes in panels:
         axes.set(xscale="log", xlabel="rounds")
     for axes in panels[1:]:
         axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
-    panels[2].legend(fontsize="small")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")
     save_figure(figure, path)
 
 
@@ -194,7 +195,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure and report."""
     from _real_data import DataNotFoundError
 
-    options: argparse.Namespace = parse_claim(__doc__, 6, arguments, with_data=True)
+    options: argparse.Namespace = parse_claim(__doc__, 5, arguments, with_data=True)
     names, rounds = (("cancer",), ROUNDS[:5]) if options.quick else (SETS, ROUNDS)
     found: dict[str, Any] = {}
     notes = []

@@ -22,8 +22,8 @@ LENGTHS = (5, 20, 100, 1_000, 10_000)
 LONG = 100
 """Length from which on the slope is fitted: shorter lists do not yet have the limit's targets."""
 
-N_LISTS = (25, 100)
-N_NEW = {5: 8_000, 20: 8_000, 100: 4_000, 1_000: 500, 10_000: 100}
+N_LISTS = (10, 40)
+N_NEW = {5: 4_000, 20: 4_000, 100: 2_000, 1_000: 400, 10_000: 100}
 """New lists for each length, on which risks are compared."""
 
 ALONE = 30.0
@@ -160,7 +160,7 @@ def draw(found: Any, lengths: Any, path: Any) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and report."""
-    options: argparse.Namespace = parse_claim(__doc__, 8, arguments)
+    options: argparse.Namespace = parse_claim(__doc__, 6, arguments)
     lengths = (5, 100, 1_000) if options.quick else LENGTHS
     found = measure(lengths, options.repeats)
     settings = (

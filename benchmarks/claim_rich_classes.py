@@ -19,7 +19,7 @@ from _report import Cell, Report, Table, Verdict
 from limited_classes import TITLES, TOP_SHARE, load
 
 SETS = ("magic", "digit8", "credit")
-POWERS, MOST_ROWS, N_TREES = (1, 2, 4, 8, 16), 2_000, 100
+POWERS, MOST_ROWS, N_TREES = (1, 4, 16), 2_000, 60
 DEPTHS = (2, 4, 6)
 LITTLE = 0.01
 """Change of the top, as a share of the positives, up to which it is little."""
@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure and report."""
     from _real_data import DataNotFoundError
 
-    options: argparse.Namespace = parse_claim(__doc__, 5, arguments, with_data=True)
+    options: argparse.Namespace = parse_claim(__doc__, 4, arguments, with_data=True)
     sets = ("cancer",) if options.quick else SETS
     names = ["linear", "trees of depth 6"] if options.quick else list(models())
     found: dict[str, Any] = {}

@@ -229,7 +229,7 @@ def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and report."""
-    options: argparse.Namespace = parse_claim(__doc__, 10, arguments)
+    options: argparse.Namespace = parse_claim(__doc__, 8, arguments)
     sizes = (1_000, 3_000) if options.quick else SIZES
     negatives = NEGATIVES[:2] if options.quick else NEGATIVES
     found = measure(sizes, negatives, options.repeats)

@@ -56,15 +56,21 @@ def lower(values: Sequence[float]) -> float:
 
 
 def bars(axes: Any, x: Iterable[float], columns: Sequence[Sequence[float]], **style: Any) -> Any:
-    """Draw the means of columns of repeats with their 95 % intervals; return the artist."""
+    """Draw the means of columns of repeats with their 95 % intervals; return the artist.
+
+    The scale of the axes is to be set before.
+    """
     means, halves = [mean(of) for of in columns], [half_width(of) for of in columns]
-    # On a logarithmic axis an interval may reach below zero.
-    below = [min(half, abs(middle) * 0.9) for middle, half in zip(means, halves, strict=True)]
+    below = halves
+    if axes.get_yscale() == "log":  # where an interval may reach below zero
+        below = [min(half, abs(middle) * 0.9) for middle, half in zip(means, halves, strict=True)]
     known = {"marker": "o", "markersize": 4, "capsize": 2, "linewidth": 1.5}
     return axes.errorbar(list(x), means, yerr=[below, halves], **{**known, **style})
 
 
-def new_figure(n_columns: int, width: float = 8.0, height: float = 3.9, **given: Any) -> Any:
+def new_figure(
+    n_columns: int, width: float = 8.0, height: float = 4.2, n_rows: int = 1, **given: Any
+) -> Any:
     """Return a figure in the style of the gallery, and its panels."""
     import matplotlib
 
@@ -72,7 +78,13 @@ def new_figure(n_columns: int, width: float = 8.0, height: float = 3.9, **given:
     import matplotlib.pyplot as plt
 
     plt.style.use(STYLE)
-    return plt.subplots(1, n_columns, figsize=(width, height), squeeze=False, **given)
+    return plt.subplots(n_rows, n_columns, figsize=(width, height), squeeze=False, **given)
+
+
+def legend_below(figure: Any, axes: Any, n_columns: int) -> None:
+    """Put the legend of one panel below all."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, fontsize="small")
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
-from _claims import bars, half_width, new_figure, parse_claim, save_figure, with_half
+from _claims import bars, half_width, legend_below, new_figure, parse_claim, save_figure, with_half
 from _harness import describe_machine
 from _report import Cell, Report, Table, Verdict
 from limited_classes import TITLES, load
@@ -168,7 +168,8 @@ def verdicts_of(found: Any, rounds: Any) -> list[Verdict]:
 
 def draw(found: Any, rounds: Any, path: Any) -> None:
     """Draw the F-skew and the differences of the training AUC against the rounds."""
-    figure, [panels] = new_figure(3, width=9.6, height=4.3)
+    figure, [panels] = new_figure(3, width=9.6)
+    panels[0].set(yscale="log", title="|F-skew| / F, with constant")
     for name, splits in found.items():
         for axes, kind, what in (
             (panels[0], True, "skew"),
@@ -177,17 +178,15 @@ def draw(found: Any, rounds: Any, path: Any) -> None:
         ):
             columns = [[split[kind, number][what] for split in splits] for number in rounds]
             bars(axes, rounds, columns, label=TITLES[name])
-    panels[0].set(yscale="log", title="F-skew / F, with constant")
-    panels[1].set(title="AUC, with constant")
-    panels[2].set(title="AUC, without constant")
+    panels[1].set(title="Training AUC, with constant")
+    panels[2].set(title="Training AUC, without")
     panels[1].set_ylabel("AdaBoost minus RankBoost")
     panels[2].sharey(panels[1])
     for axes in panels:
         axes.set(xscale="log", xlabel="rounds")
     for axes in panels[1:]:
         axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")
+    legend_below(figure, panels[0], 5)
     save_figure(figure, path)
 
 

@@ -13,7 +13,16 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from _claims import bars, half_width, lower, new_figure, parse_claim, save_figure, with_half
+from _claims import (
+    bars,
+    half_width,
+    legend_below,
+    lower,
+    new_figure,
+    parse_claim,
+    save_figure,
+    with_half,
+)
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
 
@@ -146,15 +155,15 @@ def draw(found: Any, lengths: Any, path: Any) -> None:
     """Draw the excess risk against the length, one panel for each grading."""
     figure, [panels] = new_figure(2, sharey=True)
     for axes, (grading, words) in zip(panels, GRADINGS.items(), strict=True):
+        axes.set(xscale="log", yscale="log", title=words.capitalize(), xlabel="rows of a list")
         for name in rankers():
             for n_lists in N_LISTS:
                 columns = [found[grading, name, n_lists, length] for length in lengths]
                 bars(axes, lengths, columns, label=f"{name}, {n_lists} lists")
-        axes.set(xscale="log", yscale="log", title=words.capitalize(), xlabel="rows of a list")
         axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
         axes.minorticks_off()
     panels[0].set_ylabel("excess risk (nats)")
-    panels[0].legend(fontsize="small")
+    legend_below(figure, panels[0], 2)
     save_figure(figure, path)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from _claims import bars, new_figure, parse_claim, save_figure, upper, with_half
+from _claims import bars, legend_below, new_figure, parse_claim, save_figure, upper, with_half
 from _harness import describe_machine
 from _report import Cell, Report, Table, Verdict
 from limited_classes import TITLES, TOP_SHARE, load
@@ -23,6 +23,9 @@ POWERS, MOST_ROWS, N_TREES = (1, 4, 16), 2_000, 60
 DEPTHS = (2, 4, 6)
 LITTLE = 0.01
 """Change of the top, as a share of the positives, up to which it is little."""
+
+COLORS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#56b4e9")
+MARKERS = "os^vD*"
 
 Model = Callable[[float], Any]
 
@@ -131,20 +134,21 @@ def verdicts_of(found: dict[str, Any], richest: str) -> list[Verdict]:
 
 
 def draw(found: dict[str, Any], names: list[str], path: Any) -> None:
-    """Draw what p adds to the top of new rows, one panel for each data set."""
-    figure, [panels] = new_figure(len(found), width=9.6, height=4.3, sharey=True)
-    marks = "osv^D*"
-    last = {"color": "0.45", "linestyle": "-."}  # the style has five colours
-    for axes, (name, figures) in zip(panels, found.items(), strict=True):
-        for model, mark in zip(names, marks, strict=False):
-            columns = [gains(figures, model, "test top", p) for p in POWERS]
-            bars(axes, POWERS, columns, label=model, marker=mark, **(last if mark == "*" else {}))
-        axes.set(xscale="log", xlabel="p", title=TITLES[name])
-        axes.set_xticks(POWERS, [str(p) for p in POWERS])
-        axes.minorticks_off()
-    panels[0].set_ylabel("top 5 %: difference to p = 1")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
+    """Draw what p adds to the top and to the AUC of new rows, a column for each data set."""
+    figure, grid = new_figure(len(found), width=9.6, height=6.4, n_rows=2, sharey="row")
+    for line, what in zip(grid, ("top", "AUC"), strict=True):
+        for axes, (name, figures) in zip(line, found.items(), strict=True):
+            axes.set(xscale="log", xlabel="p", title=TITLES[name])
+            for number, model in enumerate(names):
+                columns = [gains(figures, model, f"test {what}", p) for p in POWERS]
+                aside = 1.06 ** (number - len(names) / 2)  # so that no interval hides another
+                style = {"marker": MARKERS[number], "color": COLORS[number]}
+                bars(axes, [p * aside for p in POWERS], columns, label=model, **style)
+            axes.axhline(0, color="0.6", linewidth=1, linestyle="-")
+            axes.set_xticks(POWERS, [str(p) for p in POWERS])
+            axes.minorticks_off()
+        line[0].set_ylabel(f"{what}: difference to p = 1")
+    legend_below(figure, grid[0][0], 3)
     save_figure(figure, path)
 
 

@@ -203,6 +203,8 @@ def verdicts_of(found: dict[str, Any], sizes: Any) -> list[Verdict]:
 def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
     """Draw the distance with the slopes of the theorem, and both excess risks."""
     figure, [(left, middle, right)] = new_figure(3, width=9.6)
+    for axes in (left, middle, right):
+        axes.set(xscale="log", yscale="log")
     x = [size_of(size, size) for size in sizes]
     for setting in SETTINGS:
         columns = [column(found, (setting, size, size), "distance") for size in sizes]
@@ -220,14 +222,12 @@ def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
             bars(axes, [n for _, n in pairs], columns, label=label)
         axes.set(title=title, xlabel="negative rows $n$")
     left.plot([], [], color="0.4", linestyle="--", label="slope by (2.5)")
-    for axes in (left, middle, right):
-        axes.set(xscale="log", yscale="log")
-    left.set_xticks([4, 10, 20, 40, 80], ["4", "10", "20", "40", "80"])
+    ticks = [x[0], x[-3], x[-1]]
+    left.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     left.minorticks_off()
-    right.set_yticks([0.003, 0.01, 0.03], ["0.003", "0.01", "0.03"])
-    right.tick_params(axis="y", which="minor", labelleft=False)
+    right.set_ylim(middle.get_ylim())
     left.legend(fontsize="small")
-    right.legend(fontsize="small", loc="center right")
+    right.legend(fontsize="small", loc="lower right")
     save_figure(figure, path)
 
 

@@ -21,7 +21,7 @@ from limited_classes import TITLES, load
 
 SETS = ("magic", "ionosphere", "housing", "cancer", "digit8")
 MOST_ROWS = 2_000
-ROUNDS = (1, 3, 10, 30, 100, 300, 1_000)
+ROUNDS = (1, 3, 10, 30, 100, 300, 1_000, 3_000)
 MOST_DIFFERENCE, SMALL_SKEW = 0.002, 1e-3
 KINDS = {True: "with the constant", False: "without the constant"}
 

@@ -1,6 +1,7 @@
 """The reference is complete: what it demands of a docstring, and that all papers are listed."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def test_the_check_sees_the_public_names():
     assert {"sklearn_rank.RankBoost", "sklearn_rank.metrics.auc_score"} <= names
     assert "sklearn_rank.objectives.PairLoss" in names
     assert len(names) > 60
+
+
+def documented_defaults():
+    """Yield the name of each parameter with its default and what the docstring says of it."""
+    for name, (_, thing) in checks.public_names().items():
+        parameters = inspect.signature(thing).parameters if callable(thing) else {}
+        for line in re.finditer(
+            r"^(\w+) : .*?default=(.+?)\.?$", inspect.getdoc(thing) or "", re.M
+        ):
+            if line[1] in parameters and not re.fullmatch("[A-Z_]+", line[2]):  # a constant
+                yield f"{name}: {line[1]}", parameters[line[1]].default, line[2]
+
+
+def test_defaults_are_those_of_the_docstrings():
+    found = list(documented_defaults())
+    assert len(found) > 300
+    for name, default, text in found:
+        is_number = isinstance(default, float)
+        same = float(text) == default if is_number else text in (repr(default), f'"{default}"')
+        assert same, name
 
 
 def test_a_gap_is_reported_with_its_name(monkeypatch):

@@ -58,7 +58,7 @@ TESTS = [
     "test_ranking_metrics", "test_reference", "test_scorers", "test_second_order",
     "test_smooth_margin", "test_stage_offsets", "test_tpr_interval", "test_validation_tables",
     "test_weight_scales", "test_validation_rows", "test_shared_linear_fits", "test_warnings",
-    "test_sklearn_behaviour",
+    "test_sklearn_behaviour", "test_engines", "test_shared_fits", "test_shared_objectives",
 ]  # fmt: skip
 LIMIT = 60
 OPEN = ["open: no quick test of these runs the line", "open"]

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.dask import DaskRanker
+from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._partitions import wait_for_tasks
 
@@ -285,10 +286,29 @@ def test_a_killed_worker_changes_no_model():
             killer.join()
 
 
+@pytest.mark.slow
+def test_the_only_worker_is_killed(monkeypatch):
+    """For a moment no worker runs: what it has read must not wait for its address."""
+    X, y, _ = draw(4_000)
+    with local_cluster(1, processes=True) as cluster, Client(cluster) as client:
+        follow, killed = ClusterFit._follow, []
+
+        def kill_first(fit, *arguments):
+            if not killed:
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[0], signal.SIGKILL)
+            return follow(fit, *arguments)
+
+        monkeypatch.setattr(ClusterFit, "_follow", kill_first)
+        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(3, X, y))
+    assert killed
+    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
+
+
 def test_a_cluster_without_workers_is_not_waited_for_for_ever():
     with local_cluster(0) as cluster, Client(cluster) as client:
         task = client.submit(sum, [1, 2])
-        with pytest.raises(RuntimeError, match="has had no workers for"):
+        with pytest.raises(RuntimeError, match=r"for 0\.5 seconds the cluster has had no workers"):
             wait_for_tasks(client, [task], patience=0.5)
         cluster.scale(1)
         wait_for_tasks(client, [task])

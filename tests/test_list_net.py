@@ -32,6 +32,7 @@ from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.solvers import BlockwiseObjective
+from sklearn_rank.solvers._regularisers import Lasso
 from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)
@@ -114,6 +115,19 @@ def test_minima_of_small_problems(problem, penalty):
         start = subgradient(np.zeros(len(start)), start, 0.01)
     left = shrunk_gradient(model, gradient_of(model, *rows), 0.01)
     assert np.linalg.norm(left) <= model.tol * np.linalg.norm(start) + 1e-14
+
+
+@given(data=st.data())
+def test_the_newton_step_of_the_lasso_minimises_its_quadratic_model(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**20)))
+    n = data.draw(st.integers(1, 5))
+    root = rng.normal(size=(2 * n, n)) * data.draw(st.sampled_from([1e-3, 1.0, 1e3]))
+    matrix, w, gradient = root.T @ root, rng.normal(size=n), rng.normal(size=n)
+    alpha = data.draw(st.sampled_from([0.01, 0.3, 2.0]))
+    new = Lasso(alpha).newton_step(w, gradient, lambda w, some: matrix[np.ix_(some, some)])
+    left = subgradient(new, gradient + matrix @ (new - w), alpha)
+    size = np.abs(gradient).max() + np.abs(matrix @ w).max()
+    assert np.abs(left).max() <= 1e-9 * size
 
 
 def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():

@@ -23,6 +23,7 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
+from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
 from sklearn_rank.preferences import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
@@ -1000,3 +1001,38 @@ def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
     np.testing.assert_allclose(
         gradient, slopes[preferences.order], rtol=1e-6, atol=1e-9 * np.abs(slopes).max()
     )
+
+
+# --------------------------------------------------------------------------------------
+# The axis of the logistic sums
+# --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [0.0, 3e8, -3e8])
+def test_a_gap_is_shortened_by_what_the_ramp_says(shift):
+    rng = np.random.default_rng(0)
+    crowds = rng.integers(-2, 3, 4000) * 2.0**20
+    scores = shift + crowds + np.round(rng.normal(size=4000), 3)
+    f, g, a = scores[:1500], scores[1500:], rng.random(1500)
+    axis = shorten_gaps(f, a, g, np.ones(2500))
+    assert axis.high - axis.low < 512
+    assert axis.low == min(axis.f.min(), axis.g.min())
+    assert axis.high == max(axis.f.max(), axis.g.max())
+    before, after = (
+        a @ np.maximum(lower - upper[:, None], 0) for upper, lower in ((f, g), (axis.f, axis.g))
+    )
+    np.testing.assert_allclose(after + axis.ramp, before, rtol=1e-12, atol=1e-6)
+    near = np.abs(g - f[:, None]) < 40
+    kept = (axis.g - axis.f[:, None])[near]
+    np.testing.assert_allclose(kept, (g - f[:, None])[near], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("length, bins, width", [(2**17, 2, 2), (2**15, 2, 2), (2**20, 2, 4)])
+def test_the_density_of_rows(length, bins, width):
+    """The weight of the heaviest bins that touch a unit of length, by the length they cover."""
+    f, g = np.array([0.0, 0.3, length]), np.array([0.1, length / 2])
+    axis = Axis(f, g, 0.0, float(length))
+    a, b = np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0])
+    found = density(axis, a, b, (8.0, 4.0))
+    assert found == pytest.approx(bins * max(3 / 8, 1 / 4) / width)
+    assert density(axis, 0 * a, 0 * b, (0.0, 0.0)) == 1

@@ -127,6 +127,7 @@ def test_curvature_along_a_real_valued_weak_ranker(problem, h, scale):
     state = SecondOrderState(push, preferences, scale * problem.f[rows])
     found = state.curvature(Candidate(0, 0.0), h)
     assert found == pytest.approx(oracles.curvature_bound(h, state.gradient.curvature), rel=1e-9)
+    assert state.curvature(Candidate(0, 0.0), np.full(len(rows), 0.7)) == 0
 
 
 @given(problem=one_list(max_rows=12), sparse=st.booleans(), shift=st.sampled_from([0.0, 1e3]))

@@ -303,6 +303,10 @@ def test_groups(problem, data):
         if rates.max() > 0:
             assert found.impact_ratio == approx(rates / rates.max())
     weight = np.ones(len(y)) if w is None else w
+    count, positive = ([one[g == name].sum() for name in expected] for one in (weight, weight * y))
+    assert found.count == approx(np.array(count))
+    assert found.events == approx(np.array(positive))
+    assert found.rate == approx(np.divide(positive, count))
     for name, auc, low, high in zip(
         found.group, found.auc, found.auc_low, found.auc_high, strict=True
     ):

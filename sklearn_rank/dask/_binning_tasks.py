@@ -8,7 +8,7 @@ more partitions than they work on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from dask import delayed
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
+from sklearn_rank.dask._partitions import Partitions, Rows, Tasks, release
 from sklearn_rank.models._binning import Digitizer
 from sklearn_rank.models._cells import Bins
 from sklearn_rank.models._quantile_bounds import Enclosures, WeightBounds
@@ -128,9 +128,8 @@ def bin_partitions(
     partitions: Partitions,
     max_bins: int,
     is_weighted: bool,
-    hold: Callable[[list[Any]], list[Any]],
 ) -> tuple[list[Any], list[Bins]]:
-    """Return the tasks that find the bins of each partition, and the bins.
+    """Return futures of each partition with its bins, and the bins.
 
     Parameters
     ----------
@@ -142,28 +141,31 @@ def bin_partitions(
         Most bins of a feature.
     is_weighted : bool
         Whether some weights differ.
-    hold : callable
-        Takes the tasks of all partitions, and returns futures of what the workers keep.
     """
     n_points = max(_POINTS, 2 * max_bins)
     counts = tasks.keep(
         tasks.tree(Merge(4 * n_points), partitions.map(count_values, n_points, is_weighted))
     )
     near = delayed(count_near_quantiles, pure=False)
+    parts: list[Any] = []
     for number in range(_MOST_PASSES):
         most_values = _MOST_VALUES if number < _MOST_PASSES - 1 else np.inf
         options = n_points, most_values, is_weighted
         plan = tasks.result(plan_pass, counts, max_bins, *options)
         shared = delayed(plan, traverse=False)
-        parts = hold(partitions.map(code_partition, shared))
+        release(parts)
+        parts = tasks.start(partitions.map(code_partition, shared))
         merge = Merge(None if plan.n_points is None else 4 * n_points)
         found = tasks.tree(merge, [near(part, shared) for part in parts])
-        counts = tasks.keep(found, replace_counts, counts)
+        former, counts = [counts], tasks.keep(found, replace_counts, counts)
+        release(former)
         if plan.n_points is None:
             break
     bins = tasks.result(find_all_bins, counts, max_bins)
     finish, shared_bins = delayed(finish_codes, pure=False), delayed(bins, traverse=False)
-    return [finish(part, shared, shared_bins) for part in parts], bins
+    finished = tasks.start([finish(part, shared, shared_bins) for part in parts])
+    release([counts, *parts])
+    return finished, bins
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from distributed import futures_of
 from distributed.comm import get_address_host
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
@@ -25,6 +24,9 @@ _PATIENCE = 1.0
 
 _PAUSE = 1.0
 """Seconds between two calls for news, where no round waits for an answer."""
+
+_FAIR = 1.05
+"""Rows of a worker, by its equal share, from which on partitions move to other workers."""
 
 _MOST_FAILURES = 3
 """Times in a row that workers may be lost without a new round."""
@@ -219,7 +221,7 @@ class ClusterFit:
         held = [[one for one in holders[part.key] if one in known] for part in self.parts]
         if not all(held):
             raise LostWorkersError("A partition was lost.")
-        places = place(self.sizes, held, sorted({one for some in held for one in some}))
+        places = place(self.sizes, held, sorted(known))
         return {
             address: [part for part, where in zip(self.parts, places, strict=True)
                       if where == address]
@@ -246,7 +248,7 @@ def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[
         All workers.
     """
     load = dict.fromkeys(workers, 0)
-    share = 1.25 * sum(sizes) / len(workers)
+    share = _FAIR * sum(sizes) / len(workers)
     places = [""] * len(sizes)
     for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
         near = [one for one in holders[number] if one in load]
@@ -254,13 +256,6 @@ def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[
         places[number] = min(near or workers, key=load.__getitem__)
         load[places[number]] += sizes[number]
     return places
-
-
-def holders_of(client: Any, collections: Sequence[Any]) -> list[list[str]]:
-    """Return the workers that hold what delayed objects were made of."""
-    futures = [futures_of(one) for one in collections]
-    known = client.who_has([one for some in futures for one in some]) if any(futures) else {}
-    return [[w for one in some for w in known.get(one.key, ())] for some in futures]
 
 
 # Beside the scheduler ------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -112,11 +113,19 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
                 raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
             plain = estimator_on(plan.estimator)
             rows = worker_rows(parts, plan)
+            release_unused_memory()
             teller = Teller(box, plan.waits) if rank == 0 else None
             attributes = fit_rows(plain, rows, collective, teller, plan.earlier)
     finally:
         box.is_running, box.is_over = False, True
     return Outcome(attributes if rank == 0 else None, digest_of(attributes))
+
+
+def release_unused_memory() -> None:
+    """Return to the system what pyarrow keeps of the memory that reading Parquet files took."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
 
 
 def estimator_on(estimator: Any) -> Any:

@@ -240,11 +240,26 @@ class Tasks:
 
     def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return ``function(*arguments)``, computed where the arguments are."""
-        return self._finish([self.client.submit(function, *arguments, pure=False)])[0].result()
+        futures = self._finish([self.client.submit(function, *arguments, pure=False)])
+        return self._gathered(futures)[0]
+
+    def start(self, items: list[Any]) -> list[Any]:
+        """Return futures of delayed items, which stay on the workers that compute them.
+
+        No worker is prescribed: Dask does not give tasks of a worker that is lost to those that
+        come later.
+        """
+        return list(self.client.compute(items))
 
     def results(self, items: list[Any]) -> list[Any]:
         """Return the values of delayed items."""
-        return list(self.client.gather(self._finish(self.client.compute(items))))
+        return self._gathered(self._finish(self.client.compute(items)))
+
+    def _gathered(self, futures: list[Any]) -> list[Any]:
+        """Return the values of futures, which the workers need not keep."""
+        values = list(self.client.gather(futures))
+        release(futures)
+        return values
 
     def _finish(self, futures: list[Any]) -> list[Any]:
         """Wait for futures; where one fails, the others are cancelled and the error raised."""
@@ -262,6 +277,17 @@ class Tasks:
         return any(keys & set(some) for some in self.client.processing().values())
 
 
+def release(futures: list[Any]) -> None:
+    """Let the workers forget what no other task needs.
+
+    Not left to the garbage collector, which comes late: where waiting ends with an exception,
+    its traceback holds the futures.
+    """
+    for future in futures:
+        future.release()
+    futures.clear()
+
+
 def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE) -> None:
     """Wait until all tasks are done; those of workers that are lost run anew on others.
 
@@ -272,29 +298,30 @@ def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE)
     futures : list of Future
         The tasks.
     patience : float
-        Seconds that the cluster may be without workers.
+        Seconds that the cluster may be without workers, or without work while it waits.
 
     Raises
     ------
     Exception
         What a task has raised.
     RuntimeError
-        Where the cluster has no workers for too long.
+        Where no worker has taken work for too long.
     """
     last_seen = time.monotonic()
     while True:
         with suppress(TimeoutError, asyncio.TimeoutError):
             wait(futures, timeout=_LOOK)
         for future in futures:
-            if future.status not in ("finished", "pending"):
+            if future.status in ("error", "cancelled"):
                 future.result()  # raises what has happened
         if all(future.status == "finished" for future in futures):
             return
-        if client.nthreads():
+        if any(client.processing().values()):
             last_seen = time.monotonic()
         if time.monotonic() - last_seen > patience:
             raise RuntimeError(
-                f"The cluster has had no workers for {patience:g} seconds: the rows can't be read."
+                f"The rows can't be read: for {patience:g} seconds the cluster has had no workers, "
+                "or none that takes work. Workers pause when they are short of memory."
             )
 
 

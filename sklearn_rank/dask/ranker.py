@@ -20,7 +20,7 @@ from sklearn_rank.base import is_binary
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
-from sklearn_rank.dask._cluster_fit import ClusterFit, holders_of, place
+from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
 from sklearn_rank.dask._mailbox import News
 from sklearn_rank.dask._partitions import (
@@ -296,16 +296,12 @@ def _fit_on_client(
         check_whole_queries(tasks, partitions, name)
     sizes = [one.n_rows for one in summaries]
 
-    def hold(parts: list[Any]) -> list[Any]:
-        return _persisted(client, parts, sizes, partitions)
-
     bins = None
     if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
         is_weighted = min(s.lightest for s in summaries) < max(s.heaviest for s in summaries)
-        coded, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted, hold)
-        parts = hold(coded)
+        parts, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted)
     else:
-        parts = hold(partitions.map(_as_they_are))
+        parts = tasks.start(partitions.map(_as_they_are))
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
@@ -388,20 +384,3 @@ def _client_observer(
         return observer(news.number, news.objective)
 
     return observe
-
-
-def _persisted(
-    client: Any, parts: list[Any], sizes: list[int], partitions: Partitions
-) -> list[Any]:
-    """Compute the parts on workers with about equal shares of the rows, and leave them there."""
-    workers = sorted(client.nthreads())
-    holders = holders_of(client, [chunk[0] for chunk in partitions.chunks])
-    places = place(sizes, holders, workers)
-    futures: dict[int, Any] = {}
-    for worker in workers:
-        own = [number for number, where in enumerate(places) if where == worker]
-        computed = client.compute(
-            [parts[number] for number in own], workers=[worker], allow_other_workers=True
-        )
-        futures.update(zip(own, computed, strict=True))
-    return [futures[number] for number in range(len(parts))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
+
+_MANY = 1 << 15
+"""Numbers hashed at a time."""
 
 
 def distinct_rows(
@@ -81,8 +85,7 @@ def hash_rows(X: Any) -> _Codes:
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         return running[X.indptr[1:]] - running[X.indptr[:-1]]
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(code), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for block in _blocks(len(code), _BLOCK):
         np.matmul(_mixed(X[block]), factors, out=code[block])
     return code
 
@@ -98,12 +101,21 @@ def coarse_codes(X: Any) -> _Codes:
     if hasattr(X, "bins"):  # the numbers of the bins stand for the values
         code, mixed = np.zeros(X.shape[0], dtype=np.uint64), _mixed(np.arange(1 << 16) + 1.0)
         for bins, factor in zip(X.by_feature(), factors, strict=True):
-            code += mixed.take(bins) * factor
+            terms = mixed[: int(bins.max(initial=0)) + 1] * factor
+            for some in _blocks(len(code), _MANY):
+                code[some] += terms.take(bins[some])
     else:
         code = np.asarray(X, dtype=np.float64).view(np.uint64) @ factors
-    code ^= code >> np.uint64(32)
+    for some in _blocks(len(code), _MANY):
+        code[some] ^= code[some] >> np.uint64(32)
     code *= _MULTIPLIER
     return code
+
+
+def _blocks(n_rows: int, size: int) -> Iterator[slice]:
+    """Yield slices of `size` rows."""
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)
 
 
 def _odd_factors(size: int) -> _Codes:

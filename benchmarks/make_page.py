@@ -32,6 +32,7 @@ SECTIONS = {
     "bench_listnet": "Linear ListNet",
     "bench_metrics": "Metrics",
     "scaling": "Growth with the rows",
+    "cluster": "A Dask cluster of two workers beside one process",
 }
 """The file of each report, in the order of the page, and its heading."""
 

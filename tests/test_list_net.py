@@ -32,7 +32,8 @@ from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.solvers import BlockwiseObjective
-from sklearn_rank.solvers._regularisers import Lasso
+from sklearn_rank.solvers._regularised import _projected_gradient, _Search
+from sklearn_rank.solvers._regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)
@@ -128,6 +129,26 @@ def test_the_newton_step_of_the_lasso_minimises_its_quadratic_model(data):
     left = subgradient(new, gradient + matrix @ (new - w), alpha)
     size = np.abs(gradient).max() + np.abs(matrix @ w).max()
     assert np.abs(left).max() <= 1e-9 * size
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("regulariser", [Ridge(0.1, 0.7), Lasso(0.1, 0.7)])
+def test_projected_gradients_end_where_a_function_that_is_not_convex_is_stationary(
+    regulariser, seed
+):
+    rng = np.random.default_rng(seed)
+    half, slope = rng.normal(size=(6, 6)), rng.normal(size=6)
+    bend = half + half.T
+
+    def function(w):
+        return float(slope @ w + w @ bend @ w / 2), slope + bend @ w
+
+    options = {"curvature": np.ones(6), "max_iter": 200, "tol": 1e-8, "hessian": None}
+    search = _Search(function, regulariser, np.zeros(6), on_iterate=lambda *_: False, **options)
+    x = _projected_gradient(search, np.zeros(6), 1e-8)
+    assert regulariser.norm(x) <= 0.7 * (1 + 1e-12)
+    assert regulariser.residual(x, function(x)[1]) <= 1e-8
+    assert search.n_iter < 150
 
 
 def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():

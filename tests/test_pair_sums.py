@@ -8,6 +8,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 from strategies import problems
 from test_objectives import oracle_of, prepare
 from tiers import crossed
@@ -24,6 +25,7 @@ from sklearn_rank.objectives import (
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
+from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.preferences import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
@@ -1036,3 +1038,26 @@ def test_the_density_of_rows(length, bins, width):
     found = density(axis, a, b, (8.0, 4.0))
     assert found == pytest.approx(bins * max(3 / 8, 1 / 4) / width)
     assert density(axis, 0 * a, 0 * b, (0.0, 0.0)) == 1
+
+
+@pytest.mark.parametrize("n_orders", [0, 1, 2])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_sweep_with_crowds(n_orders, is_weighted):
+    """Two crowds, which a grid sums, among rows that are far apart: against the explicit pairs."""
+    rng = np.random.default_rng(1)
+    crowds = np.repeat([-3e3, 2e3], [700, 300]) + rng.uniform(0, 20, 1000)
+    scores = np.concatenate([crowds, 1e4 * rng.standard_normal(1500)])
+    is_upper = rng.random(2500) < 0.4
+    f, g = scores[is_upper], scores[~is_upper]
+    a, b = (rng.random(len(x)) + 0.5 if is_weighted else np.ones(len(x)) for x in (f, g))
+    found = by_sweep(Axis(f, g, scores.min(), scores.max()), a, b, 1e-12, n_orders)
+    z = g - f[:, None]
+    pairs = len(f) * len(g)
+    assert found.value == pytest.approx(a @ np.logaddexp(0, z) @ b, rel=1e-10)
+    if not n_orders:
+        np.testing.assert_allclose(found.heights, a @ np.logaddexp(0, z), rtol=1e-10, atol=1e-9)
+        return
+    slope = special.expit(z)
+    for order, terms in enumerate([slope, slope * special.expit(-z)][:n_orders]):
+        np.testing.assert_allclose(found.upper_sums[order], terms @ b, atol=1e-12 * pairs)
+        np.testing.assert_allclose(found.lower_sums[order], a @ terms, atol=1e-12 * pairs)

@@ -687,6 +687,12 @@ def test_compare_auc_is_that_of_the_definition(problem, seed):
     assert mirrored.difference == approx(-found.difference)
 
 
+def test_one_list_is_one_query():
+    y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
+    assert metrics.auc_interval(y, f).n_queries == 1
+    assert metrics.auc_interval(y * 2, f * 2, qid=[0] * 5 + [1] * 5).n_queries == 2
+
+
 def test_a_ranking_compared_with_itself():
     y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
     found = metrics.compare_auc(y, f, 2 * np.array(f))

@@ -140,6 +140,9 @@ def test_more_than_one_score_for_a_row_is_refused():
     model = LogisticRegression().fit(X, np.arange(120) % 3)
     with pytest.raises(ValueError, match=r"one score for each row.*LogisticRegression.*\(120, 3\)"):
         ranking_scorer("auc")(model, X, Y)
+    model.decision_function = lambda X: 0.5
+    with pytest.raises(ValueError, match=r"returned an array of shape \(\)"):
+        ranking_scorer("auc")(model, X, Y)
 
 
 # --------------------------------------------------------------------------------------

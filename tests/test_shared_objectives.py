@@ -186,3 +186,10 @@ def test_error_cuts_of_many_rows(share, rounding, monkeypatch):
     elif rounding is not None:  # equal but for rounding
         f = np.round(f, 1) + rounding * rng.random(60_000)
     assert_cut_as_one(f, positive, rng.random(60_000), rng.integers(0, 2, 60_000))
+
+
+def test_an_error_cut_in_the_lowest_bin():
+    rng = np.random.default_rng(5)
+    f = np.concatenate([rng.uniform(0, 1e-7, 500), 2e-7 + rng.exponential(size=60_000)])
+    positive = np.arange(len(f)) >= 500
+    assert_cut_as_one(f, positive, 1e-6 * rng.random(len(f)), rng.integers(0, 2, len(f)))

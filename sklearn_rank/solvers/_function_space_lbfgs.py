@@ -31,7 +31,7 @@ def function_space_lbfgs(
     alpha: float,
     max_iter: int,
     threshold: float,
-    relative: bool = False,
+    relative: bool,
     on_iterate: IterateHook,
     collective: Collective = ONE_PROCESS,
 ) -> Solution:

@@ -519,7 +519,9 @@ def markdown(table: Any) -> str:
     """Return a table for a page of the documentation."""
     rows = [[str(cell).replace("|", "\\|") for cell in row] for row in table.rows]
     if "before" in table.columns:  # code
-        rows = [[a, f"`{b}`", f"`{c}`", d] for a, b, c, d in rows]
+        rows = [
+            [a, f"`{b}`" if b else "(without its decorator)", f"`{c}`", d] for a, b, c, d in rows
+        ]
     lines = [table.columns, ["---"] * len(table.columns), *rows]
     return f"{table.title}:\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

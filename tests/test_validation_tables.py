@@ -391,3 +391,16 @@ def test_a_table_is_a_frame(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=rf"{type(table).__name__}\.to_frame needs pandas"):
         table.to_frame()
+
+
+def test_weights_from_the_least_to_the_largest():
+    """Quotients of such weights overflow and shares underflow: no warning, and finite figures."""
+    y, f = np.tile([0, 1, 1], 8), np.arange(24) * 7 % 24 / 24
+    table = metrics.calibration_table(y, f, bands=3, sample_weight=np.full(24, 1e-300))
+    assert (table.observed_low < table.observed).all()
+    assert (table.observed < table.observed_high).all()
+    spread = 10.0 ** (25 * (12 - 24 * f))
+    assert 0 <= metrics.tpr_at_fpr_score(y, f, max_fpr=0.3, sample_weight=spread) <= 1
+    bins, heavy = np.tile([[1], [2], [3]], (8, 1)), np.where(np.arange(24) == 11, 1e300, 1e-300)
+    found = metrics.characteristic_stability(bins, bins, reference_weight=heavy)
+    assert np.isfinite(found.csi).all()

@@ -108,10 +108,9 @@ def band_sums(band: Indices, weight: Floats, n_bands: int) -> Floats:
 def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
     """Return Wilson's score interval of a share of n rows; NaN for no rows."""
     z = float(stats.norm.ppf((1 + confidence) / 2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z2 = z * z / n
-        middle = (share + z2 / 2) / (1 + z2)
-        half = z * np.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
+    n = np.where(np.asarray(n) > 0, n, np.nan)
+    middle = (share * n + z * z / 2) / (n + z * z)
+    half = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 

@@ -201,8 +201,8 @@ def _height_at(queries: Groups, found: Floats, other: Floats, max_fpr: float) ->
     limit = queries.spread((max_fpr + _ROUNDING) * n_other)
     left = limit - queries.shift(queries.cumsum(other), 0.0)
     crossed = np.asarray(left >= 0, dtype=np.float64)
-    np.divide(left, other, out=crossed, where=other > 0)
-    height = queries.reduce(np.add, found * np.clip(crossed, 0.0, 1.0))
+    np.divide(np.clip(left, 0.0, other), other, out=crossed, where=other > 0)
+    height = queries.reduce(np.add, found * crossed)
     has_both = (n_found > 0) & (n_other > 0)
     share = np.full(queries.n_groups, np.nan)
     share[has_both] = height[has_both] / n_found[has_both]

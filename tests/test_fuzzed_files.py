@@ -263,6 +263,15 @@ def test_integers_of_json_beyond_the_range_of_floats(tmp_path, digits):
         training_data(TableOptions(data=str(path), target="y"), [])
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_integers_of_csv_beyond_the_range_of_floats(tmp_path, sign):
+    path = tmp_path / "table.csv"
+    lines = [f"{sign + '9' * 400 if k == 7 else k},{k * 7 % 5},{k % 2}" for k in range(60)]
+    path.write_text("\n".join(["x,z,y", *lines]))
+    with pytest.raises(InputError, match="column 'x' holds infinite values"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
 def test_labels_of_an_svmlight_file_beyond_integers(tmp_path):
     path = tmp_path / "table.svm"
     path.write_text("".join(f"{'1e300' if k == 3 else k % 2} 1:{k}\n" for k in range(12)))

@@ -223,7 +223,10 @@ class Column:
         if kind == CATEGORY and self.is_text and n == len(self.texts.values) > 1:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
-            values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
+            try:
+                values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
+            except OverflowError:  # an integer that is no float: refused where numbers are read
+                return ""
             if not np.isfinite(values).all():
                 return ""
             with np.errstate(over="ignore"):

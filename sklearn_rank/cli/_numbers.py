@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import product
 from typing import Any
@@ -37,6 +38,9 @@ _DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
 _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"]
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
 _DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
+_NO_FLOAT = 2**1024
+"""The least integer that is larger than all floats."""
+
 FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
 """How texts are read."""
 
@@ -86,6 +90,8 @@ def plain_numbers(column: Any) -> Any:
         values = import_extra("pandas").to_numeric(cells)
     except (ValueError, TypeError):
         return column
+    if values.dtype == object:  # integers beyond 64 bits: those that are no floats are infinite
+        values = values.map(lambda one: one if abs(one) < _NO_FLOAT else math.inf)
     some = cells.dropna().iloc[:50].tolist()
     is_clear = not any("." in text for text in some) or np.isnan(numbers(some, ",")).any()
     return values if is_clear else column

@@ -16,14 +16,14 @@ from _data import POSITIVE_SHARE, draw_two_classes
 
 import sklearn_rank
 from sklearn_rank import metrics
-from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     MARGIN_LOSSES,
     ListLoss,
     PairLoss,
 )
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows.preferences import Preferences
 
 QUERY = 100
 """Rows of a query."""

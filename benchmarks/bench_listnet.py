@@ -51,9 +51,9 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     from sklearn_rank._parallel import ThreadPool
-    from sklearn_rank.grouping import GroupedRows
     from sklearn_rank.models import LinearModel
     from sklearn_rank.objectives import CrossEntropy, ListLoss
+    from sklearn_rank.rows.groups import GroupedRows
     from sklearn_rank.solvers import BlockwiseObjective
 
     X, y, qid = generate(n_rows, kind)

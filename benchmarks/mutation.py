@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {
     "pair_sums": ["pair_sums"],
     "objectives": ["objectives"],
-    "preferences, grouping": ["preferences.py", "grouping.py"],
+    "rows": ["rows"],
     "solvers": ["solvers"],
     "metrics": ["metrics"],
 }

@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer, with_callbacks
-from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
@@ -40,7 +39,8 @@ from sklearn_rank._validation import (
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank._warnings import warn
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
 """Binary exponents between which weights are taken as they are."""

@@ -19,8 +19,8 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank._versions import VersionedMixin
-from sklearn_rank.grouping import GroupedRows
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows.preferences import Preferences
 
 __all__ = ["QueryMinMaxScaler", "query_sample_weight"]
 

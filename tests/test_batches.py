@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import crossed
 
-from sklearn_rank.grouping import Groups
 from sklearn_rank.objectives import MarginPush, PairLoss
 from sklearn_rank.pair_sums._batches import SideBySide, batches
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows.preferences import Preferences
 
 WHERE = "sklearn_rank.pair_sums._batches"
 NEVER, ALWAYS = 0, 10**9

@@ -28,9 +28,9 @@ from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.engines import _registry, _xgboost
 from sklearn_rank.estimators import _tree_fit, boosted_trees
-from sklearn_rank.estimators._distinct_rows import hash_rows
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.rows.distinct import hash_rows
 
 ENGINES = ["xgboost", "lightgbm"]
 every_engine = pytest.mark.parametrize("engine", ENGINES)

@@ -14,7 +14,6 @@ from strategies import problems
 from test_objectives import UNIT_H, assert_bounds
 
 from sklearn_rank._protocols import require
-from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     CrossEntropy,
@@ -26,6 +25,7 @@ from sklearn_rank.objectives import (
     error_cut,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
+from sklearn_rank.rows.groups import GroupedRows
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)

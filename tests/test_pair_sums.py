@@ -26,7 +26,7 @@ from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
 # Numeric differences need a second derivative too, which the squared hinge lacks at its kink.

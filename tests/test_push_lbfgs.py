@@ -15,7 +15,7 @@ from sklearn_rank._protocols import Candidate, FitRows
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers import CoefficientObjective, minimise
 
 

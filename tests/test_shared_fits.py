@@ -8,11 +8,11 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank._collective import ONE_PROCESS, led, log_add_exp
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.models._binned_columns import BinnedX, find_bins
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import ONE_PROCESS, led, log_add_exp
 
 RANKERS = {
     "RankBoost": RankBoost(n_estimators=8),

@@ -13,7 +13,7 @@ from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.models.partitioned_rows import PartitionedRows
 from sklearn_rank.objectives import PairLoss, make_push
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 BOOSTERS = {
     "least squares": PNormPushRanker(p=1, loss="least_squares", n_estimators=6),

@@ -11,7 +11,7 @@ from tiers import crossed
 
 from sklearn_rank._validation import check_qid
 from sklearn_rank.objectives import PUSHES, MarginPush, PairLoss, _offsets, error_cut
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 ADDITIVE = ["exponential", "least_squares", "logistic"]
 HINGES = ["hinge", "squared_hinge"]

@@ -33,7 +33,7 @@ MODULES = {
     "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.onnx": "ONNX",
     "sklearn_rank.dask": "Dask",
-    "sklearn_rank.preferences": "Preferences",
+    "sklearn_rank.rows.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",
 }
 """Public modules: `sklearn_rank.pair_sums` is not one, objectives have what a user needs of it."""

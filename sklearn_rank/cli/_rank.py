@@ -18,8 +18,8 @@ from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import scores_of
 from sklearn_rank.cli._store import Model, load_model, model_scores
-from sklearn_rank.grouping import Groups
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
+from sklearn_rank.rows.groups import Groups
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 _N_REASONS = 3

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._collective import Collective
 from sklearn_rank._observers import observed
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.base import TrainingData
+from sklearn_rank.rows.processes import Collective
 
 Attributes = dict[str, Any]
 Tell = Callable[[int, float, Callable[[], Attributes]], bool]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
 from sklearn_rank.models._binning import SortedValues
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 _MOST_ROWS = 200_000
 """Rows from which quantiles are found: they are off by a tenth of a percent of the rows."""

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""

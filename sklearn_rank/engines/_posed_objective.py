@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats, Indices, Mask, Values, require
 from sklearn_rank._validation import NameOr, check_parameters
-from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     MARGIN_LOSSES,
@@ -22,7 +20,9 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.pair_sums import as_margin_loss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""

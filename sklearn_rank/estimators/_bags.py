@@ -14,8 +14,8 @@ from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
-from sklearn_rank.estimators._distinct_rows import distinct_rows, number_of_rows
 from sklearn_rank.models import as_model
+from sklearn_rank.rows.distinct import distinct_rows, number_of_rows
 from sklearn_rank.solvers import Coefficients
 
 _MOST_DRAWS = 2**53

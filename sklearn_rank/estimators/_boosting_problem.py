@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._collective import shared_property
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Gain, Indices, Mask, Objective, ObjectiveState
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models.kernel import row_blocks, working_rows
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import shared_property
 from sklearn_rank.solvers import (
     Coefficients,
     OptimalGain,

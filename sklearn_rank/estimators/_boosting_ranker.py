@@ -37,7 +37,7 @@ from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
 
 _GIVEN = "shape of X_val (None: not given)"

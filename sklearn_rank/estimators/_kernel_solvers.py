@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution, require
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, PairLoss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers import (
     OUT_OF_ITERATIONS,
     function_space_lbfgs,

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, Values, require
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._distinct_rows import coarse_codes, hash_rows
-from sklearn_rank.grouping import starts_run
 from sklearn_rank.objectives import balancing_offset
 from sklearn_rank.objectives._offsets import rising_cut
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.distinct import coarse_codes, hash_rows
+from sklearn_rank.rows.groups import starts_run
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 from sklearn_rank.solvers import Round
 
 MOST_ROWS = 1 << 13

@@ -12,9 +12,9 @@ from sklearn_rank._protocols import Floats, Indices, Observer
 from sklearn_rank.base import TrainingData
 from sklearn_rank.engines._engine import RoundView, as_exact_sums
 from sklearn_rank.engines._posed_objective import PosedObjective
-from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.estimators._early_stopping import EarlyStopping
-from sklearn_rank.grouping import GroupedRows
+from sklearn_rank.rows.distinct import distinct_rows
+from sklearn_rank.rows.groups import GroupedRows
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
-from sklearn_rank._collective import Collective
 from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
@@ -39,6 +38,7 @@ from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank.rows.processes import Collective
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 

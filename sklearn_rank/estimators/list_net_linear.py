@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._collective import led
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, Indices, Solution
@@ -28,12 +27,13 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.grouping import GroupedRows
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
+from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows.processes import led
 from sklearn_rank.solvers import (
     REGULARISERS,
     STOPPED,

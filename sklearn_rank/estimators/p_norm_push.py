@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._collective import led
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
@@ -34,7 +33,8 @@ from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import led
 from sklearn_rank.solvers import (
     STOPPED,
     CoefficientObjective,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._pair_counts import NO_PAIR
 from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows.preferences import Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:

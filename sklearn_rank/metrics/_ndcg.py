@@ -8,7 +8,6 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._ranked import (
     RankedQueries,
     average_queries,
@@ -17,6 +16,7 @@ from sklearn_rank.metrics._ranked import (
     divide,
     rank_queries,
 )
+from sklearn_rank.rows.groups import Groups
 
 FEW_GRADES = 64
 MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1

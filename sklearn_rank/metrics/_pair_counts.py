@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.grouping import nested_runs
 from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.rows.groups import nested_runs
 
 NO_PAIR = (
     "There is no comparable pair: no query has rows of different relevance, so that no order "

@@ -13,7 +13,7 @@ from sklearn_rank.metrics._pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT
 from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.pair_sums import ExponentialSums, PairLoss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.grouping import Groups
 from sklearn_rank.metrics._bands import wilson
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
 from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.rows.groups import Groups
 
 CONFIDENCE = Number(0, 1, closed="neither")
 _ROUNDING = 1e-12

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank.models._cells import MISSING_CELL, Bins, CellGrid, Column
 from sklearn_rank.models._histogram import BinnedRows
 from sklearn_rank.models._ties import ROUNDING
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
 _CHUNK = 65_536
 _SAMPLE = 8192

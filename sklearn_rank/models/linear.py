@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._collective import ONE_PROCESS, Collective, shared_property
 from sklearn_rank._protocols import (
     Candidate,
     FitRows,
@@ -17,9 +16,10 @@ from sklearn_rank._protocols import (
     RowGradient,
     Values,
 )
-from sklearn_rank.grouping import Groups
 from sklearn_rank.models._ties import ROUNDING, first_largest
 from sklearn_rank.models.rules import FeatureRules
+from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""

@@ -23,7 +23,7 @@ from sklearn_rank.pair_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
@@ -72,7 +72,7 @@ class SidePush(ExponentialSums, Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import SidePush
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -272,7 +272,7 @@ class BothPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import BothPush
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])

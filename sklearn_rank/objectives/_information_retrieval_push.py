@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn_rank._protocols import Floats
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import normalised
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 _BLOCK = 32_768
 """Rows taken at a time: their temporaries stay in the second-level cache."""
@@ -40,7 +40,7 @@ class InformationRetrievalPush(Push):
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import InformationRetrievalPush
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push = InformationRetrievalPush(preferences)
     >>> [round(push.value(np.array([9.0, low, 1.0, 0.0])), 2) for low in (-10, -20, -30)]

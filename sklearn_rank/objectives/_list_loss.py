@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
-from sklearn_rank.grouping import Block, GroupedRows
 from sklearn_rank.objectives.listwise import ListwiseLoss, softmax
+from sklearn_rank.rows.groups import Block, GroupedRows
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 _BLOCK_ROWS = 16_384
 """Rows of a block: small enough for scores and features to stay in the cache between uses."""
@@ -52,7 +52,7 @@ class ListLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.rows.groups import GroupedRows
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
     >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1, 1]), 5)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0, 0.0])

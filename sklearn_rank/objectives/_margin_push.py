@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._collective import log_add_exp
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMatrix
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
 from sklearn_rank.pair_sums._pair_sums import PairSums
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.processes import log_add_exp
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
@@ -127,7 +127,7 @@ class MarginPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import MarginPush
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])

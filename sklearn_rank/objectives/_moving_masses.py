@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._collective import Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
+from sklearn_rank.rows.processes import Collective
 
 _BLOCK = 16_000
 """Rows updated at a time: what a block needs stays in the second-level cache, and its arrays are
@@ -146,7 +146,7 @@ class ExponentialState:
     >>> import numpy as np
     >>> from sklearn_rank._parallel import ThreadPool
     >>> from sklearn_rank.objectives import ExponentialState, SidePush
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = ExponentialState(push, scores, ThreadPool())
@@ -270,7 +270,7 @@ class BothState:
     >>> import numpy as np
     >>> from sklearn_rank._parallel import ThreadPool
     >>> from sklearn_rank.objectives import BothPush, BothState
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = BothPush(preferences, 4.0), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = BothState(push, scores, ThreadPool())

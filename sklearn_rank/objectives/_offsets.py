@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective, log_add_exp
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums import log_sum_exp
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, log_add_exp
 
 _ROUNDING = 1e-12
 _MANY_ROWS = 1 << 15

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats, Values
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 
 class Push(ABC):
@@ -24,7 +24,7 @@ class Push(ABC):
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import PairLoss, Push
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> class LogPairLoss(Push):
     ...     def __init__(self, preferences):
     ...         self.loss = PairLoss(preferences, "exponential")

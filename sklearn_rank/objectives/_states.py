@@ -18,7 +18,7 @@ from sklearn_rank._protocols import (
     Values,
     require,
 )
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 _SHORTEST_STEP = 1e-12
 """A step that must be shorter than this to lower the objective is not taken."""
@@ -44,7 +44,7 @@ class ScoreState:
     >>> import numpy as np
     >>> from scipy.optimize import brentq
     >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
     >>> state = ScoreState(push, preferences, np.zeros(5))
@@ -142,7 +142,7 @@ class SecondOrderState(ScoreState):
     >>> import numpy as np
     >>> from sklearn_rank._protocols import Candidate
     >>> from sklearn_rank.objectives import MarginPush, SecondOrderState
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> state = SecondOrderState(MarginPush(preferences, "logistic", 1), preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one

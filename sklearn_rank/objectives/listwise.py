@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
-from sklearn_rank.grouping import Block
+from sklearn_rank.rows.groups import Block
 
 
 def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -50,7 +50,7 @@ class ListwiseLoss(ABC):
     Half the squared errors:
 
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.rows.groups import GroupedRows
     >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss
     >>> class SquaredError(ListwiseLoss):
     ...     def value_and_gradient(self, block, scores, target, weight):
@@ -99,7 +99,7 @@ class CrossEntropy(ListwiseLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.rows.groups import GroupedRows
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
     >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
@@ -166,7 +166,7 @@ class SmoothedDcg(ListwiseLoss):
     The smaller `sigma`, the nearer to minus the gain of the first row:
 
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.rows.groups import GroupedRows
     >>> from sklearn_rank.objectives import ListLoss, SmoothedDcg
     >>> rows, relevance = GroupedRows.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
     >>> for sigma in (1.0, 0.1):

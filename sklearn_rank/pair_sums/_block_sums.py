@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, require
-from sklearn_rank.grouping import Groups
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums._pair_sums import EMPTY, BatchSums, PairSums, WeightedRows
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows.preferences import Preferences
 
 BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 _SAMPLE = 1 << 12
 """Rows of a side whose median is taken."""

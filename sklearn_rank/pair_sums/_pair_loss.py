@@ -24,7 +24,7 @@ from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
 from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 
 METHODS = ("auto", "dense", "fast")
 
@@ -76,7 +76,7 @@ class PairLoss:
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import PairLoss
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> y, f = np.array([1, 0, 1]), np.array([4.0, 2.0, 2.5])
     >>> preferences = Preferences.from_labels(y, None, np.ones(3))
     >>> loss = PairLoss(preferences, "hinge")

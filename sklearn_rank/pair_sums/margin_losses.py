@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_rank._collective import Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
@@ -29,6 +28,7 @@ from sklearn_rank.pair_sums._sorted_sums import (
     squared_hinge_heights,
     squared_hinge_sums,
 )
+from sklearn_rank.rows.processes import Collective
 
 _CURVATURE_ERROR = 1e-10
 """Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._release import __version__
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.models import StepFunction
+from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps

@@ -17,12 +17,12 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import FitRows, Floats, Indices, Mask
 from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._distinct_rows import distinct_rows
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.model_selection._splitters import split_queries
 from sklearn_rank.models import ConstrainedStumps, StumpConstraints, Stumps
 from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid
+from sklearn_rank.rows.distinct import distinct_rows
 
 Fold = tuple[Indices, Indices]
 

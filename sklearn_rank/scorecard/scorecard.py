@@ -30,11 +30,11 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._distinct_rows import number_of_rows
 from sklearn_rank.estimators.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics.scorers import Scoring, as_scorer
+from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._alternatives import exchanged, outline
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._exports import ExportsMixin

@@ -16,7 +16,7 @@ from sklearn_rank._protocols import (
     RowGradient,
     Solution,
 )
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers._bounded_newton import SideFunction, TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._composition import CoefficientObjective

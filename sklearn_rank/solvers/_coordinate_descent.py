@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective, led
 from sklearn_rank._protocols import (
     Candidate,
     Floats,
@@ -17,6 +16,7 @@ from sklearn_rank._protocols import (
     WeakRankers,
     require,
 )
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
 from sklearn_rank.solvers._line_search import (
     closed_form_step,
     longest_step,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers._cell_objectives import CellObjective, PosedCells, SideCells
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 

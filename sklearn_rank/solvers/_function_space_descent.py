@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._protocols import (
     Floats,
     FunctionSpace,
@@ -16,6 +15,7 @@ from sklearn_rank._protocols import (
     RowSpace,
     Solution,
 )
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
 PairDraw = Callable[[], tuple[Indices, Indices]]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import line_search
 
-from sklearn_rank._collective import ONE_PROCESS, Collective, led
 from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
 from sklearn_rank.solvers._function_space_descent import (
     ROUNDING,
     rounding_of_square,

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._logistic._axis import shared_axis, shorten_gaps
@@ -38,6 +37,7 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 __all__ = ["RowExponentials", "logistic_heights", "logistic_sums"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sklearn_rank._collective import Collective
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
+from sklearn_rank.rows.processes import Collective
 
 _SHORT = 512.0
 """On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
-from sklearn_rank._collective import ONE_PROCESS, Collective
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
@@ -18,6 +17,7 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
 from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, Rows
 from sklearn_rank.pair_sums._pair_sums import EMPTY
 from sklearn_rank.pair_sums._row_histogram import Histogram
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 TILE = 1 << 14
 """Cells handled at a time: their tables stay in the second-level cache."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.grouping import starts_run
-from sklearn_rank.preferences import Preferences
+from sklearn_rank.rows.groups import starts_run
+from sklearn_rank.rows.preferences import Preferences
 
 _Codes = NDArray[np.uint64]
 

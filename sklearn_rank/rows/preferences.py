@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._collective import (
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank.rows.groups import Block, Groups, nested_runs
+from sklearn_rank.rows.processes import (
     ONE_PROCESS,
     Collective,
     identity_of,
     log_add_exp,
     shared_property,
 )
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank.grouping import Block, Groups, nested_runs
 
 __all__ = ["Preferences"]
 
@@ -55,7 +55,7 @@ class Preferences:
     Four rows of two queries:
 
     >>> import numpy as np
-    >>> from sklearn_rank.preferences import Preferences
+    >>> from sklearn_rank.rows.preferences import Preferences
     >>> y, qid = np.array([0, 1, 2, 0]), np.array([0, 0, 1, 1])
     >>> preferences = Preferences.from_labels(y, qid, np.ones(4))
     >>> preferences.order
@@ -126,7 +126,7 @@ class Preferences:
         Examples
         --------
         >>> import numpy as np
-        >>> from sklearn_rank.preferences import Preferences
+        >>> from sklearn_rank.rows.preferences import Preferences
         >>> rows = Preferences.from_labels(np.array([1, 1, 0, 0, 0]), None, np.ones(5))
         >>> rows.merged(np.array([0, 0, 1, 2, 1])).weight
         array([2., 2., 1.])

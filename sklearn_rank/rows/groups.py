@@ -40,7 +40,7 @@ class Groups:
     Two groups, of three and two items:
 
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import Groups
+    >>> from sklearn_rank.rows.groups import Groups
     >>> groups = Groups.of_runs(np.array([7, 7, 7, 4, 4]))
     >>> values = np.array([2.0, 1.0, 3.0, 5.0, 4.0])
     >>> groups.reduce(np.maximum, values)
@@ -170,7 +170,7 @@ class Block(Groups):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import Groups
+    >>> from sklearn_rank.rows.groups import Groups
     >>> block = Groups.of_runs(np.array([7, 7, 7, 4, 4])).block(1, 2)
     >>> block.items, block.start
     (slice(3, 5, None), array([0]))
@@ -198,7 +198,7 @@ class GroupedRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.grouping import GroupedRows
+    >>> from sklearn_rank.rows.groups import GroupedRows
     >>> rows = GroupedRows.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
     >>> rows.order, rows.queries.start
     (array([0, 2, 1, 3]), array([0, 2]))

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, Values, require
+from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, require
 from sklearn_rank.base import TrainingData
 from sklearn_rank.objectives import balancing_offset
 from sklearn_rank.objectives._offsets import rising_cut
 from sklearn_rank.rows.distinct import coarse_codes, hash_rows
 from sklearn_rank.rows.groups import starts_run
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, concat
 from sklearn_rank.solvers import Round
 
 MOST_ROWS = 1 << 13
@@ -70,7 +70,7 @@ class StageCuts:
     ) -> None:
         self._here, self._collective = rows, collective
         if collective.size > 1:  # from here on every process has the rows of all
-            scores, signed = _gathered(collective, scores[rows]), _gathered(collective, signed)
+            scores, signed = concat(collective, scores[rows]), concat(collective, signed)
             rows = np.arange(len(signed))
         order = np.argsort(scores[rows], kind="stable")
         self._rows = rows[order]
@@ -90,7 +90,7 @@ class StageCuts:
         """Return the offset: minus the cut."""
         h = done.h
         if self._collective.size > 1:
-            h = _gathered(self._collective, h[self._here])
+            h = concat(self._collective, h[self._here])
         h = h[self._rows]
         self._scores += done.step * h
         if h.dtype == np.bool_:  # two runs in order, which a stable sort merges in linear time
@@ -127,18 +127,6 @@ def sample_rows(data: TrainingData, pairs: Preferences) -> tuple[Indices, Floats
         return found, weight
     # The smallest of all processes: every one has taken at least those that it holds.
     rank = (coarse[pairs.order[found]] >> np.uint64(_LOST_BITS)).astype(np.float64)
-    smallest = np.unique(_gathered(pairs.collective, rank))[:MOST_ROWS]
+    smallest = np.unique(concat(pairs.collective, rank))[:MOST_ROWS]
     is_kept = rank <= smallest[-1]
     return found[is_kept], weight[is_kept]
-
-
-def _gathered(collective: Collective, values: Values) -> Values:
-    """Return the values of the rows of all processes; those of 0/1 travel as bits."""
-    if values.dtype != np.bool_:
-        return np.concatenate(collective.gather(values))
-    bits = np.append(np.packbits(values).astype(np.float64), len(values))
-    parts = (
-        np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1]))
-        for part in collective.gather(bits)
-    )
-    return np.concatenate(list(parts)).astype(bool)

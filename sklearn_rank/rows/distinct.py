@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Codes, Floats, Indices, Values
 from sklearn_rank.rows.groups import starts_run
 from sklearn_rank.rows.preferences import Preferences
-
-_Codes = NDArray[np.uint64]
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
@@ -51,7 +48,7 @@ def distinct_rows(
     return rows, weight, None if qid is None else qid[rows]
 
 
-def _by_smallest(qid: Indices, code: _Codes) -> Indices:
+def _by_smallest(qid: Indices, code: Codes) -> Indices:
     """Return query codes that rise with the smallest code of a row of each query."""
     smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(smallest, qid, code)
@@ -71,7 +68,7 @@ def number_of_rows(weight: Floats) -> float:
     return max(total, float(parts.sum() ** 2 / (parts @ parts)))
 
 
-def hash_rows(X: Any) -> _Codes:
+def hash_rows(X: Any) -> Codes:
     """Return a code of 64 bits for each row; rows with equal values have equal codes.
 
     A sum over the features, modulo 2**64, in which zeros have no part: a sparse matrix has
@@ -90,7 +87,7 @@ def hash_rows(X: Any) -> _Codes:
     return code
 
 
-def coarse_codes(X: Any) -> _Codes:
+def coarse_codes(X: Any) -> Codes:
     """Return a code for each row in a third of the time of `hash_rows`.
 
     Rows of the same bits have the same code, but rows of numbers with few digits may share one.
@@ -118,12 +115,12 @@ def _blocks(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def _odd_factors(size: int) -> _Codes:
+def _odd_factors(size: int) -> Codes:
     """Return a random odd number for each feature."""
     return 2 * np.random.default_rng(0).integers(1 << 63, size=size, dtype=np.uint64) + 1
 
 
-def _mixed(values: Floats) -> _Codes:
+def _mixed(values: Floats) -> Codes:
     """Return the bits of floats, mixed so that each depends on the others; zero stays zero.
 
     Without it, products of numbers with few digits would differ in few bits.

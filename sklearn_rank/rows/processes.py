@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Values
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -100,6 +100,27 @@ def log_add_exp(collective: Collective, values: Any) -> Any:
     parts = collective.gather(np.atleast_1d(np.asarray(values, dtype=np.float64)))
     total = np.logaddexp.reduce(np.stack(parts), axis=0)
     return total if np.ndim(values) else float(total[0])
+
+
+def concat(collective: Collective, values: Values) -> Values:
+    """Return the one-dimensional arrays of all processes, of one type, one after the other.
+
+    Masks travel as bits, and codes of 64 bits as halves, which floats hold.
+    """
+    if collective.size == 1:
+        return values
+    if values.dtype == np.bool_:
+        bits = np.append(np.packbits(values).astype(np.float64), len(values))
+        parts = [
+            np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1])).astype(bool)
+            for part in collective.gather(bits)
+        ]
+    elif values.dtype == np.uint64:
+        halves = np.ascontiguousarray(values).view(np.uint32).astype(np.float64)
+        parts = [part.astype(np.uint32).view(np.uint64) for part in collective.gather(halves)]
+    else:
+        parts = collective.gather(values)
+    return np.concatenate(parts)
 
 
 def led(

@@ -1,0 +1,104 @@
+"""A sample of distinct rows in which each stands for its share of the weight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rank._protocols import Codes, Floats, Indices, Mask
+from sklearn_rank.rows.groups import starts_run
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective, concat
+
+_KEPT_BITS = 52
+"""Bits of a code that make a float strictly between 0 and 1."""
+
+_LOST_BITS = np.uint64(64 - _KEPT_BITS)
+
+
+def priority_sample(
+    code: Codes, weight: Floats, size: int, collective: Collective = ONE_PROCESS
+) -> tuple[Indices, Floats]:
+    r"""Return a sample of distinct rows without replacement, and the weights they stand for.
+
+    Its hash gives row i a number :math:`u_i` between 0 and 1. Taken are the `size` rows with the
+    smallest :math:`q_i = u_i / w_i`. With :math:`\tau` the smallest :math:`q_i` that is left out,
+    a row in the sample stands for the weight :math:`\max(w_i, 1 / \tau)`: the sum of these over a
+    set of rows is an unbiased estimate of the weight of the set. A row of weight
+    :math:`1 / \tau` or more is surely in the sample.
+
+    Equal rows, those with one code, are first merged to one row with their summed weight. So a row
+    of weight 2 is treated as the row twice, and neither the order of the rows nor their division
+    over processes has a part in the sample.
+
+    Parameters
+    ----------
+    code : ndarray of shape (n_rows,)
+        Hash of each row, of 64 bits.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    size : int
+        Number of rows to take; with as many distinct rows or fewer all are taken, with their own
+        weights.
+    collective : Collective
+        The processes that hold the rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_sampled,)
+        Positions of the sampled rows that this process holds, by rising code. Of equal rows on
+        several processes the first one has it.
+    weight : ndarray of shape (n_sampled,)
+        The weights they stand for.
+
+    References
+    ----------
+    Duffield2007 (priority sampling).
+    """
+    rows, code, weight = _merged(code, weight)
+    own = _uniform(code) / weight
+    limit = _first_left_out(own, size)
+    # Twice, since a row whose weight lies on n processes has on one of them a number that is at
+    # most n times that of its whole weight.
+    for _ in range(1 if collective.size == 1 else 2):
+        known = np.unique(concat(collective, code[own <= limit]))
+        place, is_known = _find(known, code)
+        total = np.zeros(len(known))
+        total[place] = weight[is_known]
+        total = np.asarray(collective.reduce(np.add, total))
+        priority = _uniform(known) / total
+        threshold = _first_left_out(priority, size)
+        limit = collective.size * threshold
+    stands_for = np.zeros(len(known))
+    taken = np.argsort(priority, kind="stable")[:size]
+    stands_for[taken] = np.maximum(total[taken], 1 / threshold)
+    holder = np.full(len(known), np.inf)
+    holder[place] = collective.rank
+    is_here = np.asarray(collective.reduce(np.minimum, holder))[place] == collective.rank
+    is_here &= stands_for[place] > 0
+    return rows[is_known][is_here], stands_for[place][is_here]
+
+
+def _merged(code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+    """Return one row of each code, the rising codes, and the summed weights."""
+    by_code = np.argsort(code)
+    first = np.flatnonzero(starts_run(code[by_code]))
+    total = np.add.reduceat(weight[by_code], first) if len(first) else weight
+    return by_code[first], code[by_code[first]], total
+
+
+def _find(known: Codes, code: Codes) -> tuple[Indices, Mask]:
+    """Return the places in `known` of those codes that are there, and which these are."""
+    if not len(known):
+        return np.zeros(0, dtype=np.intp), np.zeros(len(code), dtype=bool)
+    place = np.searchsorted(known, code)
+    is_known = known[np.minimum(place, len(known) - 1)] == code
+    return place[is_known], is_known
+
+
+def _uniform(code: Codes) -> Floats:
+    """Return codes as numbers strictly between 0 and 1."""
+    return np.ldexp((code >> _LOST_BITS).astype(np.float64) + 0.5, -_KEPT_BITS)
+
+
+def _first_left_out(priority: Floats, size: int) -> float:
+    """Return the smallest number but `size`; inf where there are no more."""
+    return float(np.partition(priority, size)[size]) if len(priority) > size else np.inf

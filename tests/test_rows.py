@@ -1,0 +1,105 @@
+"""Rows: the sample of distinct rows by hash and weight."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shared_fits import run_together
+
+from sklearn_rank.rows.distinct import hash_rows
+from sklearn_rank.rows.sample import priority_sample
+
+CODES = np.random.default_rng(0).integers(1 << 64, size=40, dtype=np.uint64)
+
+
+def naive_sample(code, weight, size):
+    """Return code -> weight that it stands for, straight from the definition."""
+    total = {}
+    for one, w in zip(code.tolist(), weight.tolist(), strict=True):
+        total[one] = total.get(one, 0.0) + w
+    number = {one: ((one >> 12) + 0.5) / 2.0**52 / w for one, w in total.items()}
+    by_number = sorted(number, key=number.get)
+    left_out = [number[one] for one in by_number[size:]]
+    least = 1 / left_out[0] if left_out else 0.0
+    return {one: max(total[one], least) for one in by_number[:size]}
+
+
+def as_dict(code, sample):
+    rows, weight = sample
+    found = dict(zip(code[rows].tolist(), weight.tolist(), strict=True))
+    assert len(found) == len(rows)  # distinct
+    return found
+
+
+rows_of_codes = st.lists(
+    st.tuples(st.integers(0, 39), st.sampled_from([1.0, 2.0, 0.1, 50.0, 2.0**-300, 2.0**200])),
+    max_size=60,
+)
+
+
+@given(drawn=rows_of_codes, size=st.integers(1, 45), seed=st.integers(0, 99))
+def test_a_sample_is_that_of_the_definition_in_any_order(drawn, size, seed):
+    code = CODES[[number for number, _ in drawn]]
+    weight = np.array([w for _, w in drawn])
+    expected = naive_sample(code, weight, size)
+    found = as_dict(code, priority_sample(code, weight, size))
+    assert found == pytest.approx(expected, rel=1e-12)
+    order = np.random.default_rng(seed).permutation(len(code))
+    shuffled = as_dict(code[order], priority_sample(code[order], weight[order], size))
+    assert shuffled == pytest.approx(expected, rel=1e-12)
+
+
+@given(drawn=rows_of_codes, size=st.integers(1, 45), n=st.integers(2, 4), seed=st.integers(0, 99))
+def test_processes_take_one_sample(drawn, size, n, seed):
+    code = CODES[[number for number, _ in drawn]]
+    weight = np.array([w for _, w in drawn])
+    where = np.random.default_rng(seed).integers(n, size=len(code))
+
+    def run(collective):
+        here = where == collective.rank
+        return as_dict(code[here], priority_sample(code[here], weight[here], size, collective))
+
+    parts, n_messages = run_together(n, run)
+    together = {one: w for part in parts for one, w in part.items()}
+    assert len(together) == sum(map(len, parts))  # each row on one process
+    assert together == pytest.approx(naive_sample(code, weight, size), rel=1e-12)
+    assert n_messages == 5
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 30))
+def test_weight_two_is_the_row_twice_and_heavy_rows_are_in(seed, size):
+    rng = np.random.default_rng(seed)
+    code = rng.integers(1 << 64, size=30, dtype=np.uint64)
+    copies = rng.integers(1, 4, 30)
+    twice = np.repeat(code, copies)
+    expected = as_dict(twice, priority_sample(twice, np.ones(len(twice)), size))
+    found = as_dict(code, priority_sample(code, copies.astype(float), size))
+    assert found == expected
+    heavy = np.where(np.arange(30) == 7, 1e6, 1.0)
+    assert as_dict(code, priority_sample(code, heavy, size))[int(code[7])] == 1e6
+
+
+def test_few_distinct_rows_are_all_taken_with_their_own_weights():
+    code = np.repeat(CODES, 3)
+    rows, weight = priority_sample(code, np.full(120, 0.5), 40)
+    np.testing.assert_array_equal(np.sort(rows // 3), np.arange(40))
+    np.testing.assert_array_equal(weight, 1.5)
+    assert len(priority_sample(code, np.full(120, 0.5), 39)[0]) == 39
+
+
+@pytest.mark.parametrize("shape", [None, 1.1])
+def test_sums_of_a_sample_are_near_those_of_the_rows(shape):
+    """Also with Pareto weights, and with features of few digits."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (60_000, 12)).astype(float)
+    X[:, 0] = rng.normal(size=60_000)
+    weight = np.ones(60_000) if shape is None else rng.pareto(shape, 60_000) + 1
+    rows, stands_for = priority_sample(hash_rows(X), weight, 4096)
+    assert len(rows) == 4096
+    for level in (-1.0, 0.0, 1.5):
+        share = weight @ (X[:, 0] > level) / weight.sum()
+        found = stands_for @ (X[rows, 0] > level) / weight.sum()
+        assert found == pytest.approx(share, abs=5 * np.sqrt(share / 4096))
+    np.testing.assert_allclose(
+        stands_for @ X[rows, 1:] / weight.sum(), weight @ X[:, 1:] / weight.sum(), atol=0.08
+    )

@@ -412,18 +412,18 @@ def test_shape_function_marks_missing_values(cancer, ranker):
 
 def test_shape_function_of_categories_and_special_codes(tmp_path):
     rng = np.random.default_rng(0)
-    kind, x = rng.choice(["red", "green", "blue", "grey"], 300), rng.normal(size=300)
+    kind, x = rng.choice(["red", "green", "blue", "$_{$"], 300), rng.normal(size=300)
     y = (x > 0) ^ (kind == "red") ^ (rng.random(300) < 0.2)
     x[rng.random(300) < np.where(y, 0.1, 0.3)] = -99.0
     x[:20] = np.nan
-    X = pd.DataFrame({"kind": pd.Categorical(kind), "x": x})
+    X = pd.DataFrame({"$_$": pd.Categorical(kind), "x": x})
     fitted = RankBoost(special_values={"x": [-99, -98]}, n_estimators=40).fit(X, y)
     display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
     total = display.contributions(X).sum(axis=1) + display.intercept
     assert_allclose(total, fitted.decision_function(X), atol=1e-12)
-    of_kind, of_x = (display.names.index(name) for name in ("kind", "x"))
+    of_kind, of_x = (display.names.index(name) for name in ("$_$", "x"))
     labels = [label.get_text() for label in display.axes_[of_kind].get_xticklabels()]
-    assert sorted(", ".join(labels).split(", ")) == ["blue", "green", "grey", "red"]
+    assert sorted(", ".join(labels).split(", ")) == ["$_{$", "blue", "green", "red"]
     assert (np.diff(display.steps_[of_kind].get_data().values) > 0).all()
     assert display.missing_marks_[of_kind] is None
     marks = display.special_marks_[of_x]

@@ -99,10 +99,10 @@ def test_a_row_can_be_scored_by_hand(small):
     totals = read_off(small, rows)
     np.testing.assert_array_equal(small.decision_function(rows), totals)
     np.testing.assert_array_equal(
-        small.points(rows).sum(axis=1) + small.table_["points"].iloc[0], totals
+        small.points_of(rows).sum(axis=1) + small.table_["points"].iloc[0], totals
     )
-    assert small.points(rows).dtype.kind == "i"
-    assert small.points(rows).shape == (len(rows), len(small.variables_))
+    assert small.points_of(rows).dtype.kind == "i"
+    assert small.points_of(rows).shape == (len(rows), len(small.variables_))
     np.testing.assert_array_equal(small.predict(rows), small.classes_[(totals > 0).astype(int)])
 
 
@@ -116,12 +116,15 @@ def test_the_table_counts_the_training_rows(small):
         assert name in small.variables_
 
 
-def test_points_is_parameter_and_method(small):
-    assert small.get_params()["points"] == (-5, 5)
-    assert small.points == (-5, 5)
-    assert clone(small).set_params(points=(0, 3)).points == (0, 3)
-    assert small.points(X).min() >= -5
-    assert "points=(0, 3)" in repr(Scorecard(points=(0, 3)))
+def test_a_parameter_is_the_object_passed(small):
+    points = [0, 3]
+    scorecard = Scorecard(points=points)
+    assert scorecard.points is points
+    assert scorecard.get_params()["points"] is points
+    assert clone(small).set_params(points=points).points is points
+    assert Scorecard(points=None).points is None
+    assert "points=[0, 3]" in repr(scorecard)
+    assert small.points_of(X).min() >= -5
 
 
 @pytest.mark.parametrize("points", [(-5, 5), (0, 10), (-3, 0), (-1, 1), (-1000, 1000)])
@@ -144,7 +147,7 @@ def test_bins_of_the_card_divide_the_rows_as_the_ranker_does(credit, credit_card
     steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
     by_column = {step.feature: step for step in steps}
     encoded = ranker_rows(ranker, credit.data)
-    points = credit_card.points(credit.data)
+    points = credit_card.points_of(credit.data)
     assert credit_card.variables_
     for number, variable in enumerate(credit_card.card_.variables):
         step = by_column[variable.column]
@@ -166,7 +169,7 @@ def test_missing_special_and_unseen_values(credit, credit_card):
     for variable in credit_card.card_.variables:
         rows[variable.name] = "never seen" if variable.groups else np.nan
     expected = [variable.points[-1] for variable in credit_card.card_.variables]
-    assert (credit_card.points(rows) == expected).all()
+    assert (credit_card.points_of(rows) == expected).all()
     assert any(variable.groups for variable in credit_card.card_.variables)
     assert any(variable.special for variable in credit_card.card_.variables)
 
@@ -224,7 +227,7 @@ def test_no_weak_ranker_no_variable():
     with pytest.warns(sklearn.exceptions.ConvergenceWarning):
         card = Scorecard(RankBoost(), p=None, cv=2).fit(rows, [0, 1, 0, 1, 0, 1])
     assert card.variables_ == []
-    assert card.points(rows).shape == (6, 0)
+    assert card.points_of(rows).shape == (6, 0)
     assert len(set(card.decision_function(rows))) == 1
     assert card.reasons(rows, k=2).tolist() == [[None, None]] * 6
 
@@ -362,7 +365,7 @@ def test_risk_is_a_rising_probability(scaling):
 
 def test_reasons(small):
     names, card = small.variables_, small.card_
-    points, found = small.points(X), small.reasons(X, k=3)
+    points, found = small.points_of(X), small.reasons(X, k=3)
     assert found.shape == (len(X), 3)
     best = [max(one.points) for one in card.variables]
     mean = [np.average(one.points, weights=one.counts) for one in card.variables]
@@ -462,7 +465,7 @@ def test_bad_tables_get_a_sentence(small):
     with pytest.raises(sklearn.exceptions.NotFittedError):
         Scorecard().predict(X)
     with pytest.raises(sklearn.exceptions.NotFittedError):
-        Scorecard().points(X)
+        Scorecard().points_of(X)
     unfitted = Scorecard(FrozenEstimator(RankBoost()))
     with pytest.raises(sklearn.exceptions.NotFittedError):
         unfitted.fit(X, Y)

@@ -284,7 +284,7 @@ def csv_scores(text, names, X):
     lines = list(csv.DictReader(io.StringIO(text)))
     blocks = {}
     for line in lines[1:]:
-        blocks.setdefault(line["variable"], []).append(line)
+        blocks.setdefault(line["variable"].removeprefix("'"), []).append(line)
     for row in X.tolist():
         total = int(lines[0]["points"])
         for name, block in blocks.items():
@@ -317,10 +317,26 @@ def test_csv_and_frame_agree(card):
     frame, lines = to_frame(card), list(csv.DictReader(io.StringIO(to_csv(card))))
     assert list(frame.columns) == ["variable", "bin", "points", "count", "event_rate"]
     for name in ("variable", "bin"):
-        assert frame[name].tolist() == [line[name] for line in lines]
+        assert frame[name].tolist() == [line[name].removeprefix("'") for line in lines]
     for name in ("points", "count", "event_rate"):
         expected = [float(line[name] or "nan") for line in lines]
         assert_array_equal(frame[name].to_numpy(float), expected)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\n", "'"])
+def test_csv_has_no_formulas(start):
+    """Of what a spreadsheet would compute no cell is left but numbers."""
+    category = f"{start}HYPERLINK(1)"
+    variable = Variable(
+        f"{start}1+1", 0, (-1, 2, 1, 0), special=(-9.0,), groups=((category,), ("b",))
+    )
+    card = Card((variable,), -1, 0, ("bad", "good"), 1, (f"{start}1+1",))
+    lines = list(csv.reader(io.StringIO(to_csv(card))))
+    for cell in (cell for line in lines for cell in line if cell and cell[0] in "=+-@\t\n"):
+        float(cell)
+    assert {line[0] for line in lines[2:]} == {f"'{start}1+1"}
+    assert lines[4][1] == "'= -9"
+    assert json.loads(lines[2][-1]) == [category]
 
 
 def test_frame():

@@ -12,6 +12,7 @@ from sklearn_rank.scorecard import (
     Scorecard,
     Variable,
     card_from_json,
+    card_to_json,
     report,
     to_html,
     to_pmml,
@@ -159,6 +160,18 @@ def test_a_width_of_text_that_is_no_integer(width):
 @pytest.mark.parametrize("text", [3, None, ["{}"]])
 def test_json_that_is_no_text(text):
     refuses(lambda: card_from_json(text), "JSON as a string", type(text).__name__)
+
+
+def test_json_with_an_integer_that_python_does_not_read():
+    text = card_to_json(PLAIN).replace('"n_features": 1', f'"n_features": {"9" * 5000}')
+    refuses(lambda: card_from_json(text), "The scorecard is not valid", "an integer of 5000 digits")
+
+
+def test_classes_of_two_kinds_stay_what_they_are():
+    text = card_to_json(PLAIN).replace('"good"', "1")
+    scorecard, rows = Scorecard.from_json(text), pd.DataFrame({"age": [20.0, 40.0]})
+    assert scorecard.predict(rows).tolist() == ["bad", 1]
+    assert scorecard.score(rows, np.array(["bad", 1], dtype=object)) == 1
 
 
 def test_special_codes_are_explained_where_there_are_any():

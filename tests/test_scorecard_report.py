@@ -123,7 +123,7 @@ def test_stability_against_a_reference():
     found = figures(reference=X[OLD])
     totals = [card.decision_function(X[rows]) for rows in (OLD, NEW)]
     assert found.stability.psi == metrics.population_stability_index(*totals)
-    points = [card.points(X[rows]) for rows in (OLD, NEW)]
+    points = [card.points_of(X[rows]) for rows in (OLD, NEW)]
     by_points = metrics.characteristic_stability(*points)
     assert [one.name for one in found.variables] == card.variables_
     assert [one.shift for one in found.variables] == pytest.approx(by_points.shift)
@@ -240,6 +240,21 @@ def test_names_are_no_markup():
     for wrong in ("<b>&", "<i>no", "<u>", "<p>a", "<script>", "yes & no"):
         assert wrong not in page
     assert "yes &amp; no" in page
+
+
+def test_names_are_no_formulas_of_matplotlib():
+    """One that could not be drawn, and one that would be drawn without its dollars."""
+    variable = Variable("$_$", 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
+    scorecard = card_of(variable, classes=("$_$", "$x$"), feature_names=("$_$",))
+    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array(["$_$", "$x$"])[[0, 1, 1, 0]]
+    groups = ["$0-$50k", "$_$", "$_$", "$0-$50k"]
+    page = report(scorecard, pandas.DataFrame({"$_$": x[:, 0]}), y, groups=groups)
+    drawn = [
+        base64.b64decode(one["src"].partition(",")[2]).decode() for one in Checker(page).images
+    ]
+    assert "<!-- $0-$50k -->" in drawn[-1]
+    assert "<!-- $_$ -->" in drawn[-1]
+    assert "<!-- $x$ -->" in drawn[0]
 
 
 @pytest.mark.usefixtures("undrawn")

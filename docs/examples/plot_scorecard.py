@@ -49,7 +49,7 @@ plt.show()
 
 patient = X_new.iloc[[0]]
 for name, points in zip(
-    card.variables_, card.points(patient)[0], strict=True
+    card.variables_, card.points_of(patient)[0], strict=True
 ):
     print(f"{name:24} {patient[name].item():>8.4g} {points:+d}")
 total = card.decision_function(patient)[0]

@@ -97,7 +97,7 @@ print("loans with another total:", (found != totals).sum())
 
 first = loans.iloc[[int(np.argmax(found))]]
 print(first.to_string(index=False))
-print(card.points(first))
+print(card.points_of(first))
 
 database.close()
 folder.cleanup()

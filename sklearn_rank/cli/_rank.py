@@ -133,7 +133,7 @@ def _reasons(model: Model, X: Any) -> dict[str, Any]:
         )
     rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
     columns = _columns_of_features(model.pipeline, X)
-    given = ranker.points(rows) if is_card else ranker.contributions(rows)
+    given = ranker.points_of(rows) if is_card else ranker.contributions(rows)
     parts = np.zeros((X.shape[1], len(X)))
     np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]

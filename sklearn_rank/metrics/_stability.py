@@ -282,7 +282,7 @@ def characteristic_stability(
     Parameters
     ----------
     reference : array-like of shape (n_reference, n_variables)
-        Points of each row and variable, such as ``Scorecard.points(X)``, or with `points` the
+        Points of each row and variable, such as ``Scorecard.points_of(X)``, or with `points` the
         numbers of the bins. Each value of a column is a bin.
     current : array-like of shape (n_current, n_variables)
         Those of the rows to be compared.

@@ -249,7 +249,7 @@ class ShapeFunctionDisplay:
         self.steps_.append(panel.stairs(shown, edges, **style))
         end = self._draw_marks(panel, number, high, high - low)
         panel.set_xlim(low - 0.03 * (high - low), end)
-        panel.set_xlabel(self.names[number])
+        panel.set_xlabel(self.names[number], parse_math=False)
         panel.set_title(
             f"importance {100 * self.importances[number]:.0f} %", fontsize="small", loc="left"
         )
@@ -271,7 +271,8 @@ class ShapeFunctionDisplay:
         assert self.codes is not None
         labels = group_labels(self.functions[number], self.codes)
         shown = [shortened(labels[one]) for one in order]
-        panel.set_xticks(np.arange(len(order)), shown, rotation=30, ha="right", fontsize="small")
+        style: dict[str, Any] = {"rotation": 30, "ha": "right", "fontsize": "small"}
+        panel.set_xticks(np.arange(len(order)), shown, parse_math=False, **style)
         return values[order], np.arange(len(order) + 1) - 0.5
 
     def _draw_marks(self, panel: Any, number: int, high: float, room: float) -> float:

@@ -100,7 +100,7 @@ def card_from_json(text: str | bytes) -> Card:
             f"The scorecard must be JSON as a string or bytes. Got {type(text).__name__}."
         )
     try:
-        return _card_of(json.loads(text, object_pairs_hook=_unique, parse_constant=_refused))
+        return _card_of(json.loads(text, **_HOOKS))
     except json.JSONDecodeError as error:
         raise ValueError(f"The scorecard is not valid JSON: {error}.") from error
     except UnicodeDecodeError as error:
@@ -160,6 +160,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refused(constant: str) -> Any:
     raise _fail("the document", f"must have finite numbers only. Got {constant}")
+
+
+def _integer_of(digits: str) -> int:
+    """Return an integer; Python reads no more than some thousand digits."""
+    try:
+        return int(digits)
+    except ValueError:
+        raise _fail("the document", f"has an integer of {len(digits)} digits") from None
+
+
+_HOOKS: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_constant": _refused,
+    "parse_int": _integer_of,
+}
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,8 @@ from sklearn_rank.scorecard.card import Card, Variable, number_text
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 
+_STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -135,6 +137,11 @@ def to_csv(card: Card) -> str:
     those of the first line of kind special or categories that lists the value, else of the
     range that holds it, else of the missing value.
 
+    Spreadsheets take a cell that begins with = + - @, a tab or a line break for a formula: there,
+    and where it begins with an apostrophe, the cell of variable and of bin has an apostrophe in
+    front, which programs remove from the name of a variable. They read bins from kind, above, up_to
+    and values, which are never changed.
+
     Examples
     --------
     >>> from sklearn_rank.scorecard import Card, Variable, to_csv
@@ -155,8 +162,14 @@ def to_csv(card: Card) -> str:
         listed = json.dumps(row.values, ensure_ascii=False) if row.values else ""
         numbers = [_cell(row.count), _cell(row.event_rate)]
         bounds = [_cell(row.above), _cell(row.up_to)]
-        writer.writerow([row.variable, row.label, row.points, *numbers, row.kind, *bounds, listed])
+        texts = [_no_formula(row.variable), _no_formula(row.label)]
+        writer.writerow([*texts, row.points, *numbers, row.kind, *bounds, listed])
     return out.getvalue()
+
+
+def _no_formula(text: str) -> str:
+    """Return a text that a spreadsheet shows as it is; the apostrophe can be removed again."""
+    return f"'{text}" if text.startswith((*_STARTS_OF_FORMULAS, "'")) else text
 
 
 def _cell(value: float | None) -> str:

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank.plotting._drawing import import_matplotlib
 from sklearn_rank.scorecard._report_figures import figures_of
+from sklearn_rank.scorecard._report_pictures import picture_style
 from sklearn_rank.scorecard._report_sections import (
     calibration_section,
     gains_section,
@@ -106,14 +107,15 @@ def report(
     )
     card = scorecard.card_
     names = (class_name(card.classes[0]), class_name(card.classes[1]))
-    parts = [
-        *head_section(figures, card, title),
-        *order_section(figures, names),
-        *gains_section(figures, names[1]),
-        *calibration_section(figures),
-        *stability_section(figures, reference is not None),
-        *groups_section(figures, selected, names),
-    ]
+    with picture_style():
+        parts = [
+            *head_section(figures, card, title),
+            *order_section(figures, names),
+            *gains_section(figures, names[1]),
+            *calibration_section(figures),
+            *stability_section(figures, reference is not None),
+            *groups_section(figures, selected, names),
+        ]
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -40,12 +40,16 @@ def _new_axes() -> Any:
     return figure.subplots()
 
 
+def picture_style() -> Any:
+    """Return the context to draw in: the same figure gives the same text, and $ is no formula."""
+    style = {"svg.hashsalt": "report", "font.size": 10, "text.parse_math": False}
+    return import_matplotlib("report", "style").context(style)
+
+
 def _picture(ax: Any, description: str) -> Picture:
-    """Return the figure of some axes as a picture; the same figure gives the same text."""
-    matplotlib = import_matplotlib("report", "style")
+    """Return the figure of some axes as a picture."""
     file = io.BytesIO()
-    with matplotlib.context({"svg.hashsalt": "report", "font.size": 10}):
-        ax.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    ax.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     encoded = base64.b64encode(file.getvalue()).decode("ascii")
     return Picture(f"data:image/svg+xml;base64,{encoded}", description)
 

@@ -117,38 +117,6 @@ class FoldsChoice:
         return "an int in [2, inf), a splitter or an iterable of (train, test) row indices"
 
 
-class PointsOfRows(tuple[int, ...]):
-    """The parameter `points` of a scorecard, which is also its method `points`.
-
-    Both have this name: what scorecards call the numbers in the table. As a value it is the
-    pair of the constructor, or empty for None; called, it gives the points of rows.
-    """
-
-    scorecard: Scorecard
-
-    def __call__(self, X: Any) -> Indices:
-        """Return the points of each row by variable, shape (n_samples, len(variables_))."""
-        scorecard = self.scorecard
-        return scorecard._fitted_card().points(scorecard._rows(X))
-
-
-class PointsParameter:
-    """Descriptor of the parameter that is also a method; `get_params` gives the plain value."""
-
-    def __get__(self, scorecard: Any, owner: Any = None) -> Any:
-        """Return the value, with which rows can be given their points."""
-        if scorecard is None:
-            return self
-        value = vars(scorecard)["points"]
-        found = PointsOfRows(value if isinstance(value, tuple | list) else ())
-        found.scorecard = scorecard
-        return found
-
-    def __set__(self, scorecard: Any, value: Any) -> None:
-        """Set the parameter."""
-        vars(scorecard)["points"] = value
-
-
 class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
@@ -270,7 +238,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> scorecard = Scorecard(p=4, max_terms=4).fit(X, y)
     >>> totals = scorecard.decision_function(X)
-    >>> bool((totals == scorecard.points(X).sum(axis=1) + scorecard.card_.intercept).all())
+    >>> bool((totals == scorecard.points_of(X).sum(axis=1) + scorecard.card_.intercept).all())
     True
     >>> scorecard.score(X, y) > 0.95
     True
@@ -278,8 +246,6 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
-
-    points = PointsParameter()
 
     p_scores_: dict[float, Floats]
 
@@ -321,21 +287,6 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to return those of the ranker, too, as ``ranker__p``.
-
-        Returns
-        -------
-        dict
-            Names and values.
-        """
-        return {**super().get_params(deep=deep), "points": vars(self)["points"]}
-
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit the ranker, choose p and round.
 
@@ -356,9 +307,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             The fitted scorecard.
         """
         name = type(self).__name__
-        given = self.get_params(deep=False)
-        check_parameters(name, given, self._allowed)
-        if given["points"] is None and self.scaling is None:
+        check_parameters(name, self.get_params(deep=False), self._allowed)
+        if self.points is None and self.scaling is None:
             raise ValueError(
                 f"points=None of {name} needs scaling, which says how large the points are. "
                 "Got scaling=None."
@@ -369,8 +319,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             held_out = None
         else:
             ranker, data, scores, held_out = self._fit_ranker(X, y, qid, sample_weight)
-        low_high = given["points"]
-        points = None if low_high is None else (int(low_high[0]), int(low_high[1]))
+        points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
         card = CardBuilder(ranker, data, points, self.scaling, held_out).build()
         known = dict(vars(self))
         try:
@@ -520,6 +469,21 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         refuse_dates(type(self).__name__, X)
         return rows
 
+    def points_of(self, X: Any) -> Indices:
+        """Return the points of each row by variable.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, len(variables_))
+            Points. Their sum and the intercept are the total of the row.
+        """
+        return self._fitted_card().points(self._rows(X))
+
     def decision_function(self, X: Any) -> Floats:
         """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.
 
@@ -597,7 +561,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """
         check_parameters("reasons", {"k": k}, {"k": Number(1, integer=True)})
         reference = reference_points(self._fitted_card(), against)
-        return most_lost(self.points(X), reference, self.variables_, int(k))
+        return most_lost(self.points_of(X), reference, self.variables_, int(k))
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, within queries and pooled over pairs.
@@ -721,7 +685,10 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """
         card = card_from_json(text)
         scorecard = cls()
-        scorecard._set_card(card, np.array(card.classes), bool(card.details.get("queries")))
+        classes = np.array(card.classes)
+        if list(map(type, classes.tolist())) != list(map(type, card.classes)):
+            classes = np.array(card.classes, dtype=object)  # "bad" and 1 stay what they are
+        scorecard._set_card(card, classes, bool(card.details.get("queries")))
         return scorecard
 
     def _totals(self, X: Any) -> Indices:

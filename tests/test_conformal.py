@@ -305,6 +305,19 @@ def test_estimators_without_scores_are_refused(cancer):
         ConformalSelector(Undefined()).fit(X, y)
 
 
+def test_a_fit_that_fails_changes_nothing(cancer):
+    X, y = cancer
+    selector = ConformalSelector(LogisticRegression(max_iter=5000), random_state=0)
+    before = vars(selector.fit(X, y)).copy()
+    selected = selector.select(X)
+    three = RandomForestClassifier(3, random_state=0).fit(X, np.arange(len(y)) % 3)
+    for estimator in (Undefined(), FrozenEstimator(three)):
+        with pytest.raises(ValueError, match=r"Some are NaN|needs two classes"):
+            selector.set_params(estimator=estimator).fit(X, np.where(y > 0, "yes", "no"))
+        assert vars(selector) == {**before, "estimator": estimator}
+        assert_array_equal(selector.select(X), selected)
+
+
 def test_labels_are_checked(cancer):
     X, y = cancer
     selector = ConformalSelector(PNormPushRanker(n_estimators=3), random_state=0)

@@ -209,8 +209,25 @@ def test_an_ensemble_of_trees_is_as_exact_as_skl2onnx():
 # Pipelines and data frames -----------------------------------------------------------------
 
 
+@pytest.fixture
+def imputer_of_doubles():
+    """Let skl2onnx convert imputers of doubles in one test."""
+    skl2onnx = importlib.import_module("skl2onnx")
+    alias = skl2onnx.get_model_alias(SimpleImputer)
+    shapes = importlib.import_module("skl2onnx.shape_calculators.imputer")
+    theirs = importlib.import_module("skl2onnx.operator_converters.imputer_op")
+    register_converters(imputer=True)
+    yield
+    skl2onnx.update_registered_converter(
+        SimpleImputer,
+        alias,
+        shapes.calculate_sklearn_imputer_output_shapes,
+        theirs.convert_sklearn_imputer,
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_pipeline_that_fills_and_scales(dtype):
+def test_a_pipeline_that_fills_and_scales(dtype, imputer_of_doubles):
     X, y = make_rows("missing", 3)
     X = X.astype(dtype)
     ranker = KernelPairwiseSGDRanker(max_iter=20)
@@ -219,7 +236,7 @@ def test_a_pipeline_that_fills_and_scales(dtype):
 
 
 @pytest.mark.parametrize("options", [{"add_indicator": True}, {"missing_values": -99.0}])
-def test_other_imputers_are_converted_as_before(options):
+def test_other_imputers_are_converted_as_before(options, imputer_of_doubles):
     X, y = make_rows("missing", 4)
     X = np.where(np.isnan(X), -99.0, X) if "missing_values" in options else X
     imputer = SimpleImputer(**options).fit(X.astype(np.float32), y)
@@ -273,7 +290,7 @@ def test_categories_that_are_texts(ranker):
         assert_array_equal(label, ranker.predict(rows))
 
 
-def test_a_column_transformer():
+def test_a_column_transformer(imputer_of_doubles):
     X, y = frame()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -343,8 +360,14 @@ def dot(x, y):
             BoostedTreesRanker(engine="lightgbm", engine_params={"linear_tree": True}),
             r"linear functions in the leaves",
         ),
+        (
+            BoostedTreesRanker(
+                engine="lightgbm", engine_params={"zero_as_missing": True}, min_child_weight=0.0
+            ),
+            r"zeros as missing values \(zero_as_missing\)",
+        ),
     ],
-    ids=["function", "precomputed", "own", "linear leaves"],
+    ids=["function", "precomputed", "own", "linear leaves", "zeros"],
 )
 def test_what_no_graph_can_say_is_refused(ranker, message):
     X, y = make_rows("plain", 6)
@@ -381,6 +404,15 @@ def test_an_old_opset_is_refused():
 
 
 # Registration ---------------------------------------------------------------------------------
+
+
+def test_the_converter_of_imputers_is_replaced_on_request_only(request):
+    X, y = make_rows("missing", 9)
+    imputer = SimpleImputer().fit(X)
+    fit(Scorecard(RankBoost(**FEW), cv=2), X, y).to_onnx()
+    assert [node.op_type for node in to_onnx(imputer, X[:1]).graph.node] == ["Imputer"]
+    request.getfixturevalue("imputer_of_doubles")
+    assert_array_equal(run(to_onnx(imputer, X[:1]), X)["variable"], imputer.transform(X))
 
 
 def test_registering_twice_changes_nothing():

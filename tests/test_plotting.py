@@ -108,8 +108,8 @@ def test_top_roc_mean_of_two_queries_by_hand():
     assert_allclose(points, [[0, 0], [0, 0.5], [1, 0.5], [1, 1]])
 
 
-def test_top_roc_infinite_scores_and_strings():
-    display = TopROCDisplay.from_predictions(list("nynyn"), [-np.inf, np.inf, 0, 1, 2])
+def test_top_roc_infinite_scores():
+    display = TopROCDisplay.from_predictions([0, 1, 0, 1, 0], [-np.inf, np.inf, 0, 1, 2])
     assert display.roc_auc == pytest.approx(5 / 6)
 
 
@@ -583,6 +583,39 @@ def test_two_classes_are_needed(kind):
         kind.from_predictions([0, 1, 2], [0, 1, 2])
     with pytest.raises(ValueError, match="rows of both classes"):
         kind.from_predictions([1, 1], [0, 1])
+
+
+LABELS = [list("nynyn"), np.array(list("nynyn"), dtype=object), [False, True, False, True, False]]
+LABELS += [np.array(LABELS[0]) == "y", np.array([1, 2, 1, 2, 1], dtype="M8[D]")]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=["str", "object", "list", "bool", "dates"])
+@pytest.mark.parametrize("weight", [None, 1e-150])
+@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
+def test_classes_of_any_kind(kind, weight, labels):
+    """What is drawn is that of the classes 0 and 1."""
+    found, expected = (
+        kind.from_predictions(y, [0, 1, 2, 3, 4], sample_weight=weight)
+        for y in (labels, [0, 1, 0, 1, 0])
+    )
+    for name, value in vars(expected).items():
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fb":
+            assert_array_equal(getattr(found, name), value)
+
+
+@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
+@pytest.mark.parametrize("labels", [[1, None, 1], [1.0, np.nan, 1.0], ["a", np.nan, None]])
+def test_labels_without_order_or_missing_are_refused(kind, labels):
+    with pytest.raises(ValueError, match=r"of one kind|Some are missing|must hold numbers"):
+        kind.from_predictions(np.array(labels, dtype=object), [0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay, MarginDisplay])
+def test_names_with_dollars_are_drawn_as_they_are(kind, cancer, ranker, tmp_path):
+    """Not as mathematics, which can't be drawn here."""
+    rows = () if kind is MarginDisplay else cancer
+    display = kind.from_estimator(ranker, *rows, name="in $_$")
+    display.figure_.savefig(tmp_path / "named.png")
 
 
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)

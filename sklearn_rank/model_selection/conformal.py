@@ -196,17 +196,20 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
             estimator, X_held, y_held = self.estimator, X, labels
         else:
             estimator, X_held, y_held = self._fit_estimator(X, y, labels, params)
-        self.classes_ = np.asarray(getattr(estimator, "classes_", np.unique(labels)))
-        if len(self.classes_) != 2:
-            raise ValueError(f"{name} needs two classes. Got {self.classes_.tolist()}.")
-        self.calibration_is_positive_ = is_upper_label(name, y_held, self.classes_)
-        self.calibration_scores_ = _scores(name, estimator, X_held)
-        check_lengths(X=self.calibration_scores_, y=y_held)
-        self.estimator_ = estimator
+        classes = np.asarray(getattr(estimator, "classes_", np.unique(labels)))
+        if len(classes) != 2:
+            raise ValueError(f"{name} needs two classes. Got {classes.tolist()}.")
+        is_positive = is_upper_label(name, y_held, classes)
+        scores = _scores(name, estimator, X_held)
+        check_lengths(X=scores, y=y_held)
+        self._warn_of_too_few_rows(len(scores))
+        # Set at the end, and all at once: a fit that fails leaves the last one as it was.
         for attribute in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(attribute, None)
             if hasattr(estimator, attribute):
                 setattr(self, attribute, getattr(estimator, attribute))
-        self._warn_of_too_few_rows()
+        self.classes_, self.estimator_ = classes, estimator
+        self.calibration_is_positive_, self.calibration_scores_ = is_positive, scores
         return self
 
     def _fit_estimator(
@@ -236,8 +239,7 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
         given = {**routed, **dict(zip(by_row, parts[6::2], strict=True))}
         return clone(self.estimator).fit(parts[0], parts[2], **given), parts[1], parts[5]
 
-    def _warn_of_too_few_rows(self) -> None:
-        n_held = len(self.calibration_scores_)
+    def _warn_of_too_few_rows(self, n_held: int) -> None:
         if self.fdr * (n_held + 1) < 1:
             warn(
                 f"{type(self).__name__} can't select any row: with fdr={self.fdr:g} it needs at "

@@ -1,7 +1,8 @@
 """Models as ONNX graphs, for runtimes without Python.
 
-Importing this module teaches skl2onnx, where it is installed, to convert the rankers: then
-``skl2onnx.to_onnx(pipeline, X)`` works. The extra ``onnx`` brings what is needed.
+Importing this module registers converters of the rankers with skl2onnx, where it is installed:
+then ``skl2onnx.to_onnx(pipeline, X)`` works. The converters of other classes stay as they are. The
+extra ``onnx`` brings what is needed.
 """
 
 from importlib.util import find_spec

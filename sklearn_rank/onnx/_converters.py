@@ -42,14 +42,21 @@ _LARGEST_ZERO = float(np.float32(1e-35))
 """What is not larger is zero for LightGBM."""
 
 
-def register_converters() -> None:
+def register_converters(*, imputer: bool = False) -> None:
     """Register the rankers' converters with skl2onnx; calling it again has no effect.
 
-    Importing `sklearn_rank.onnx` does this if skl2onnx is installed. Then
+    Importing `sklearn_rank.onnx` does this if skl2onnx is installed, without `imputer`. Then
     ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
     are `label`, the result of `predict`, in binary mode, and `scores`, the result of
     `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
     precision.
+
+    Parameters
+    ----------
+    imputer : bool, default=False
+        Whether to replace skl2onnx's converter of scikit-learn's `SimpleImputer` as well, for all
+        models that this process converts. The graph of skl2onnx fills ``float64`` input by an
+        operator that onnxruntime runs for ``float32`` only.
 
     Raises
     ------
@@ -63,8 +70,8 @@ def register_converters() -> None:
     weak ranker that is an estimator is as exact as its converter in skl2onnx.
 
     These cannot be converted and raise an error: kernels that are functions or ``"precomputed"``,
-    weak rankers that are estimators without a converter or objects of your own, and linear leaves
-    of LightGBM.
+    weak rankers that are estimators without a converter or objects of your own, and models of
+    LightGBM with linear leaves or with zeros as missing values.
 
     Examples
     --------
@@ -80,7 +87,8 @@ def register_converters() -> None:
     ['label', 'scores']
     """
     skl2onnx = import_onnx("register_converters", "skl2onnx")
-    register_imputer()
+    if imputer:
+        register_imputer()
     for ranker, scores in _SCORES.items():
         skl2onnx.update_registered_converter(
             ranker,

@@ -84,7 +84,7 @@ def trees_of_lightgbm(booster: Any) -> list[TreeArrays]:
     Raises
     ------
     ValueError
-        When leaves hold linear functions.
+        When leaves hold linear functions, or zeros count as missing.
     """
     trees = [one["tree_structure"] for one in booster.dump_model()["tree_info"]]
     return [_tree_of_lightgbm(one) for one in trees]
@@ -102,6 +102,11 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
         raise ValueError(
             "BoostedTreesRanker with linear functions in the leaves (linear_tree) can't be written "
             "as an ONNX graph."
+        )
+    if any(node.get("missing_type") == "Zero" for node in nodes):
+        raise ValueError(
+            "BoostedTreesRanker with zeros as missing values (zero_as_missing) can't be written as "
+            "an ONNX graph, whose trees take NaN alone for missing."
         )
     is_category = [node.get("decision_type") == "==" for node in nodes]
     columns = zip(nodes, is_category, strict=True)

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Mask, Values
-from sklearn_rank._validation import check_column, is_upper_label
+from sklearn_rank._validation import check_column, is_missing, is_upper_label
+from sklearn_rank.metrics._scored_rows import ScoredRows
+
+
+def rows_of_two_classes(
+    owner: str, y_true: Any, y_score: Any, qid: Any, sample_weight: Any
+) -> ScoredRows:
+    """Check labels of two classes, such as strings; `y` of the rows is a mask of the greater."""
+    rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
+    return replace(rows, y=is_upper_class(owner, rows.y))
+
+
+def classes_of(owner: str, labels: Values) -> Values:
+    """Return the sorted classes among labels; the error names the display."""
+    try:
+        classes: Values = np.unique(labels)
+    except TypeError as error:
+        raise ValueError(f"{owner} needs labels of one kind, with an order. {error}") from error
+    if any(map(is_missing, classes)):
+        raise ValueError(f"{owner} needs a label for each row. Some are missing.")
+    return classes
 
 
 def is_upper_class(owner: str, labels: Values) -> Mask:
     """Return a mask of the greater of two classes; the error names the display."""
-    classes = np.unique(labels)
+    classes = classes_of(owner, labels)
     if len(classes) > 2:
         raise ValueError(
             f"{owner} needs two classes. The labels have {len(classes)} values: for graded "

@@ -15,13 +15,13 @@ _SAME = 1e-9
 """Relative difference up to which two cut-offs count as equal."""
 
 
-def mean_roc_curve(owner: str, rows: ScoredRows, positive: Mask) -> tuple[Floats, Floats]:
-    """Return the ROC curve: the mean over queries, weighted by their pairs."""
+def mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
+    """Return the ROC curve of rows whose `y` is a mask: the mean of queries, by their pairs."""
     # Ranks instead of scores: infinite scores are allowed.
     rank = np.unique(rows.score, return_inverse=True)[1].ravel()
     curves, pairs = [], []
     for of_query in _queries(rows):
-        is_above, weight = positive[of_query], rows.weight[of_query]
+        is_above, weight = rows.y[of_query], rows.weight[of_query]
         pairs_here = float(weight[is_above].sum() * weight[~is_above].sum())
         if pairs_here > 0:
             curves.append(roc_curve(is_above, rank[of_query], sample_weight=weight)[:2])

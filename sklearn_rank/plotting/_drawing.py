@@ -106,9 +106,11 @@ def use_light_frame(ax: Any) -> None:
 
 
 def legend_above(ax: Any, n_columns: int = 1, **options: Any) -> None:
-    """Put the legend above the axes."""
+    """Put the legend above the axes, its texts as they are: a name may hold two dollar signs."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
-    ax.legend(**{**place, "frameon": False, "handlelength": 3.5, **options})
+    legend = ax.legend(**{**place, "frameon": False, "handlelength": 3.5, **options})
+    for text in (*legend.get_texts(), legend.get_title()):
+        text.set_parse_math(False)  # else Matplotlib reads what is between them as mathematics
 
 
 def show_percent(axis: Any, owner: str) -> None:

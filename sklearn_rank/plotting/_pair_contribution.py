@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.plotting._checked_rows import is_upper_class, predictions
+from sklearn_rank.plotting._checked_rows import predictions, rows_of_two_classes
 from sklearn_rank.plotting._drawing import (
     COLOURS,
     HATCHES,
@@ -158,11 +157,11 @@ class PairContributionDisplay:
             raise ValueError(f"{owner}: p must be floats in [1, inf]. Got {p!r}.")
         if not names or not set(names) <= set(LOSSES):
             raise ValueError(f"{owner}: losses must be among {LOSSES}. Got {losses!r}.")
-        rows = ScoredRows.check(y_true, y_score, None, sample_weight)
+        rows = rows_of_two_classes(owner, y_true, y_score, None, sample_weight)
         if not np.isfinite(rows.score).all():
             raise ValueError(f"{owner}: y_score must be finite, for losses of differences.")
         order = np.argsort(-rows.score, kind="stable")
-        positive = is_upper_class(owner, rows.y)[order]
+        positive = rows.y[order]
         score, weight = rows.score[order], rows.weight[order]
         terms = [shares_and_risks(score, weight, positive, name, powers) for name in names]
         display = cls(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
 from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.plotting._checked_rows import is_upper_class
+from sklearn_rank.plotting._checked_rows import classes_of, is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
 from sklearn_rank.plotting._drawing import (
     COLOURS,
@@ -140,7 +140,7 @@ class RankedListDisplay(PredictionsDisplay):
             Drawn.
         """
         rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
-        if relevant_above is None and len(np.unique(rows.y)) <= 2:
+        if relevant_above is None and len(classes_of(cls.__name__, rows.y)) <= 2:
             relevant = is_upper_class(cls.__name__, rows.y)
             grade = check_relevance(relevant)
         else:

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.metrics import auc
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.plotting._checked_rows import is_upper_class
+from sklearn_rank.plotting._checked_rows import rows_of_two_classes
 from sklearn_rank.plotting._curves import mean_roc_curve
 from sklearn_rank.plotting._drawing import (
     REFERENCE,
@@ -119,9 +118,8 @@ class TopROCDisplay(PredictionsDisplay):
         self : TopROCDisplay
             Drawn.
         """
-        rows = ScoredRows.check(y_true, y_score, qid, sample_weight).with_moderate_weights()
-        positive = is_upper_class(cls.__name__, rows.y)
-        fpr, tpr = mean_roc_curve(cls.__name__, rows, positive)
+        rows = rows_of_two_classes(cls.__name__, y_true, y_score, qid, sample_weight)
+        fpr, tpr = mean_roc_curve(cls.__name__, rows.with_moderate_weights())
         display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)
         return display.plot(ax, **options)
 

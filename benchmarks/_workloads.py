@@ -24,12 +24,14 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.rows.groups import GroupedRows
 from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.scorecard import monitoring
 
 QUERY = 100
 """Rows of a query."""
 
 RESAMPLES = 99
 LONGEST = 10_000_000
+FUNCTIONS = {**vars(metrics), **vars(monitoring)}
 ONE_LIST, QUERIES = "one list", f"queries of {QUERY} rows"
 FIT, PREDICT = "fit", "scores of as many rows"
 
@@ -170,7 +172,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {"p_norm_push_loss": {"p": 4}}
 
 def scored_calls(name: str, n_rows: int) -> Calls:
     """Return a metric of relevance and scores."""
-    metric = partial(getattr(metrics, name), **ARGUMENTS.get(name, {}))
+    metric = partial(FUNCTIONS[name], **ARGUMENTS.get(name, {}))
     return {
         ONE_LIST: partial(metric, *draw_list(n_rows)),
         QUERIES: partial(metric, *draw_grades(n_rows), qid=query_ids(n_rows)),
@@ -180,7 +182,7 @@ def scored_calls(name: str, n_rows: int) -> Calls:
 def resampled_calls(name: str, n_arrays: int, n_rows: int) -> Calls:
     """Return a comparison of the values of queries, of which there are as many as rows."""
     arrays = np.random.default_rng(0).random((n_arrays, n_rows))
-    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
+    compare = partial(FUNCTIONS[name], n_resamples=RESAMPLES, random_state=0)
     return {f"{RESAMPLES} resamples": partial(compare, *arrays)}
 
 
@@ -209,7 +211,7 @@ def top_calls(name: str, n_rankings: int, n_rows: int) -> Calls:
     """Return a resampled figure of the top of one list, of one or two rankings."""
     y, scores = draw_list(n_rows)
     noise = np.random.default_rng(1).standard_normal((n_rankings, n_rows))
-    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
+    compare = partial(FUNCTIONS[name], n_resamples=RESAMPLES, random_state=0)
     return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(compare, y, *(scores + noise))}
 
 
@@ -226,7 +228,7 @@ def table_calls(name: str, n_rows: int) -> Calls:
         "population_stability_index": (scores, others),
         "stability_table": (scores, others),
     }
-    return {ONE_LIST: partial(getattr(metrics, name), *calls.get(name, (y, scores)))}
+    return {ONE_LIST: partial(FUNCTIONS[name], *calls.get(name, (y, scores)))}
 
 
 TABLES = (
@@ -277,9 +279,9 @@ OTHERS = {
 
 
 def of_metrics() -> Iterator[Workload]:
-    """Yield every function of `sklearn_rank.metrics`."""
-    for name in metrics.__all__:
-        function = getattr(metrics, name)
+    """Yield every metric, and every function of `sklearn_rank.scorecard.monitoring`."""
+    for name in [*metrics.__all__, *monitoring.__all__]:
+        function = FUNCTIONS[name]
         if inspect.isclass(function):
             continue
         if name in OTHERS:

@@ -14,6 +14,7 @@ from sklearn_rank.model_selection import QueryKFold, QueryShuffleSplit, check_qu
 from sklearn_rank.objectives import pair_loss_and_gradient
 from sklearn_rank.plotting import PairContributionDisplay, RankedListDisplay, TopROCDisplay
 from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.scorecard import monitoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -70,17 +71,17 @@ CALLS = {
     "gini_score": scored(metrics.gini_score),
     "ks_score": scored(metrics.ks_score),
     "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
-    "gains_table": scored(metrics.gains_table, "qid"),
+    "gains_table": scored(monitoring.gains_table, "qid"),
     "calibration_table": (
-        partial(metrics.calibration_table, Y, F / 4),
+        partial(monitoring.calibration_table, Y, F / 4),
         {"y_prob": {**SCORES, "large": F}, "sample_weight": WEIGHTS},
     ),
     "group_report": (
-        partial(metrics.group_report, Y, F, QID),
+        partial(monitoring.group_report, Y, F, QID),
         {"y_true": RELEVANCES, "y_score": SCORES, "group": IDS, "sample_weight": WEIGHTS},
     ),
     "stability_table": (
-        partial(metrics.stability_table, reference=F, current=F),
+        partial(monitoring.stability_table, reference=F, current=F),
         {
             "reference": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
             "current": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
@@ -89,7 +90,7 @@ CALLS = {
         },
     ),
     "characteristic_stability": (
-        partial(metrics.characteristic_stability, reference=X, current=X),
+        partial(monitoring.characteristic_stability, reference=X, current=X),
         {
             "reference": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
             "current": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},

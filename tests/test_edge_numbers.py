@@ -22,7 +22,7 @@ from sklearn_rank import (
     metrics,
 )
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES
-from sklearn_rank.scorecard import Scorecard
+from sklearn_rank.scorecard import Scorecard, monitoring
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -354,6 +354,7 @@ METRIC_CASES = {
     **{f"grades: {name}": {"grades": value} for name, value in RELEVANCES.items()},
 }
 
+FUNCTIONS = {**vars(metrics), **vars(monitoring)}
 MAY_BE_INFINITE = {
     "gains_table": "the limits of bands of infinite scores",
     "ks_interval": "the cut, where scores are infinite",
@@ -379,7 +380,7 @@ RESAMPLED = ("bootstrap_interval", "compare_rankings")
 METRICS = {
     **{
         name: (name, OTHER_ARGUMENTS.get(name, {}))
-        for name in metrics.__all__
+        for name in [*metrics.__all__, *monitoring.__all__]
         if name.islower() and name not in ("ranking_scorer", "p_norm_push_loss", *RESAMPLED)
     },
     **PUSH_LOSSES,
@@ -397,7 +398,7 @@ def numbers_of(value):
 
 def arguments(name, case):
     """Return positional and keyword arguments of a metric; None where the case does not apply."""
-    known = inspect.signature(getattr(metrics, name)).parameters
+    known = inspect.signature(FUNCTIONS[name]).parameters
     labels, scores = case.get("y", case.get("grades", Y)), case.get("scores", F)
     if "weight" in case and "sample_weight" not in known:
         return None
@@ -430,7 +431,7 @@ def assert_metric_is_finite_or_refuses(name, options, case):
     if given is None:
         return
     try:
-        found = numbers_of(getattr(metrics, name)(*given[0], **given[1], **options))
+        found = numbers_of(FUNCTIONS[name](*given[0], **given[1], **options))
     except ValueError as error:
         assert is_sentence(error), error
         return
@@ -444,7 +445,7 @@ def test_curves_have_one_value_at_any_scale_of_each_class():
     for above, below in ((1e150, 1e-150), (1e-300, 1e299), (1e299, 1e-300)):
         scaled = np.where(Y == 1, above, below) * weight
         for name in ("partial_auc_score", "tpr_at_fpr_score", "ks_score"):
-            metric, options = getattr(metrics, name), OTHER_ARGUMENTS.get(name, {})
+            metric, options = FUNCTIONS[name], OTHER_ARGUMENTS.get(name, {})
             found = metric(Y, F, sample_weight=scaled, **options)
             expected = metric(Y, F, sample_weight=weight, **options)
             np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
@@ -471,7 +472,7 @@ def test_heavy_rows_without_a_pair_hide_no_pair():
 def test_pairs_whose_weights_underflow_are_refused(name, side):
     options = {"p": 4} if name == "p_norm_push_loss" else {}
     with pytest.raises(ValueError, match="within a factor of 1e250"):
-        getattr(metrics, name)(Y, F, sample_weight=WEIGHTS[side], **options)
+        FUNCTIONS[name](Y, F, sample_weight=WEIGHTS[side], **options)
 
 
 @pytest.mark.parametrize("value", [SMALLEST, 1e301, LARGEST])
@@ -486,7 +487,7 @@ def test_weights_beyond_the_limits_are_refused(value):
 def test_tables_of_weights_too_far_apart_are_refused(name):
     given = arguments(name, {"weight": WEIGHTS["one huge"]})
     with pytest.raises(ValueError, match=rf"sample_weight of {name} must be 0 or within a factor"):
-        getattr(metrics, name)(*given[0], **given[1])
+        FUNCTIONS[name](*given[0], **given[1])
 
 
 # --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_rank import RankBoost, metrics
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.scorecard import Scorecard, _report_pictures, report
+from sklearn_rank.scorecard import Scorecard, _report_pictures, monitoring, report
 from sklearn_rank.scorecard._report_figures import figures_of
 from sklearn_rank.scorecard._report_pictures import Picture
 from sklearn_rank.scorecard.card import Card, Variable
@@ -106,9 +106,9 @@ def test_the_figures_are_those_of_the_metrics(weight):
     taken = times * (totals >= found.ks_total)
     kept, lost = (taken[event == c].sum() / times[event == c].sum() for c in (True, False))
     assert kept - lost == pytest.approx(found.ks.value)
-    gains = metrics.gains_table(event, totals, **w)
+    gains = monitoring.gains_table(event, totals, **w)
     np.testing.assert_array_equal(found.gains.ks, gains.ks)
-    calibration = metrics.calibration_table(event, card.predict_risk(X[NEW]), **w)
+    calibration = monitoring.calibration_table(event, card.predict_risk(X[NEW]), **w)
     np.testing.assert_array_equal(found.calibration.observed, calibration.observed)
     assert found.is_weighted == (weight is not None)
     if weight is None:
@@ -122,9 +122,9 @@ def test_stability_against_a_reference():
     card = fitted()
     found = figures(reference=X[OLD])
     totals = [card.decision_function(X[rows]) for rows in (OLD, NEW)]
-    assert found.stability.psi == metrics.population_stability_index(*totals)
+    assert found.stability.psi == monitoring.population_stability_index(*totals)
     points = [card.points_of(X[rows]) for rows in (OLD, NEW)]
-    by_points = metrics.characteristic_stability(*points)
+    by_points = monitoring.characteristic_stability(*points)
     assert [one.name for one in found.variables] == card.variables_
     assert [one.shift for one in found.variables] == pytest.approx(by_points.shift)
     assert sum(one.shift for one in found.variables) == pytest.approx(

@@ -14,6 +14,14 @@ from scipy.stats.contingency import relative_risk
 from strategies import bipartite, one_list
 
 from sklearn_rank import metrics
+from sklearn_rank.scorecard import monitoring
+
+
+@pytest.mark.parametrize("name", monitoring.__all__)
+def test_old_names_say_where_they_are(name):
+    with pytest.raises(ImportError, match=f"from sklearn_rank.scorecard.monitoring import {name}$"):
+        getattr(metrics, name)
+    assert not hasattr(metrics, "no_such_name")
 
 
 def approx(expected):
@@ -49,14 +57,14 @@ def test_stability(old, new, n_bins, given_bins):
     bins = limits if given_bins else n_bins
     if not limits:
         with pytest.raises(ValueError, match=r"reference of .* has a single value"):
-            metrics.population_stability_index(a, b, bins=bins, **options)
+            monitoring.population_stability_index(a, b, bins=bins, **options)
         return
-    found = metrics.stability_table(a, b, bins=bins, **options)
+    found = monitoring.stability_table(a, b, bins=bins, **options)
     expected = naive.index(naive.bins(a, limits), naive.bins(b, limits), ua, ub)
     assert found.psi == approx(expected)
     assert found.index.sum() == approx(expected)
     assert (found.index >= -1e-15).all()
-    assert metrics.population_stability_index(a, b, bins=bins, **options) == found.psi
+    assert monitoring.population_stability_index(a, b, bins=bins, **options) == found.psi
     for share in (found.reference, found.current):
         assert share.sum() == approx(1)
     np.testing.assert_array_equal(found.high[: len(limits)], limits)
@@ -67,15 +75,15 @@ def test_stability(old, new, n_bins, given_bins):
 def test_the_textbook_formula():
     old, new = np.repeat([0, 1, 2], [50, 30, 20]), np.repeat([0, 1, 2], [40, 30, 30])
     expected = (0.4 - 0.5) * np.log(0.4 / 0.5) + (0.3 - 0.2) * np.log(0.3 / 0.2)
-    assert metrics.population_stability_index(old, new, bins=[0, 1]) == approx(expected)
+    assert monitoring.population_stability_index(old, new, bins=[0, 1]) == approx(expected)
     # Nobody has 2 today: half a row of 70.
     expected = (4 / 7 - 0.5) * np.log(4 / 7 / 0.5) + (3 / 7 - 0.3) * np.log(3 / 7 / 0.3)
     expected += (0.5 / 70 - 0.2) * np.log(0.5 / 70 / 0.2)
     gone = np.repeat([0, 1], [40, 30])
-    assert metrics.population_stability_index(old, gone, bins=[0, 1]) == approx(expected)
+    assert monitoring.population_stability_index(old, gone, bins=[0, 1]) == approx(expected)
     # A bin that is empty in both adds nothing.
-    assert metrics.population_stability_index(old, new, bins=[0, 1]) == approx(
-        metrics.population_stability_index(old, new, bins=[-1, 0, 0.5, 1, 7])
+    assert monitoring.population_stability_index(old, new, bins=[0, 1]) == approx(
+        monitoring.population_stability_index(old, new, bins=[-1, 0, 0.5, 1, 7])
     )
 
 
@@ -85,8 +93,8 @@ def test_weights_of_stability_are_multiplicities():
     a, b = rng.integers(0, 4, 40), rng.integers(0, 4, 30)
     weighted = {"reference_weight": a, "sample_weight": b}
     for function in (
-        partial(metrics.population_stability_index, bins=5),
-        lambda x, z, **w: metrics.characteristic_stability(x[:, None], z[:, None], **w).csi[0],
+        partial(monitoring.population_stability_index, bins=5),
+        lambda x, z, **w: monitoring.characteristic_stability(x[:, None], z[:, None], **w).csi[0],
     ):
         assert function(old, new, **weighted) == approx(
             function(np.repeat(old, a), np.repeat(new, b))
@@ -96,30 +104,30 @@ def test_weights_of_stability_are_multiplicities():
 def test_without_any_change_the_index_has_its_expected_value():
     rng = np.random.default_rng(0)
     unit = 1 / 1500 + 1 / 500
-    found = [metrics.stability_table(rng.random(1500), rng.random(500)) for _ in range(300)]
+    found = [monitoring.stability_table(rng.random(1500), rng.random(500)) for _ in range(300)]
     assert found[0].expected == approx(9 * unit)
     assert found[0].p_value == approx(chi2(9).sf(found[0].psi / unit))
     assert np.mean([one.psi for one in found]) == pytest.approx(9 * unit, rel=0.1)
     assert np.mean([one.p_value < 0.05 for one in found]) == pytest.approx(0.05, abs=0.04)
     column = rng.integers(0, 3, (50, 1))
-    by_column = metrics.characteristic_stability(column[:30], column[30:])
-    table = metrics.stability_table(column[:30, 0], column[30:, 0], bins=[0, 1])
+    by_column = monitoring.characteristic_stability(column[:30], column[30:])
+    table = monitoring.stability_table(column[:30, 0], column[30:, 0], bins=[0, 1])
     assert by_column.p_value == approx(np.array([table.p_value]))
     assert by_column.expected == approx(np.array([table.expected]))
 
 
 def test_missing_values_have_a_bin_of_their_own():
-    found = metrics.stability_table([1, 2, 3, np.nan], [1, 2, 3, 3], bins=[2])
+    found = monitoring.stability_table([1, 2, 3, np.nan], [1, 2, 3, 3], bins=[2])
     assert found.reference == approx(np.array([0.5, 0.25, 0.25]))
     assert np.isnan(found.low[-1])
     assert np.isnan(found.high[-1])
-    assert len(metrics.stability_table([1, 2], [1, 2], bins=[1]).low) == 2
+    assert len(monitoring.stability_table([1, 2], [1, 2], bins=[1]).low) == 2
 
 
 @pytest.mark.parametrize("bins", [1, 0, 2.5, None, "10", [2, 1], [1, 1], [1, np.nan]])
 def test_bins_that_are_none(bins):
     with pytest.raises(ValueError, match="bins"):
-        metrics.population_stability_index([1, 2, 3], [1, 2, 3], bins=bins)
+        monitoring.population_stability_index([1, 2, 3], [1, 2, 3], bins=bins)
 
 
 @given(tables(missing=False), tables(missing=False))
@@ -129,7 +137,7 @@ def test_characteristics(old, new):
     ua, ub = naive.weights(a, wa), naive.weights(b, wb)
     options = {"reference_weight": wa, "sample_weight": wb}
     both = [np.column_stack([x, -x, np.ones(len(x))]) for x in (a, b)]
-    found = metrics.characteristic_stability(*both, **options)
+    found = monitoring.characteristic_stability(*both, **options)
     expected = naive.index(list(a), list(b), ua, ub)
     assert found.csi == approx(np.array([expected, expected, 0.0]))
     shift = np.average(b, weights=wb) - np.average(a, weights=wa)
@@ -141,8 +149,8 @@ def test_characteristics_by_bins():
     """Two bins with the same points are two bins by number, one by points."""
     then, now = np.array([[0], [1], [2], [2]]), np.array([[1], [1], [0], [2]])
     points = np.array([3, 3, -1])
-    by_bin = metrics.characteristic_stability(then, now, points=[points], names=["age"])
-    by_points = metrics.characteristic_stability(points[then], points[now], names=["age"])
+    by_bin = monitoring.characteristic_stability(then, now, points=[points], names=["age"])
+    by_points = monitoring.characteristic_stability(points[then], points[now], names=["age"])
     assert by_bin.shift == by_points.shift == approx(np.array([1.0]))
     assert by_bin.csi[0] > by_points.csi[0]
     total = points[now].sum(axis=1).mean() - points[then].sum(axis=1).mean()
@@ -161,7 +169,7 @@ def test_characteristics_by_bins():
 def test_characteristics_that_do_not_fit(options, message):
     tables = {"reference": [[0, 1], [1, 2]], "current": [[0, 1]], **options}
     with pytest.raises(ValueError, match=message):
-        metrics.characteristic_stability(**tables)
+        monitoring.characteristic_stability(**tables)
 
 
 # --------------------------------------------------------------------------------------
@@ -228,7 +236,7 @@ def test_the_interval_of_ks_needs_both_classes():
 def test_gains(problem, n_bands, given_bands):
     y, f, w = events(problem), problem.f, problem.w
     limits = [-1.0, 0.0, 0.7] if given_bands else naive.cuts(f, naive.weights(y, w), n_bands)
-    found = metrics.gains_table(y, f, bands=limits if given_bands else n_bands, sample_weight=w)
+    found = monitoring.gains_table(y, f, bands=limits if given_bands else n_bands, sample_weight=w)
     expected = naive.gains(y, f, w, limits)
     for name, column in found.to_dict().items():
         assert column == approx(np.array([line[name] for line in expected])), name
@@ -240,7 +248,7 @@ def test_gains(problem, n_bands, given_bands):
 def test_calibration(problem, confidence):
     y, w = events(problem), problem.w
     probability = (problem.f + 4) / 8
-    found = metrics.calibration_table(
+    found = monitoring.calibration_table(
         y, probability, bands=[0.3, 0.5, 0.6], sample_weight=w, confidence=confidence
     )
     expected = naive.gains(y, probability, w, [0.3, 0.5, 0.6])[::-1]
@@ -260,9 +268,9 @@ def test_calibration(problem, confidence):
 
 
 def test_bands_keep_ties_together():
-    found = metrics.gains_table([1, 0, 1, 0, 0], [3, 3, 3, 3, 1], bands=4)
+    found = monitoring.gains_table([1, 0, 1, 0, 0], [3, 3, 3, 3, 1], bands=4)
     np.testing.assert_array_equal(found.count, [4, 1])
-    alone = metrics.gains_table([1, 0], [3, 3])
+    alone = monitoring.gains_table([1, 0], [3, 3])
     np.testing.assert_array_equal(alone.count, [2])
     np.testing.assert_array_equal(alone.lift, [1])
 
@@ -270,13 +278,13 @@ def test_bands_keep_ties_together():
 @pytest.mark.parametrize("y", [[0, 0], [1, 1]])
 def test_gains_of_one_class(y):
     with pytest.raises(ValueError, match=r"gains_table needs rows with an event .* of 2 rows"):
-        metrics.gains_table(y, [1, 2])
+        monitoring.gains_table(y, [1, 2])
 
 
 def test_calibration_of_what_is_no_probability():
     with pytest.raises(ValueError, match=r"y_prob .* between 0 and 1. Got values from 0.5 to 1.5"):
-        metrics.calibration_table([0, 1], [0.5, 1.5])
-    one = metrics.calibration_table([0, 0], [0.5, 0.5])
+        monitoring.calibration_table([0, 1], [0.5, 1.5])
+    one = monitoring.calibration_table([0, 0], [0.5, 0.5])
     assert (one.observed, one.predicted, len(one.low)) == (0, 0.5, 1)
 
 
@@ -292,7 +300,7 @@ def test_groups(problem, data):
     g = np.array(data.draw(st.lists(st.sampled_from("abc"), **size)))
     expected = naive.groups(y, f, g, w, 0.5)
     for selected in ("above", "below"):
-        found = metrics.group_report(y, f, g, cut=0.5, selected=selected, sample_weight=w)
+        found = monitoring.group_report(y, f, g, cut=0.5, selected=selected, sample_weight=w)
         assert list(found.group) == list(expected)
         rates = np.array([one["rows"] for one in expected.values()])
         rates = rates if selected == "above" else 1 - rates
@@ -327,7 +335,7 @@ def test_the_interval_of_the_impact_ratio(confidence):
     g = np.repeat(["a", "b", "c", "d"], [30, 20, 10, 5])
     f = np.concatenate([np.arange(n) < k for n, k in ((30, 20), (20, 9), (10, 10), (5, 0))])
     y = np.arange(len(g)) % 2
-    found = metrics.group_report(y, f, g, cut=0.5, reference="a", confidence=confidence)
+    found = monitoring.group_report(y, f, g, cut=0.5, reference="a", confidence=confidence)
     for place, (n, k) in {1: (20, 9), 2: (10, 10)}.items():
         expected = relative_risk(k, n, 20, 30)
         assert found.impact_ratio[place] == approx(expected.relative_risk)
@@ -340,14 +348,14 @@ def test_the_interval_of_the_impact_ratio(confidence):
 
 def test_the_group_to_compare_with():
     y, f, g = [0, 1, 0, 1], [1, 2, -1, 2], [7, 7, 8, 8]
-    found = metrics.group_report(y, f, g, reference=8)
+    found = monitoring.group_report(y, f, g, reference=8)
     assert found.impact_ratio == approx(np.array([2.0, 1.0]))
     assert found.reference == 8
     with pytest.raises(ValueError, match=r"'reference' .* one of the groups, \[7, 8\]. Got 9"):
-        metrics.group_report(y, f, g, reference=9)
-    of_objects = metrics.group_report(y, f, np.array(["a", "a", "b", "b"], dtype=object))
+        monitoring.group_report(y, f, g, reference=9)
+    of_objects = monitoring.group_report(y, f, np.array(["a", "a", "b", "b"], dtype=object))
     assert of_objects.reference == "a"
-    nobody = metrics.group_report(y, f, g, cut=5)
+    nobody = monitoring.group_report(y, f, g, cut=5)
     assert np.isnan(nobody.impact_ratio).all()
 
 
@@ -365,7 +373,7 @@ def test_the_group_to_compare_with():
 )
 def test_options_of_groups(options, message):
     with pytest.raises(ValueError, match=message):
-        metrics.group_report([0, 1], [1, 2], [1, 1], **options)
+        monitoring.group_report([0, 1], [1, 2], [1, 1], **options)
 
 
 # --------------------------------------------------------------------------------------
@@ -373,11 +381,11 @@ def test_options_of_groups(options, message):
 # --------------------------------------------------------------------------------------
 
 TABLES = {
-    "gains": metrics.gains_table([0, 1, 1], [1, 2, 3], bands=2),
-    "calibration": metrics.calibration_table([0, 1, 1], [0.1, 0.2, 0.3], bands=2),
-    "stability": metrics.stability_table([1, 2, 3], [1, 2, 3], bins=2),
-    "characteristic": metrics.characteristic_stability([[1], [2]], [[1], [2]]),
-    "group": metrics.group_report([0, 1, 1], [1, 2, 3], list("aab")),
+    "gains": monitoring.gains_table([0, 1, 1], [1, 2, 3], bands=2),
+    "calibration": monitoring.calibration_table([0, 1, 1], [0.1, 0.2, 0.3], bands=2),
+    "stability": monitoring.stability_table([1, 2, 3], [1, 2, 3], bins=2),
+    "characteristic": monitoring.characteristic_stability([[1], [2]], [[1], [2]]),
+    "group": monitoring.group_report([0, 1, 1], [1, 2, 3], list("aab")),
 }
 
 
@@ -396,11 +404,11 @@ def test_a_table_is_a_frame(name, monkeypatch):
 def test_weights_from_the_least_to_the_largest():
     """Quotients of such weights overflow and shares underflow: no warning, and finite figures."""
     y, f = np.tile([0, 1, 1], 8), np.arange(24) * 7 % 24 / 24
-    table = metrics.calibration_table(y, f, bands=3, sample_weight=np.full(24, 1e-300))
+    table = monitoring.calibration_table(y, f, bands=3, sample_weight=np.full(24, 1e-300))
     assert (table.observed_low < table.observed).all()
     assert (table.observed < table.observed_high).all()
     light_first = {"max_fpr": 0.3, "sample_weight": [1e-162, 1.0, 1e160]}
     assert metrics.tpr_at_fpr_score([0, 1, 0], [3, 2, 1], **light_first) == 1
     bins, heavy = np.tile([[1], [2], [3]], (8, 1)), np.where(np.arange(24) == 11, 1e300, 1e-300)
-    found = metrics.characteristic_stability(bins, bins, reference_weight=heavy)
+    found = monitoring.characteristic_stability(bins, bins, reference_weight=heavy)
     assert np.isfinite(found.csi).all()

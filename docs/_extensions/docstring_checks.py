@@ -31,6 +31,7 @@ MODULES = {
     "sklearn_rank.objectives": "Objectives",
     "sklearn_rank.engines": "Engines",
     "sklearn_rank.scorecard": "Scorecards",
+    "sklearn_rank.scorecard.monitoring": "Monitoring of scorecards",
     "sklearn_rank.onnx": "ONNX",
     "sklearn_rank.dask": "Dask",
     "sklearn_rank.rows.preferences": "Preferences",

@@ -11,11 +11,9 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   relevant row are skipped unless `empty` gives their value; every query counts once.
   A place is an integer, so there are no weights. `partial_auc_score` and `tpr_at_fpr_score`
   average like these, take weights, and join tied rows by a straight line as the ROC curve does.
-
-Tables for validation and monitoring (`gains_table`, `calibration_table`, `group_report`,
-`stability_table`, `characteristic_stability`) are columns of figures; ``to_frame()`` makes a data
-frame of them.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
 from sklearn_rank.metrics._comparison import (
@@ -26,16 +24,6 @@ from sklearn_rank.metrics._comparison import (
 )
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
-from sklearn_rank.metrics._gains import (
-    CalibrationTable,
-    GainsTable,
-    calibration_table,
-    gains_table,
-)
-from sklearn_rank.metrics._group_figures import (
-    GroupReport,
-    group_report,
-)
 from sklearn_rank.metrics._list_sums import (
     ranking_margin,
     reciprocal_log_rank_sum,
@@ -51,13 +39,6 @@ from sklearn_rank.metrics._push_metrics import (
     p_norm_push_loss,
     reverse_heights,
 )
-from sklearn_rank.metrics._stability import (
-    CharacteristicStability,
-    StabilityTable,
-    characteristic_stability,
-    population_stability_index,
-    stability_table,
-)
 from sklearn_rank.metrics._tpr_interval import compare_tpr_at_fpr, tpr_at_fpr_interval
 from sklearn_rank.metrics._two_classes import (
     KSInterval,
@@ -70,26 +51,17 @@ from sklearn_rank.metrics.scorers import ranking_scorer
 __all__ = [
     "AUCInterval",
     "BootstrapInterval",
-    "CalibrationTable",
-    "CharacteristicStability",
-    "GainsTable",
-    "GroupReport",
     "KSInterval",
     "RankingComparison",
-    "StabilityTable",
     "auc_interval",
     "auc_score",
     "average_precision",
     "bootstrap_interval",
-    "calibration_table",
-    "characteristic_stability",
     "compare_auc",
     "compare_rankings",
     "compare_tpr_at_fpr",
     "err_score",
-    "gains_table",
     "gini_score",
-    "group_report",
     "heights",
     "ks_interval",
     "ks_score",
@@ -97,7 +69,6 @@ __all__ = [
     "ndcg_score",
     "p_norm_push_loss",
     "partial_auc_score",
-    "population_stability_index",
     "precision_at_k",
     "r_precision",
     "ranking_margin",
@@ -107,7 +78,30 @@ __all__ = [
     "reciprocal_rank",
     "reciprocal_rank_sum",
     "reverse_heights",
-    "stability_table",
     "tpr_at_fpr_interval",
     "tpr_at_fpr_score",
 ]
+
+_MOVED = [
+    "CalibrationTable",
+    "CharacteristicStability",
+    "GainsTable",
+    "GroupReport",
+    "StabilityTable",
+    "calibration_table",
+    "characteristic_stability",
+    "gains_table",
+    "group_report",
+    "population_stability_index",
+    "stability_table",
+]
+
+if not TYPE_CHECKING:  # or every name would exist
+
+    def __getattr__(name: str) -> Any:
+        """Raise ImportError for a name that has moved."""
+        if name in _MOVED:
+            raise ImportError(
+                f"{name} has moved: from sklearn_rank.scorecard.monitoring import {name}"
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

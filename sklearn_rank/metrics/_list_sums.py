@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics._pair_counts import NO_PAIR
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups
 from sklearn_rank.rows.preferences import Preferences
 

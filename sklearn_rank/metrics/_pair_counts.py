@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import nested_runs
 
 NO_PAIR = (

@@ -10,7 +10,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, Constraint, Flag, Number, check_parameters
 from sklearn_rank.metrics._pair_counts import count_pairs
 from sklearn_rank.metrics._push_sums import PUSH_SUMS
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),

@@ -22,8 +22,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.metrics._scored_rows import ScoredRows
 from sklearn_rank.metrics._sorting import order_by_score
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups, nested_runs
 
 AVERAGE = Choice(("mean", None))

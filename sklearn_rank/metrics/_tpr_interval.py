@@ -18,7 +18,7 @@ from sklearn_rank.metrics._comparison import (
     compare_rankings,
 )
 from sklearn_rank.metrics._partial_auc import MAX_FPR, tpr_at_fpr_score
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _ROUNDING = 1e-12
 _BATCH_VALUES = 1 << 18

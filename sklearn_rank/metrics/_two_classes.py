@@ -8,14 +8,13 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.metrics._bands import wilson
+from sklearn_rank._validation import check_parameters
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups
 
-CONFIDENCE = Number(0, 1, closed="neither")
 _ROUNDING = 1e-12
 """Distances that differ by less are taken as equal."""
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import check_column, is_missing, is_upper_label
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 
 
 def rows_of_two_classes(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import GroupedRows, Groups
 
 _SAME = 1e-9

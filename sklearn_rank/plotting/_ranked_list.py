@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
-from sklearn_rank.metrics._scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting._checked_rows import classes_of, is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
 from sklearn_rank.plotting._drawing import (

@@ -18,20 +18,22 @@ from sklearn_rank._validation import (
     is_upper_label,
 )
 from sklearn_rank.metrics import (
+    auc_interval,
+    auc_score,
+    ks_interval,
+    ks_score,
+    partial_auc_score,
+    tpr_at_fpr_score,
+)
+from sklearn_rank.scorecard.monitoring import (
     CalibrationTable,
     GainsTable,
     GroupReport,
     StabilityTable,
-    auc_interval,
-    auc_score,
     calibration_table,
     gains_table,
     group_report,
-    ks_interval,
-    ks_score,
-    partial_auc_score,
     stability_table,
-    tpr_at_fpr_score,
 )
 
 TOP = 0.05

@@ -79,10 +79,10 @@ def report(
 
     See Also
     --------
-    sklearn_rank.metrics.gains_table : The figures of bands.
-    sklearn_rank.metrics.calibration_table : Those of calibration.
-    sklearn_rank.metrics.stability_table : Those of stability.
-    sklearn_rank.metrics.group_report : Those of groups.
+    sklearn_rank.scorecard.monitoring.gains_table : The figures of bands.
+    sklearn_rank.scorecard.monitoring.calibration_table : Those of calibration.
+    sklearn_rank.scorecard.monitoring.stability_table : Those of stability.
+    sklearn_rank.scorecard.monitoring.group_report : Those of groups.
 
     Examples
     --------

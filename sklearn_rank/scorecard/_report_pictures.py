@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics import CalibrationTable, GainsTable, GroupReport, StabilityTable
 from sklearn_rank.plotting import TopROCDisplay
 from sklearn_rank.plotting._drawing import (
     COLOURS,
@@ -20,6 +19,12 @@ from sklearn_rank.plotting._drawing import (
     use_light_frame,
 )
 from sklearn_rank.scorecard._report_figures import ReportFigures, cumulative_shares
+from sklearn_rank.scorecard.monitoring import (
+    CalibrationTable,
+    GainsTable,
+    GroupReport,
+    StabilityTable,
+)
 
 _SIZE = (4.6, 3.3)
 _EVENT, _OTHER = COLOURS[1], COLOURS[0]

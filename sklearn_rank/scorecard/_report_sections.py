@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._release import __version__
-from sklearn_rank.metrics import GroupReport, StabilityTable
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard._report_figures import TOP, Estimate, ReportFigures, VariableShift
 from sklearn_rank.scorecard._report_pictures import band_labels
@@ -24,6 +23,7 @@ from sklearn_rank.scorecard._report_text import (
     table,
     text_of,
 )
+from sklearn_rank.scorecard.monitoring import GroupReport, StabilityTable
 
 
 def head_section(figures: ReportFigures, card: Any, title: str) -> Iterator[str]:

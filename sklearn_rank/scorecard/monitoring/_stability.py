@@ -11,7 +11,13 @@ from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import check_column, check_floats, check_weight, check_weight_range
-from sklearn_rank.metrics._bands import FiguresTable, band_of, band_sums, cuts_of, ratio
+from sklearn_rank.scorecard.monitoring._bands import (
+    FiguresTable,
+    band_of,
+    band_sums,
+    cuts_of,
+    ratio,
+)
 
 _LARGEST_POINTS = 1e300
 
@@ -38,7 +44,7 @@ class StabilityTable(FiguresTable):
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import stability_table
+    >>> from sklearn_rank.scorecard.monitoring import stability_table
     >>> found = stability_table([1, 2, 3, 4], [1, 3, 3, 4], bins=2)
     >>> found.reference, found.current
     (array([0.5, 0.5]), array([0.25, 0.75]))
@@ -96,7 +102,7 @@ def stability_table(
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import stability_table
+    >>> from sklearn_rank.scorecard.monitoring import stability_table
     >>> found = stability_table([1, 2, 3, 4], [1, 3, 3, 4], bins=2)
     >>> found.low, found.high
     (array([-inf,   2.]), array([ 2., inf]))
@@ -161,7 +167,7 @@ def population_stability_index(
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import population_stability_index
+    >>> from sklearn_rank.scorecard.monitoring import population_stability_index
     >>> round(population_stability_index([1, 2, 3, 4], [1, 3, 3, 4], bins=2), 3)
     0.275
     >>> population_stability_index([1, 2, 3, 4], [4, 3, 2, 1])
@@ -246,7 +252,7 @@ class CharacteristicStability(FiguresTable):
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import characteristic_stability
+    >>> from sklearn_rank.scorecard.monitoring import characteristic_stability
     >>> characteristic_stability([[0], [2]], [[2], [2]]).shift
     array([1.])
     """
@@ -313,7 +319,7 @@ def characteristic_stability(
     --------
     Points of four rows and two variables, then and now:
 
-    >>> from sklearn_rank.metrics import characteristic_stability
+    >>> from sklearn_rank.scorecard.monitoring import characteristic_stability
     >>> then = [[0, 3], [0, 5], [2, 3], [2, 5]]
     >>> now = [[0, 5], [2, 3], [2, 3], [2, 5]]
     >>> found = characteristic_stability(then, now, names=["income", "age"])

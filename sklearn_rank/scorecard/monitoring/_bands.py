@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import Number, check_floats
@@ -103,15 +102,6 @@ def band_of(values: Floats, cuts: Floats) -> Indices:
 def band_sums(band: Indices, weight: Floats, n_bands: int) -> Floats:
     """Return the sum of the weights in each band."""
     return np.asarray(np.bincount(band, weight, n_bands), dtype=np.float64)
-
-
-def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
-    """Return Wilson's score interval of a share of n rows; NaN for no rows."""
-    z = float(stats.norm.ppf((1 + confidence) / 2))
-    n = np.where(np.asarray(n) > 0, n, np.nan)
-    middle = (share * n + z * z / 2) / (n + z * z)
-    half = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
-    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
 def ratio(numerator: Floats, denominator: Floats | float) -> Floats:

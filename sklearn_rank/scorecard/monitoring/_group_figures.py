@@ -18,11 +18,10 @@ from sklearn_rank._validation import (
     check_qid,
     check_weight_range,
 )
-from sklearn_rank.metrics._auc_interval import auc_interval
-from sklearn_rank.metrics._bands import FiguresTable, band_sums, ratio
-from sklearn_rank.metrics._pair_metrics import auc_score
-from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.metrics._two_classes import CONFIDENCE
+from sklearn_rank.metrics import auc_interval, auc_score
+from sklearn_rank.metrics.intervals import CONFIDENCE
+from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.scorecard.monitoring._bands import FiguresTable, band_sums, ratio
 
 _ALLOWED: dict[str, Constraint] = {
     "cut": Number(-np.inf, closed="neither"),
@@ -59,7 +58,7 @@ class GroupReport(FiguresTable):
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import group_report
+    >>> from sklearn_rank.scorecard.monitoring import group_report
     >>> group_report([1, 0, 1, 0], [2, -1, 1, 3], list("aabb")).fpr
     array([0., 1.])
     """
@@ -154,7 +153,7 @@ def group_report(
     --------
     Scores above 0 are refused; of group "a" three of four are accepted, of "b" two of four:
 
-    >>> from sklearn_rank.metrics import group_report
+    >>> from sklearn_rank.scorecard.monitoring import group_report
     >>> y = [0, 0, 0, 1, 0, 1, 0, 1]
     >>> score = [-3, -2, -1, 2, -2, -1, 1, 3]
     >>> found = group_report(y, score, list("aaaabbbb"), selected="below")

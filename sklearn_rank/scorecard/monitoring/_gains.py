@@ -9,17 +9,16 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_parameters, check_weight_range
-from sklearn_rank.metrics._bands import (
+from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
+from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.scorecard.monitoring._bands import (
     FiguresTable,
     band_of,
     band_sums,
     cuts_of,
     lowest_and_highest,
     ratio,
-    wilson,
 )
-from sklearn_rank.metrics._scored_rows import ScoredRows
-from sklearn_rank.metrics._two_classes import CONFIDENCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class GainsTable(FiguresTable):
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import gains_table
+    >>> from sklearn_rank.scorecard.monitoring import gains_table
     >>> gains_table([1, 0, 1, 0], [4, 3, 2, 1], bands=2).found
     array([0.5, 1. ])
     """
@@ -115,7 +114,7 @@ def gains_table(
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import gains_table
+    >>> from sklearn_rank.scorecard.monitoring import gains_table
     >>> found = gains_table([1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], bands=4)
     >>> found.low, found.high
     (array([7., 5., 3., 1.]), array([8., 6., 4., 2.]))
@@ -168,7 +167,7 @@ class CalibrationTable(FiguresTable):
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import calibration_table
+    >>> from sklearn_rank.scorecard.monitoring import calibration_table
     >>> calibration_table([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], bands=2).observed
     array([0., 1.])
     """
@@ -235,7 +234,7 @@ def calibration_table(
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import calibration_table
+    >>> from sklearn_rank.scorecard.monitoring import calibration_table
     >>> found = calibration_table([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], bands=2)
     >>> found.predicted.round(2), found.observed
     (array([0.2, 0.7]), array([0., 1.]))

@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -18,6 +19,7 @@ from sklearn_rank import objectives
 
 ROOT = Path(sklearn_rank.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 # Each layer may import itself and the layers below; the names of one layer are siblings, which
 # never import each other.
@@ -47,10 +49,23 @@ def part_of(path):
 
 
 @cache
+def nodes_of(path):
+    """Return all nodes of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def nodes_in(folder, *kinds):
+    """Yield (path below the package, node) for the nodes of some kinds in the files of a folder."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        yield from ((name, node) for node in nodes_of(path) if isinstance(node, kinds))
+
+
+@cache
 def imported_names(path):
     """Return the full dotted name of everything that a file imports, however deep inside."""
     package, names = ["sklearn_rank", *path.relative_to(ROOT).parent.parts], []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -84,6 +99,25 @@ def test_imports_only_go_down():
     assert {path: parts for path, parts in wrong.items() if parts} == {}
 
 
+def parts_in_strings(path):
+    """Return the parts of this package whose modules a file names in strings, to import them."""
+    strings = [node.value for node in nodes_of(path) if isinstance(node, ast.Constant)]
+    found = [re.fullmatch(r"sklearn_rank\.(\w+)[\w.]*", s) for s in strings if isinstance(s, str)]
+    return {match[1] for match in found if match} & set(DEPTH)
+
+
+def test_nothing_above_is_imported_by_a_string():
+    named = {path: parts_in_strings(path) for path in SOURCES if DEPTH[part_of(path)] > 0}
+    assert {part_of(path) for path in SOURCES if parts_in_strings(path)} >= {"__init__", "cli"}
+    wrong = {
+        (str(path.relative_to(ROOT)), part)
+        for path, parts in named.items()
+        for part in parts - {part_of(path)}
+        if DEPTH[part] <= DEPTH[part_of(path)]
+    }
+    assert wrong <= {("scorecard/_exports.py", "onnx")}
+
+
 def test_the_import_test_sees_imports():
     """Guard against a parser that finds nothing and so allows everything."""
     pairs = {(part_of(path), part) for path in SOURCES for part in imported_parts(path)}
@@ -113,6 +147,21 @@ def test_no_circle_of_imports():
     assert len(order) == len(SOURCES)
 
 
+UNDERSCORE_IMPORTS = 34
+"""At most so many modules with an underscore are imported by another folder."""
+
+
+def test_modules_with_an_underscore_stay_in_their_folder():
+    crossing = {
+        f"{path.relative_to(ROOT)}: {file.relative_to(ROOT)}"
+        for path in SOURCES
+        for file in files_imported(path)
+        if file.parent != ROOT and part_of(file) != part_of(path)
+        if any(re.match("_(?!_)", part) for part in file.relative_to(ROOT).parts[1:])
+    }
+    assert len(crossing) <= UNDERSCORE_IMPORTS, crossing
+
+
 def test_no_two_files_have_one_name():
     names = Counter(path.name for path in SOURCES if path.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
@@ -121,10 +170,9 @@ def test_no_two_files_have_one_name():
 def test_estimators_ask_parts_what_they_can_do():
     """No isinstance of an objective, a model or a loss, but only of strings among parameters."""
     calls = [
-        (path.name, ast.unparse(node))
-        for path in (ROOT / "estimators").glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+        (path, ast.unparse(node))
+        for path, node in nodes_in("estimators", ast.Call)
+        if getattr(node.func, "id", "") == "isinstance"
     ]
     assert calls
     assert [call for call in calls if not call[1].endswith(", str)")] == []
@@ -139,12 +187,7 @@ def test_every_objective_has_one_sign():
     for kind in set(functions_of_scores) - states:
         assert callable(kind.value), kind
         assert callable(kind.value_and_gradient), kind
-    names = [
-        node.name
-        for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef)
-    ]
+    names = [node.name for _, node in nodes_in(".", ast.FunctionDef)]
     assert [name for name in names if "and_masses" in name] == []
 
 
@@ -265,9 +308,49 @@ def test_the_estimators_are_among_the_public_names():
 
 def test_warnings_are_raised_by_the_helper_that_points_at_the_user():
     calls = [
-        str(path.relative_to(ROOT))
-        for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"
+        path
+        for path, node in nodes_in(".", ast.Call)
+        if getattr(node.func, "attr", "") == "warn" and ast.unparse(node.func) == "warnings.warn"
     ]
     assert calls == ["_warnings.py"]
+
+
+# --- size ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def anatomy():
+    """The script of the benchmarks that counts lines and calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        return importlib.import_module("anatomy")
+
+
+def test_lines_of_code_are_counted(anatomy):
+    source = (
+        '"""About.\n\nMore."""\n\nx = """a\nb"""  # c\n# d\ndef f():\n    "Doc."\n    return x\n'
+    )
+    assert anatomy.code_lines(source) == 4
+
+
+def test_the_package_fits_a_head(anatomy):
+    assert anatomy.lines_by_folder().total() <= 25_100
+
+
+def test_a_default_fit_goes_through_little(anatomy):
+    found = anatomy.anatomy_of("PNormPushRanker")
+    limits = {"files": 36, "calls a round": 80, "frames": 14, "classes": 17, "own": 11}
+    assert {name: found[name] for name in limits if not 2 < found[name] <= limits[name]} == {}
+
+
+def test_few_classes_are_called_rows():
+    classes = [node.name for _, node in nodes_in(".", ast.ClassDef)]
+    assert sum(name.endswith("Rows") for name in classes) <= 17
+
+
+def test_docstrings_say_what_is_returned():
+    """Guard the words: "Return the ...", where "Return what ..." says nothing."""
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Module)
+    texts = [ast.get_docstring(node, clean=False) for _, node in nodes_in(".", *kinds)]
+    assert len(texts) > 2000
+    assert sum(text.startswith("Return what") for text in texts if text) <= 44

@@ -21,7 +21,9 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,16 @@ ROWS = 400
 SEARCH_JOBS = 2
 PATIENCE = 20.0
 """Seconds that threads and processes have to end."""
+
+
+@contextmanager
+def ctrl_c_interrupts() -> Iterator[None]:
+    """Handle SIGINT as Python does in a terminal: a background job of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def interrupted(work: Callable[[], object], moment: float) -> bool:
@@ -41,15 +53,16 @@ def interrupted(work: Callable[[], object], moment: float) -> bool:
 
     helper = threading.Thread(target=strike)
     done = False
-    try:
-        helper.start()
-        work()
-        done = True
+    with ctrl_c_interrupts():
+        try:
+            helper.start()
+            work()
+            done = True
+            helper.join()
+            time.sleep(0.2)  # the signal is handled between two steps of the main thread
+        except KeyboardInterrupt:
+            pass
         helper.join()
-        time.sleep(0.2)  # the signal is handled between two steps of the main thread
-    except KeyboardInterrupt:
-        pass
-    helper.join()
     return not done
 
 
@@ -183,31 +196,44 @@ TRAIN = ["train", "rows.csv", "--target", "y", "-o", "model.skops", "--force", "
 
 def start(argv: list[str], folder: Path, **options: object) -> subprocess.Popen:
     """Start a command of the package in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "sklearn_rank.cli", *argv],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        **options,
-    )
+    with ctrl_c_interrupts():  # a child would ignore what this process ignores
+        return subprocess.Popen(
+            [sys.executable, "-m", "sklearn_rank.cli", *argv],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            **options,
+        )
 
 
-def prepare(folder: Path) -> tuple[bytes, float]:
-    """Write a table and a model; return the model's bytes and the seconds it took."""
+@cache
+def trained() -> tuple[bytes, bytes, float]:
+    """Return the bytes of a table and of a model of it, and the seconds that training it took."""
     import pandas as pd
 
     X, y = draw_rows(0)
-    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_csv(folder / "rows.csv", index=False)
-    for _ in range(2):  # the second time modules are in the cache of the disk
-        begin = time.monotonic()
-        subprocess.run(
-            [sys.executable, "-m", "sklearn_rank.cli", *TRAIN, "RankBoost"],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-        )
-    return (folder / "model.skops").read_bytes(), time.monotonic() - begin
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_csv(folder / "rows.csv", index=False)
+        for _ in range(2):  # the second time modules are in the cache of the disk
+            begin = time.monotonic()
+            subprocess.run(
+                [sys.executable, "-m", "sklearn_rank.cli", *TRAIN, "RankBoost"],
+                cwd=folder,
+                check=True,
+                capture_output=True,
+            )
+        seconds = time.monotonic() - begin
+        return *((folder / file).read_bytes() for file in ("rows.csv", "model.skops")), seconds
+
+
+def prepare(folder: Path) -> tuple[bytes, float]:
+    """Write a table and a model; return the model's bytes and the seconds that training takes."""
+    rows, model, seconds = trained()
+    (folder / "rows.csv").write_bytes(rows)
+    (folder / "model.skops").write_bytes(model)
+    return model, seconds
 
 
 def command_trials(n_trials: int, seed: int, sign: signal.Signals) -> Counter:

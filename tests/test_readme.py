@@ -1,4 +1,4 @@
-"""The README's Python examples run as they stand."""
+"""The README's commands are the whole ones, and its Python examples run as they stand."""
 
 import re
 from pathlib import Path
@@ -13,6 +13,11 @@ LINKS = re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT)
 
 def test_there_are_examples():
     assert len(BLOCKS) == 2
+
+
+def test_the_second_command_runs_all_tests():
+    commands = re.findall(r"^pip install .*", TEXT, re.M)
+    assert commands[1] == 'pip install -e ".[test]" && pytest'
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from _harness import Record
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.metrics import auc_score, partial_auc_score, ranking_scorer
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard
 
 MAX_FPR = 0.05
@@ -23,10 +24,10 @@ THRESHOLDS, TERMS, POINTS = 150, 10, (-5, 5)
 POWERS = (1, 2, 4, 8)
 N_FOLDS, FOLDS_TO = 4, 5_000
 # The same settings for all sets; steps of the logistic loss are shorter.
-FULL = {"learning_rate": 0.5, "n_estimators": 300, "max_thresholds": THRESHOLDS}
+FULL = {"learning_rate": 0.5, "n_estimators": 300}
 BAGS = {"p": 1, "loss": "logistic", "learning_rate": 0.5, "n_estimators": 100, "n_bags": 5}
 SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes without options
-TOP = {"loss": "logistic", "n_estimators": 150, "max_thresholds": THRESHOLDS}
+TOP = {"loss": "logistic", "n_estimators": 150}
 
 
 def quality(y: Any, scores: Any) -> Record:
@@ -47,6 +48,11 @@ def options_of(rows: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
+def stumps(options: dict[str, Any], most: int | None = THRESHOLDS) -> Stumps:
+    """Return the stumps of a card of at most so many steps."""
+    return Stumps(max_thresholds=most, **options)
+
+
 def n_steps(ranker: Any) -> int:
     """Return the number of stumps with a coefficient: what `max_thresholds` counts."""
     coefficients = ranker.weak_rankers_.net_coefficients(ranker.estimator_weights_)[1]
@@ -55,12 +61,12 @@ def n_steps(ranker: Any) -> int:
 
 def fit_full(rows: Any, options: dict[str, Any]) -> Record:
     """Fit a full card for the AUC."""
-    return measured(RankBoost(**FULL, **options), rows, n_steps)
+    return measured(RankBoost(**FULL, weak_ranker=stumps(options)), rows, n_steps)
 
 
 def fit_bags(rows: Any, options: dict[str, Any], seed: int) -> Record:
     """Fit a full card that is the mean of bags."""
-    bags = PNormPushRanker(**BAGS, max_thresholds=THRESHOLDS, random_state=seed, **options)
+    bags = PNormPushRanker(**BAGS, weak_ranker=stumps(options), random_state=seed)
     return measured(bags, rows, n_steps)
 
 
@@ -71,7 +77,7 @@ def fit_full_for_the_top(rows: Any, options: dict[str, Any]) -> Record:
     X, y = rows["X"], rows["y"]
     folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y))
     search = GridSearchCV(
-        PNormPushRanker(**TOP, **options),
+        PNormPushRanker(**TOP, weak_ranker=stumps(options)),
         {"p": POWERS},
         scoring=ranking_scorer(f"pauc@{MAX_FPR}"),
         cv=folds[:1] if len(y) > FOLDS_TO else folds,
@@ -94,7 +100,10 @@ def smallest_of_the_best(results: Record) -> int:
 
 def fit_small(rows: Any, options: dict[str, Any], seed: int, p: Any) -> Record:
     """Fit a small card; also measure it before its points were rounded."""
-    ranker = PNormPushRanker(**SMALL, alpha=5 / len(rows["y"]), **options) if options else None
+    ranker = None
+    if options:
+        model = stumps(options, None)
+        ranker = PNormPushRanker(**SMALL, alpha=5 / len(rows["y"]), weak_ranker=model)
     card = Scorecard(ranker, points=POINTS, max_terms=TERMS, p=p, random_state=seed)
     found = measured(card, rows, lambda fitted: n_steps(fitted.ranker_))
     real = quality(rows["y_test"], card.ranker_.decision_function(rows["X_test"]))
@@ -117,7 +126,7 @@ def main() -> None:
         rows = dict(file)
     options = options_of(rows)
     # The first fit of a process pays for imports.
-    RankBoost(n_estimators=2, max_thresholds=2, **options).fit(rows["X"], rows["y"])
+    RankBoost(n_estimators=2, weak_ranker=stumps(options, 2)).fit(rows["X"], rows["y"])
     found = {
         "full": fit_full(rows, options),
         "bags": fit_bags(rows, options, seed),

@@ -33,7 +33,7 @@ LAYERS = [
     {"base", "model_selection", "preprocessing", "theory"},
     {"weak_rankers", "engines"},
     {"objectives", "models", "solvers", "metrics"},
-    {"pair_sums"},
+    {"bins", "pair_sums"},
     {"_validation", "_versions", "_callbacks"},
     {"_observers"},
     {"rows"},
@@ -334,12 +334,12 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 25_100
+    assert anatomy.lines_by_folder().total() <= 25_150
 
 
 def test_a_default_fit_goes_through_little(anatomy):
     found = anatomy.anatomy_of("PNormPushRanker")
-    limits = {"files": 36, "calls a round": 80, "frames": 14, "classes": 17, "own": 11}
+    limits = {"files": 39, "calls a round": 80, "frames": 14, "classes": 17, "own": 11}
     assert {name: found[name] for name in limits if not 2 < found[name] <= limits[name]} == {}
 
 

@@ -13,6 +13,7 @@ from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.estimators._bags import draw_weights
+from sklearn_rank.models import Stumps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = {
@@ -22,10 +23,8 @@ FORMS = {
 }
 LIMITS = {
     "monotonic_cst": [1, 0, -1, 0, 0],
-    "special_values": {1: [-9.0]},
     "categorical_features": [4],
-    "max_thresholds": 7,
-    "max_features_used": 3,
+    "weak_ranker": Stumps(special_values={1: [-9.0]}, max_thresholds=7, max_features_used=3),
 }
 
 
@@ -109,7 +108,7 @@ def test_the_union_stays_within_the_constraints(form, seed):
 @pytest.mark.parametrize("form", FORMS)
 def test_bags_of_a_full_model_weigh_the_stumps_of_a_fit_to_all_rows(form):
     X, y = constrained_data()
-    limit = {"max_thresholds": 3, "categorical_features": [4]}
+    limit = {"weak_ranker": Stumps(max_thresholds=3), "categorical_features": [4]}
     single = clone(FORMS[form]).set_params(**limit).fit(X, y)
     ranker = clone(single).set_params(n_bags=6, random_state=0).fit(X, y)
     known, found = columns_of(single, X), columns_of(ranker, X)

@@ -81,7 +81,7 @@ def test_train_stores_the_trees(folder, capsys, engine):
     assert own == [
         "sklearn_rank.engines.stored_booster.StoredBooster",
         "sklearn_rank.estimators.boosted_trees.BoostedTreesRanker",
-        "sklearn_rank.estimators.categories.CategoryCodes",
+        "sklearn_rank.bins.categories.CategoryCodes",
     ]
 
 

@@ -9,9 +9,11 @@ import oracles_tables
 import pandas as pd
 import pytest
 import skops.io
+from boosters import SHARED, stumps
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from strategies import one_list, problems
 from test_boosting import fit, training_part
 from tiers import crossed
@@ -84,7 +86,7 @@ def name_of(ranker, number):
 
 def check_rounds(ranker, problem, limits, **options):
     """Replay the fitted rounds: each must have the gain of the oracle from where it stood."""
-    fit(ranker.set_params(**limits), problem)
+    fit(ranker.set_params(**stumps(**limits)), problem)
     part = training_part(problem, ranker)
     objective = (
         *(part.y, part.qid, part.w),
@@ -216,7 +218,7 @@ def steps_of(model):
 
 @pytest.mark.parametrize("ranker", BOOSTERS)
 def test_all_constraints_hold_at_once(ranker):
-    model = ranker(n_estimators=60, **EVERYTHING).fit(X, Y)
+    model = ranker(**stumps(n_estimators=60, **EVERYTHING)).fit(X, Y)
     _, coefficients = model.weak_rankers_.net_coefficients(model.estimator_weights_)
     assert np.count_nonzero(coefficients) <= 12
     steps = steps_of(model)
@@ -245,7 +247,7 @@ def test_all_constraints_hold_at_once(ranker):
 @pytest.mark.parametrize("ranker", BOOSTERS)
 def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
     order = np.random.default_rng(1).permutation(len(X))
-    model = ranker(n_estimators=40, **EVERYTHING)
+    model = ranker(**stumps(n_estimators=40, **EVERYTHING))
     expected = clone(model).fit(X, Y)
     permuted = clone(model).fit(X[order], Y[order])
     weight = np.random.default_rng(2).integers(0, 3, len(X))
@@ -258,8 +260,8 @@ def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
 
 @pytest.mark.parametrize("ranker", BOOSTERS)
 def test_a_warm_start_goes_on_as_one_fit(ranker):
-    expected = ranker(n_estimators=30, tol=0, **EVERYTHING).fit(X, Y)
-    model = ranker(n_estimators=11, tol=0, warm_start=True, **EVERYTHING).fit(X, Y)
+    expected = ranker(**stumps(n_estimators=30, tol=0, **EVERYTHING)).fit(X, Y)
+    model = ranker(**stumps(n_estimators=11, tol=0, warm_start=True, **EVERYTHING)).fit(X, Y)
     model = pickle.loads(pickle.dumps(model))
     model.set_params(n_estimators=30).fit(X, Y)
     assert model.weak_rankers_.equal(expected.weak_rankers_)
@@ -268,8 +270,10 @@ def test_a_warm_start_goes_on_as_one_fit(ranker):
         other = {"max_thresholds": 13, "max_features_used": 3}.get(name)
         if name in ("min_bin_size", "min_bin_events"):
             other = value / 2
+        prefix = "" if name in SHARED else "weak_ranker__"
         with pytest.raises(ValueError, match=f"continues with the same {name}"):
-            clone_fitted(model).set_params(**{name: other}).fit(X, Y)
+            changed = clone_fitted(model)
+            changed.set_params(**{prefix + name: other}).fit(X, Y)
 
 
 def clone_fitted(model):
@@ -280,16 +284,20 @@ def clone_fitted(model):
 def test_early_stopping_and_queries(ranker):
     qid = np.arange(len(X)) % 20
     options = {"n_estimators": 60, "n_iter_no_change": 5, "random_state": 0}
-    model = ranker(**options, **EVERYTHING).fit(X, Y, qid=qid)
+    model = ranker(**stumps(**options, **EVERYTHING)).fit(X, Y, qid=qid)
     assert len(model.validation_scores_) >= model.n_iter_
     graded = {name: value for name, value in EVERYTHING.items() if name != "min_bin_events"}
-    model = ranker(**options, relevance="graded", **graded).fit(X, Y + (X[:, 0] > 1), qid=qid)
+    model = ranker(**stumps(**options, relevance="graded", **graded)).fit(
+        X, Y + (X[:, 0] > 1), qid=qid
+    )
     assert np.isfinite(model.predict(X)).all()
 
 
 def test_missing_special_and_unseen_values():
     """Missing values and codes have weak rankers of their own; unseen categories are missing."""
-    model = RankBoost(n_estimators=200, special_values={2: [-99]}, categorical_features=[3])
+    model = RankBoost(
+        n_estimators=200, weak_ranker=Stumps(special_values={2: [-99]}, categorical_features=[3])
+    )
     model.fit(X, Y)
     names = {name_of(model, number)[1] for number in range(model.n_iter_)}
     assert names == {"above", "missing", "code", "subset"}
@@ -298,7 +306,9 @@ def test_missing_special_and_unseen_values():
     assert len(set(model.decision_function(rows))) == 1
     table = pd.DataFrame(X, columns=list("abcd"))
     table["d"] = pd.Categorical(np.array(list("uvwxyz"))[X[:, 3].astype(int)])
-    named = RankBoost(n_estimators=200, special_values={"c": [-99]}).fit(table, Y)
+    named = RankBoost(n_estimators=200, weak_ranker=Stumps(special_values={"c": [-99]})).fit(
+        table, Y
+    )
     np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
     assert named._category_codes_.positions == (3,)
     assert RankBoost().fit(X, Y)._category_codes_ is None
@@ -306,7 +316,7 @@ def test_missing_special_and_unseen_values():
 
 @pytest.mark.parametrize("ranker", BOOSTERS)
 def test_stored_tables_score_the_same(ranker):
-    model = ranker(n_estimators=20, **EVERYTHING).fit(X, Y)
+    model = ranker(**stumps(n_estimators=20, **EVERYTHING)).fit(X, Y)
     stored = skops.io.dumps(model)
     copies = [
         pickle.loads(pickle.dumps(model)),
@@ -320,9 +330,8 @@ def test_stored_tables_score_the_same(ranker):
 @pytest.mark.parametrize("ranker", BOOSTERS)
 def test_unused_constraints_change_nothing(ranker):
     expected = ranker(n_estimators=20).fit(X, Y)
-    model = ranker(
-        n_estimators=20, monotonic_cst=np.zeros(4), thresholds={}, special_values={}
-    ).fit(X, Y)
+    unused = Stumps(monotonic_cst=np.zeros(4), thresholds={}, special_values={})
+    model = ranker(n_estimators=20, weak_ranker=unused).fit(X, Y)
     assert model.weak_rankers_.equal(expected.weak_rankers_)
 
 
@@ -331,7 +340,7 @@ def test_unused_constraints_change_nothing(ranker):
 def test_constraints_that_bind_nothing_choose_the_same(ranker, problem):
     options = {"n_estimators": 8, "tol": 0}
     expected = fit(ranker(**options), problem)
-    model = fit(ranker(**options, max_thresholds=999), problem)
+    model = fit(ranker(**options, weak_ranker=Stumps(max_thresholds=999)), problem)
     np.testing.assert_allclose(
         model.objective_curve_, expected.objective_curve_, rtol=1e-9, atol=1e-9
     )
@@ -347,6 +356,61 @@ def test_values_beyond_the_training_range_are_not_missing():
     np.testing.assert_array_equal(model.decision_function(many), np.tile(found, 5000))
 
 
+# The object --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_stumps_are_an_object_with_parameters(ranker):
+    """It equals the name without parameters, and gives those of the ranker where it has none."""
+    shared = {name: EVERYTHING[name] for name in SHARED if name in EVERYTHING} | {"max_bins": 9}
+    own = {name: value for name, value in EVERYTHING.items() if name not in shared}
+    plain, named = ranker(n_estimators=5, weak_ranker=Stumps()), ranker(n_estimators=5)
+    assert plain.fit(X, Y).weak_rankers_.equal(named.fit(X, Y).weak_rankers_)
+    expected = ranker(n_estimators=5, weak_ranker=Stumps(**own), **shared).fit(X, Y)
+    for first in ({}, {"max_bins": 9}):
+        model = ranker(n_estimators=5, weak_ranker=Stumps(**own, **shared), **first)
+        model = clone(model)
+        before = model.weak_ranker.get_params()
+        assert model.fit(X, Y).weak_rankers_.equal(expected.weak_rankers_)
+        assert model.weak_ranker.get_params() == before == {**own, **shared}
+        stored = skops.io.dumps(model)
+        found = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+        assert repr(found.weak_ranker) == repr(model.weak_ranker)
+
+
+def test_parameters_of_stumps_in_searches():
+    assert repr(Stumps(max_bins=32)) == "Stumps(max_bins=32)"
+    assert not hasattr(Stumps, "fit")
+    model = RankBoost(n_estimators=3, weak_ranker=Stumps())
+    search = GridSearchCV(model, {"weak_ranker__max_bins": [2, 32]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.get_params()["weak_ranker__max_bins"] == 32
+    assert model.set_params(weak_ranker__max_bins=8).weak_ranker.max_bins == 8
+    for name in ("stump", "feature"):
+        message = f"weak_ranker__max_bins of RankBoost.*must then be an object.*Got.*'{name}'"
+        with pytest.raises(ValueError, match=message):
+            model.set_params(weak_ranker=name, weak_ranker__max_bins=32)
+    renewed = RankBoost().set_params(weak_ranker=Stumps(), weak_ranker__max_bins=16)
+    assert renewed.weak_ranker.max_bins == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "given"),
+    [
+        ("max_bins", 32, 16),
+        ("max_bins", 32, 64),
+        ("monotonic_cst", [1, 0, 0, 0], {0: 1}),
+        ("categorical_features", None, [3]),
+    ],
+)
+def test_a_parameter_set_twice(name, own, given):
+    model = RankBoost(n_estimators=2, weak_ranker=Stumps(**{name: given}))
+    model.fit(X, Y)
+    message = f"{name} of RankBoost and of its Stumps must be the same.*{name}=.*{name}="
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**{name: own}).fit(X, Y)
+    model.set_params(**{name: given}).fit(X, Y)
+
+
 # Bad input ---------------------------------------------------------------------------------
 
 WRONG = [
@@ -356,9 +420,9 @@ WRONG = [
         r"monotonic_cst of RankBoost has \['zz'\], which are neither feature names",
     ),
     ({"monotonic_cst": {3: 1}, "categorical_features": [3]}, "must be 0 for categories"),
-    ({"thresholds": {0: [1.0, 1.0]}}, "thresholds of RankBoost must increase.*feature 0"),
+    ({"thresholds": {0: [1.0, 1.0]}}, "thresholds of Stumps must increase.*feature 0"),
     ({"thresholds": {0: [2.0, 1.0]}}, "must increase"),
-    ({"thresholds": {0: [0.0, np.inf]}}, "thresholds of RankBoost must be finite"),
+    ({"thresholds": {0: [0.0, np.inf]}}, "thresholds of Stumps must be finite"),
     ({"thresholds": {0: "ab"}}, "must be lists of numbers. Feature 0 has 'ab'"),
     ({"thresholds": {0: 3.0}}, "must be lists of numbers"),
     (
@@ -366,10 +430,10 @@ WRONG = [
         r"has \[9\], which are neither feature names nor indices below 4",
     ),
     ({"thresholds": {True: [1.0]}}, r"has \[True\]"),
-    ({"thresholds": [1.0]}, "'thresholds' parameter of RankBoost must be None or a dict"),
+    ({"thresholds": [1.0]}, "'thresholds' parameter of Stumps must be None or a dict"),
     ({"thresholds": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),
     ({"special_values": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),
-    ({"special_values": {0: [np.nan]}}, "special_values of RankBoost must be finite.*NaN"),
+    ({"special_values": {0: [np.nan]}}, "special_values of Stumps must be finite.*NaN"),
     ({"special_values": {0: ["a"]}}, "must be lists of numbers"),
     ({"special_values": {0: [True]}}, "must be lists of numbers"),
     ({"special_values": {0: [1.0, 1]}}, "must have each code once"),
@@ -386,23 +450,25 @@ WRONG = [
 @pytest.mark.parametrize(("parameters", "message"), WRONG, ids=str)
 def test_wrong_constraints(parameters, message):
     with pytest.raises(ValueError, match=message):
-        RankBoost(**parameters).fit(X, Y)
+        RankBoost(**stumps(**parameters)).fit(X, Y)
 
 
 def test_a_feature_named_twice():
     table = pd.DataFrame(X, columns=list("abcd"))
     with pytest.raises(ValueError, match="has a feature twice"):
-        RankBoost(thresholds={"a": [0.0], 0: [1.0]}).fit(table, Y)
+        RankBoost(weak_ranker=Stumps(thresholds={"a": [0.0], 0: [1.0]})).fit(table, Y)
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_constraints_are_for_stumps_chosen_one_by_one(name):
     given = {name: EVERYTHING[name]}
     rows = np.nan_to_num(X)
-    with pytest.raises(ValueError, match=f"{name} of RankBoost is for stumps.*weak_ranker='feat"):
-        RankBoost(weak_ranker="feature", **given).fit(rows, Y)
-    with pytest.raises(ValueError, match=f"{name} of PNormPush.* is for stumps.*solver='lbfgs'"):
-        PNormPushRanker(solver="lbfgs", **given).fit(rows, Y)
+    if name in SHARED:
+        message = f"{name} of RankBoost is for stumps.*weak_ranker='feat"
+        with pytest.raises(ValueError, match=message):
+            RankBoost(weak_ranker="feature", **given).fit(rows, Y)
+    with pytest.raises(ValueError, match=f"{name} of Stumps is for stumps.*solver='lbfgs'"):
+        PNormPushRanker(solver="lbfgs", weak_ranker=Stumps(**given)).fit(rows, Y)
 
 
 # The best subset of categories -------------------------------------------------------------
@@ -432,8 +498,9 @@ def posed_columns(n, copies, is_missing_rare):
     codes = np.tile(np.append(np.arange(n), np.nan), copies)
     weight = np.tile(np.append(np.ones(n), 0.1 if is_missing_rare else 1.0), copies)
     size = 0.9 * copies / weight.sum() if is_missing_rare else 0.0
-    model = Stumps().constrained(StumpConstraints(n_categories={0: n}, min_bin_size=size))
-    return model.on_rows(FitRows(codes[:, None], np.arange(len(codes)), weight, ThreadPool(1)))
+    constraints = StumpConstraints(n_categories={0: n}, min_bin_size=size)
+    rows = FitRows(codes[:, None], np.arange(len(codes)), weight, ThreadPool(1))
+    return Stumps().on_rows(rows, constraints)
 
 
 @pytest.mark.parametrize("is_missing_rare", [False, True])
@@ -470,7 +537,8 @@ def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
 def test_categories_of_which_only_missing_tells(ranker):
     X = np.array([0.0, 1.0, np.nan, 0.0, 1.0, np.nan])[:, np.newaxis]
     y = np.array([1, 1, 0, 1, 1, 0])
-    model = ranker(n_estimators=2, categorical_features=[0], max_thresholds=1).fit(X, y)
+    small = Stumps(categorical_features=[0], max_thresholds=1)
+    model = ranker(n_estimators=2, weak_ranker=small).fit(X, y)
     scores = model.decision_function(X)
     assert (model.weak_rankers_.subsets.size, len(np.unique(scores))) == (0, 2)
     assert scores[0] == scores[1] > scores[2]

@@ -394,11 +394,13 @@ def test_constraints_hold_after_every_refit(seed):
         n_estimators=12,
         n_swaps=5,
         monotonic_cst=[1, 1, 1, 0, 0],
-        special_values={1: [-9.0]},
         categorical_features=[4],
-        max_thresholds=6,
-        max_features_used=3,
-        min_bin_size=0.05,
+        weak_ranker=Stumps(
+            special_values={1: [-9.0]},
+            max_thresholds=6,
+            max_features_used=3,
+            min_bin_size=0.05,
+        ),
     ).fit(X, y)
     assert np.all(np.diff(ranker.objective_curve_) <= 0)
     functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
@@ -422,7 +424,10 @@ def test_a_coefficient_that_ends_at_its_bound_frees_its_place():
     assert free.estimator_weights_[0] < 0
     for most, n_swaps in ((None, 0), (4, 1)):  # where there is no place for it, a swap finds it
         ranker = PNormPushRanker(
-            monotonic_cst=[1] * 5, max_thresholds=most, n_swaps=n_swaps, **options
+            monotonic_cst=[1] * 5,
+            weak_ranker=Stumps(max_thresholds=most),
+            n_swaps=n_swaps,
+            **options,
         ).fit(X, y)
         functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
         assert [one.feature for one in functions] == [1, 2, 3, 4]

@@ -40,6 +40,7 @@ from sklearn_rank.dask._partitions import (
 )
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score
+from sklearn_rank.models import Stumps
 from sklearn_rank.models._binned_columns import find_bins
 
 
@@ -247,9 +248,9 @@ REFUSED = {
     "warm_start=True": RankBoost(warm_start=True),
     "n_bags=3": RankBoost(n_bags=3),
     "monotonic_cst": RankBoost(monotonic_cst=[1, 0]),
-    "max_features_used=1": RankBoost(max_features_used=1),
+    "max_features_used": RankBoost(weak_ranker=Stumps(max_features_used=1)),
     "categorical_features": RankBoost(categorical_features=[0]),
-    "min_bin_size": RankBoost(min_bin_size=0.1),
+    "min_bin_size": RankBoost(weak_ranker=Stumps(min_bin_size=0.1)),
     "solver='corrective'": PNormPushRanker(solver="corrective"),
     "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
     "qid=None": ListNetLinear(),

@@ -21,6 +21,7 @@ from sklearn_rank import (
     SmoothMarginRanker,
     metrics,
 )
+from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES
 from sklearn_rank.scorecard import Scorecard, monitoring
 
@@ -196,7 +197,7 @@ FORMS = {
     "steepest": (RankBoost, {"n_estimators": 4, "selection": "steepest"}),
     "bags": (RankBoost, {"n_estimators": 4, "n_bags": 3}),
     "monotonic": (RankBoost, {"n_estimators": 4, "monotonic_cst": [1, 0, -1]}),
-    "few thresholds": (RankBoost, {"n_estimators": 4, "max_thresholds": 3}),
+    "few thresholds": (RankBoost, {"n_estimators": 4, "weak_ranker": Stumps(max_thresholds=3)}),
     "stops early": (
         PNormPushRanker,
         {"n_estimators": 4, "n_iter_no_change": 2, "validation_fraction": 0.3, "score_p": 4},

@@ -30,6 +30,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
+from sklearn_rank.models import Stumps
 from sklearn_rank.onnx import _tree_arrays, register_converters
 from sklearn_rank.scorecard import Scorecard
 
@@ -44,6 +45,8 @@ ENGINES = ["xgboost", "lightgbm"]
 
 # Ranker and kind of data: "missing" has NaN and a special code, "categories" a feature of codes,
 # "positive" neither missing nor negative values, "plain" no missing ones.
+SPECIAL = Stumps(max_thresholds=6, special_values={1: [CODE]})
+SUBSETS = Stumps(max_thresholds=6, categorical_features=[2])
 FORMS = {
     "stumps": (RankBoost(**FEW), "missing"),
     "graded": (RankBoost(**FEW, relevance="graded"), "missing"),
@@ -51,8 +54,8 @@ FORMS = {
     "bags": (RankBoost(**FEW, n_bags=3), "missing"),
     "margin": (SmoothMarginRanker(**FEW), "plain"),
     "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
-    "table": (PNormPushRanker(**FEW, max_thresholds=6, special_values={1: [CODE]}), "missing"),
-    "subsets": (PNormPushRanker(**FEW, categorical_features=[2], max_thresholds=6), "categories"),
+    "table": (PNormPushRanker(**FEW, weak_ranker=SPECIAL), "missing"),
+    "subsets": (PNormPushRanker(**FEW, weak_ranker=SUBSETS), "categories"),
     "features": (PNormPushRanker(**FEW, weak_ranker="feature"), "plain"),
     "trees as weak rankers": (
         RankBoost(n_estimators=3, weak_ranker=DecisionTreeRegressor(max_depth=3)),

@@ -38,7 +38,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._versions import InconsistentRankerVersionWarning
 from sklearn_rank.cli import main
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, StumpRules, Stumps
 from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
@@ -329,7 +329,7 @@ STORED = {
     "stumps": RankBoost(**FEW),
     "features": RankBoost(**FEW, weak_ranker="feature"),
     "estimators": RankBoost(**FEW, weak_ranker=LinearRegression()),
-    "table": PNormPushRanker(**FEW, categorical_features=[2], max_thresholds=4),
+    "table": PNormPushRanker(**FEW, categorical_features=[2], weak_ranker=Stumps(max_thresholds=4)),
     "bags": RankBoost(**FEW, n_bags=2),
     "stopped": RankBoost(**FEW, n_iter_no_change=2, scoring=ranking_scorer("ndcg@5")),
     "margin": SmoothMarginRanker(**FEW),
@@ -398,7 +398,7 @@ def test_a_score_of_a_table_is_the_same_sum_however_many_rows(special_values):
     rows = random.integers(0, 5, (80, 4)).astype(float)
     rows[random.random(rows.shape) < 0.2] = np.nan
     y = np.nan_to_num(rows).sum(axis=1) + random.normal(size=80) > 8
-    options = {"special_values": special_values, "categorical_features": [2]}
+    options = {"weak_ranker": Stumps(special_values=special_values), "categorical_features": [2]}
     ranker = PNormPushRanker(n_estimators=40, monotonic_cst=[1, 0, 0, 0], **options).fit(rows, y)
     rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
     h = [rules.values(rows, number) for number in range(len(weights))]
@@ -410,7 +410,7 @@ def test_a_score_of_a_table_is_the_same_sum_however_many_rows(special_values):
     np.testing.assert_array_equal(rules.scores(rows[:0], weights), [])
 
 
-@pytest.mark.parametrize("options", [{}, {"max_thresholds": 5}])
+@pytest.mark.parametrize("options", [{}, {"weak_ranker": Stumps(max_thresholds=5)}])
 def test_what_is_kept_for_the_next_row_is_of_these_weights_and_not_stored(options):
     ranker = fit(PNormPushRanker(n_estimators=5, **options), X)
     stored = pickle.dumps(fit(clone(ranker), X))

@@ -28,6 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.metrics import auc_score
+from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.plotting import (
     MarginDisplay,
@@ -417,7 +418,9 @@ def test_shape_function_of_categories_and_special_codes(tmp_path):
     x[rng.random(300) < np.where(y, 0.1, 0.3)] = -99.0
     x[:20] = np.nan
     X = pd.DataFrame({"$_$": pd.Categorical(kind), "x": x})
-    fitted = RankBoost(special_values={"x": [-99, -98]}, n_estimators=40).fit(X, y)
+    fitted = RankBoost(weak_ranker=Stumps(special_values={"x": [-99, -98]}), n_estimators=40).fit(
+        X, y
+    )
     display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
     total = display.contributions(X).sum(axis=1) + display.intercept
     assert_allclose(total, fitted.decision_function(X), atol=1e-12)

@@ -24,6 +24,7 @@ from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost, SmoothMargin
 from sklearn_rank.datasets import make_credit, make_queries
 from sklearn_rank.metrics import auc_score, ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard
 
 CANCER = load_breast_cancer(as_frame=True)
@@ -34,8 +35,8 @@ PDO = {"pdo": 20, "score": 600, "odds": 50}
 
 def credit_ranker(data, **options):
     """Return a ranker with everything that a table can hold."""
-    known = {"special_values": data.special_values, "monotonic_cst": data.monotonic_cst}
-    return PNormPushRanker(n_estimators=12, p=2, **known, **options)
+    stumps = Stumps(special_values=data.special_values, monotonic_cst=data.monotonic_cst)
+    return PNormPushRanker(n_estimators=12, p=2, weak_ranker=stumps, **options)
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +188,7 @@ def test_fine_points_give_the_order_of_the_ranker():
 @pytest.mark.filterwarnings("ignore:The smooth margin")
 @pytest.mark.parametrize("ranker", [PNormPushRanker(p=4), RankBoost(), SmoothMarginRanker()])
 def test_rounding_costs_little(ranker):
-    ranker = ranker.set_params(max_thresholds=10).fit(X, Y)
+    ranker = ranker.set_params(weak_ranker=Stumps(max_thresholds=10)).fit(X, Y)
     card = Scorecard(FrozenEstimator(ranker)).fit(X, Y)
     assert card.score(X, Y) >= ranker.score(X, Y) - 0.004
 

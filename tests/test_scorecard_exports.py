@@ -22,6 +22,7 @@ from numpy.testing import assert_array_equal
 from sklearn_rank import PNormPushRanker
 from sklearn_rank._validation import is_missing
 from sklearn_rank.datasets import make_credit
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
     Card,
     Scorecard,
@@ -753,7 +754,7 @@ def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     """Applications with categories, missing values and special codes, scaled to odds."""
     data = make_credit(1_500, random_state=0)
     special = {"debt_to_income": [-998.0], "utilisation": [-999.0]}
-    ranker = PNormPushRanker(n_estimators=60, special_values=special)
+    ranker = PNormPushRanker(n_estimators=60, weak_ranker=Stumps(special_values=special))
     scaling = {"pdo": 20, "score": 600, "odds": 50}
     scorecard = Scorecard(ranker, p=None, max_terms=None, scaling=scaling)
     card = scorecard.fit(data.data, data.target).card_

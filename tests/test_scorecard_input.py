@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_rank import ListNetLinear, PNormPushRanker
 from sklearn_rank.datasets import make_credit
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
     Card,
     Scorecard,
@@ -109,18 +110,18 @@ def test_labels_of_two_kinds():
 @pytest.mark.parametrize("name", ["thresholds", "special_values"])
 @pytest.mark.parametrize("model", [ranker(), card()], ids=["ranker", "card"])
 def test_a_list_in_place_of_a_dict(model, name):
-    wrong = ranker(**{name: [1, 2]})
+    wrong = ranker(weak_ranker=Stumps(**{name: [1, 2]}))
     model = wrong if isinstance(model, PNormPushRanker) else model.set_params(ranker=wrong)
     refuses(lambda: model.fit(NUMBERS, Y), name, "dict", "Got [1, 2]")
 
 
 def test_parameters_of_the_ranker_are_checked_first():
-    wrong = Scorecard(ranker(min_bin_size="a"), p=None)
-    refuses(lambda: wrong.fit(NUMBERS, Y), "'min_bin_size' parameter of PNormPushRanker", "'a'")
+    wrong = Scorecard(ranker(weak_ranker=Stumps(min_bin_size="a")), p=None)
+    refuses(lambda: wrong.fit(NUMBERS, Y), "'min_bin_size' parameter of Stumps", "'a'")
 
 
 def test_errors_name_the_feature():
-    wrong = ranker(thresholds={1: [3, 2]})
+    wrong = ranker(weak_ranker=Stumps(thresholds={1: [3, 2]}))
     refuses(lambda: wrong.fit(NUMBERS, Y), "feature 'income'")
     refuses(lambda: wrong.fit(NUMBERS.to_numpy(), Y), "feature 1 ")
 

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.base import TrainingData
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard._folds import make_folds, merged_rows, smallest_of_the_best
 from sklearn_rank.scorecard._reasons import most_lost
 from sklearn_rank.scorecard._risk import RiskCurve
@@ -25,7 +26,7 @@ def small_problem(seed, p, n_features=2):
     X = random.integers(0, 3, (60, n_features)).astype(float)
     y = X.sum(axis=1) + random.normal(0, 1.5, 60) > 2
     y[:2] = [True, False]
-    ranker = PNormPushRanker(p=p, n_estimators=6, max_thresholds=3).fit(X, y)
+    ranker = PNormPushRanker(p=p, n_estimators=6, weak_ranker=Stumps(max_thresholds=3)).fit(X, y)
     steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
     data = TrainingData(X, y, None, np.ones(60), np.arange(60), np.array([False, True]))
     return BinnedTraining.of(ranker, steps, data), steps

@@ -15,6 +15,7 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
 )
+from sklearn_rank.models import Stumps
 
 pytestmark = [
     pytest.mark.slow,  # shap compiles itself at the first call
@@ -30,7 +31,7 @@ Y = X @ [1.0, -1.0, 0.5] + random.normal(size=40) > 0
 ADDITIVE = {
     "stumps": RankBoost(n_estimators=10),
     "features": PNormPushRanker(n_estimators=10, weak_ranker="feature"),
-    "table": PNormPushRanker(n_estimators=10, max_thresholds=5),
+    "table": PNormPushRanker(n_estimators=10, weak_ranker=Stumps(max_thresholds=5)),
     "lists": ListNetLinear(relevance="binary"),
     "kernel": KernelPairwiseSGDRanker(kernel="linear"),
 }

@@ -28,6 +28,7 @@ import pandas as pd
 
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.datasets import make_credit
+from sklearn_rank.models import Stumps
 from sklearn_rank.plotting import ScorecardDisplay
 from sklearn_rank.scorecard import Scorecard
 
@@ -48,7 +49,7 @@ print(loans.iloc[:3, :6].to_string(index=False))
 #
 # ``monotonic_cst`` fixes the direction of features where the opposite
 # could not be justified, and ``special_values`` gives each code its own
-# line. Both are parameters of the ranker that the card is built from.
+# line. Both are parameters of the stumps that the card is built from.
 # The other parameters are the defaults of a card without a ranker:
 # refits after each choice, and a small ridge penalty.
 
@@ -56,8 +57,10 @@ ranker = PNormPushRanker(
     loss="logistic",
     solver="corrective",
     alpha=5 / len(y),
-    monotonic_cst=credit.monotonic_cst,
-    special_values=credit.special_values,
+    weak_ranker=Stumps(
+        monotonic_cst=credit.monotonic_cst,
+        special_values=credit.special_values,
+    ),
 )
 card = Scorecard(ranker, max_terms=12, n_repeats=1, random_state=0).fit(
     loans, y

@@ -22,6 +22,7 @@ from sklearn_rank.cli._output import optional_output, progress, write_atomically
 from sklearn_rank.cli._rankers import parse_params, with_name
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
+from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, RIDGE, SMALL
 
@@ -61,7 +62,7 @@ def _unfitted(options: Any, data: Dataset) -> Scorecard:
     ranker = PNormPushRanker(
         **({**SMALL, "alpha": RIDGE / n_rows} if terms <= FEW_TERMS else {}),
         monotonic_cst={name: values[-1] for name, values in monotone.items()} or None,
-        special_values=special or None,
+        weak_ranker=Stumps(special_values=special or None),
     )
     try:
         low, high = map(int, (options.points or "-5:5").split(":"))
@@ -69,8 +70,9 @@ def _unfitted(options: Any, data: Dataset) -> Scorecard:
         raise InputError(f"--points {options.points}: must read LOW:HIGH, as -5:5") from None
     made = Scorecard(ranker, points=(low, high), max_terms=terms, random_state=options.seed)
     for name, value in parse_params(options.param).items():
-        has = made if name in made.get_params(deep=False) else ranker
-        if name not in has.get_params():
+        parts = made, ranker, ranker.weak_ranker
+        has = next((one for one in parts if name in one.get_params(deep=False)), None)
+        if has is None:
             raise InputError(f"--param {name}: neither Scorecard nor its ranker has it")
         has.set_params(**{name: value})
     return made

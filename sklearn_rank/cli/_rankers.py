@@ -23,6 +23,7 @@ from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError, import_extra, listing, split
 from sklearn_rank.engines._registry import get_engine
+from sklearn_rank.models import Stumps
 
 TREES = "BoostedTreesRanker"
 LOGISTIC, HISTOGRAMS = "logistic regression", "HistGradientBoosting"
@@ -77,7 +78,10 @@ def make_rankers(names: list[str], options: Any) -> tuple[dict[str, Any], dict[s
     params = parse_params(options.param)
     grid = parse_params(options.search, "--search", several=True)
     rankers = {name: getattr(sklearn_rank, name)() for name in names}
-    known = {name: ranker.get_params(deep=False) for name, ranker in rankers.items()}
+    for ranker in rankers.values():
+        if "weak_ranker" in ranker.get_params(deep=False):
+            ranker.set_params(weak_ranker=Stumps())  # an object: with parameters to set
+    known = {name: ranker.get_params() for name, ranker in rankers.items()}
     allowed = list(dict.fromkeys(p for has in known.values() for p in has if p != "relevance"))
     for option, given in (("--param", params), ("--search", grid)):
         for param in given.keys() - set(allowed):

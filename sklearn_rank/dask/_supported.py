@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -104,9 +102,7 @@ def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[
             f"weak_ranker={ranker.weak_ranker!r}",
             "weak rankers there are 'stump' or 'feature'",
         )
-    parameters = signature(type(ranker)).parameters
-    for name in ("monotonic_cst", *ConstrainedMixin._constraints_allowed):
-        default = parameters[name].default
-        value = values[name]
-        if value is not default and not (isinstance(value, str | float) and value == default):
-            yield f"{name}={value!r}", "stumps are without constraints there"
+    for name in ranker._used_constraints():
+        yield name, "stumps are without constraints there"
+    if ranker.categorical_features != "from_dtype":
+        yield f"categorical_features={ranker.categorical_features!r}", "X is of numbers there"

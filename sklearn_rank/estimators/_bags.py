@@ -138,7 +138,8 @@ class BagsMixin:
 
         Those of a fit to all rows: the first bags would fill the model with their own choices.
         """
-        if self.max_thresholds is None and self.max_features_used is None:
+        stumps = self._stumps
+        if stumps.max_thresholds is None and stumps.max_features_used is None:
             return []
         whole = self._bag_of(problem, problem.preferences.weight, [], 1.0)
         return Bags([self._fit_bag(whole)]).coordinates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -32,9 +32,9 @@ from sklearn_rank.estimators._early_stopping import (
 )
 from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
 from sklearn_rank.estimators._stages import StagedMixin
-from sklearn_rank.estimators._stump_constraints import UNCONSTRAINED, ConstrainedMixin
+from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import WeakRankerChoice, as_model
+from sklearn_rank.models import StumpConstraints, WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state
 from sklearn_rank.rows.preferences import Preferences
@@ -58,7 +58,6 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         "n_estimators": Number(1, integer=True),
         "weak_ranker": WeakRankerChoice(),
         "learning_rate": Number(0, 1, "right"),
-        "max_bins": Number(2, 65_535, integer=True),
         "tol": Number(0, closed="left"),
         "warm_start": Flag(),
         **StopsEarlyMixin._stopping_allowed,
@@ -73,13 +72,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         learning_rate: float = 1.0,
         max_bins: int = 64,
         monotonic_cst: Any = None,
-        max_features_used: int | None = None,
-        max_thresholds: int | None = None,
-        thresholds: Mapping[Any, Any] | None = None,
-        min_bin_size: float = 0.0,
-        min_bin_events: float = 0,
         categorical_features: Any = "from_dtype",
-        special_values: Mapping[Any, Any] | None = None,
         tol: float = 1e-9,
         warm_start: bool = False,
         validation_fraction: float = 0.1,
@@ -95,13 +88,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         self.learning_rate = learning_rate
         self.max_bins = max_bins
         self.monotonic_cst = monotonic_cst
-        self.max_features_used = max_features_used
-        self.max_thresholds = max_thresholds
-        self.thresholds = thresholds
-        self.min_bin_size = min_bin_size
-        self.min_bin_events = min_bin_events
         self.categorical_features = categorical_features
-        self.special_values = special_values
         self.tol = tol
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
@@ -193,7 +180,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         return {
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
-            "max_bins": self.max_bins,
+            "max_bins": self._most_bins,
             "validation_fraction (None: no early stopping)": (
                 self.validation_fraction if splits else None
             ),
@@ -213,7 +200,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                 f"{history.shape} and now has {data.shape}."
             )
         # Version 0.1.0 had no constraints, and no validation rows of the caller's.
-        known = {**UNCONSTRAINED, _GIVEN: None, **history.settings}
+        known = {**StumpConstraints().settings, _GIVEN: None, **history.settings}
         for setting, value in self._fixed_settings(data).items():
             if known[setting] != value:
                 raise ValueError(
@@ -241,7 +228,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
             preferences.order,
             preferences.weight,
             threads,
-            max_bins=self.max_bins,
+            max_bins=self._most_bins,
             seed=history.seed,
             earlier=getattr(self, "weak_rankers_", None) if history.steps else None,
             upper=data.y[preferences.order] if self.relevance == "binary" else None,
@@ -249,7 +236,8 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         )
         model: Any = as_model(self.weak_ranker)
         constraints = self._constraints()
-        weak_rankers = (model.constrained(constraints) if constraints else model).on_rows(rows)
+        known = () if constraints is None else (constraints,)
+        weak_rankers = model.on_rows(rows, *known)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
         objective = self._make_objective(preferences, threads)

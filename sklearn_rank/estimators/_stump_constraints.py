@@ -1,187 +1,140 @@
-"""The parameters of the boosting rankers that constrain stumps: checked, and with positions."""
+"""The parameters of the boosting rankers that speak of stumps, and those of `Stumps`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from copy import copy
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Number
-from sklearn_rank.estimators._feature_parameters import (
-    CategoricalMixin,
-    FeatureDict,
-    Positions,
-    by_position,
-    check_monotonic,
-)
-from sklearn_rank.estimators.categories import CategoricalFeatures
-from sklearn_rank.models import StumpConstraints, as_model
+from sklearn_rank.bins.categories import CategoricalFeatures
+from sklearn_rank.estimators._feature_parameters import CategoricalMixin
+from sklearn_rank.models import StumpConstraints, Stumps, as_model
 
-_UNUSED: dict[str, Any] = {
-    "monotonic_cst": None,
-    "max_features_used": None,
-    "max_thresholds": None,
-    "thresholds": None,
-    "min_bin_size": 0,
-    "min_bin_events": 0,
-    "special_values": None,
-}
+_SHARED = ("max_bins", "monotonic_cst", "categorical_features")
+"""Parameters that boosters and `Stumps` have."""
 
 
 class ConstrainedMixin(CategoricalMixin):
-    """Constraints on stumps, before `BaseRanker` among the bases."""
+    """Stumps and their parameters, before `BaseRanker` among the bases."""
 
     _constraints_allowed: ClassVar[dict[str, Constraint]] = {
-        "max_features_used": Number(1, integer=True, other=(None,)),
-        "max_thresholds": Number(1, integer=True, other=(None,)),
-        "thresholds": FeatureDict("increasing values"),
-        "min_bin_size": Number(0, 0.5),
-        "min_bin_events": Number(0, closed="left"),
+        "max_bins": Number(2, 65_535, integer=True),
         "categorical_features": CategoricalFeatures(),
-        "special_values": FeatureDict("lists of codes"),
     }
+
+    def set_params(self: Any, **params: Any) -> Any:
+        """Set parameters, those of weak_ranker as ``weak_ranker__name`` where it is an object."""
+        nested = next((name for name in params if name.startswith("weak_ranker__")), None)
+        given = params.get("weak_ranker", self.weak_ranker)
+        if nested and isinstance(given, str):
+            raise ValueError(
+                f"{nested} of {type(self).__name__} is a parameter of the weak ranker, which must "
+                "then be an object, such as weak_ranker=sklearn_rank.models.Stumps(). Got "
+                f"weak_ranker={given!r}."
+            )
+        return super().set_params(**params)  # type: ignore[misc]
 
     def _refused_by(self: Any) -> str:
         """Return the parameter with which stumps can't be constrained; empty when they can."""
-        has_stumps = hasattr(as_model(self.weak_ranker), "constrained")
+        has_stumps = hasattr(as_model(self.weak_ranker), "constraints")
         return "" if has_stumps else f"weak_ranker={self.weak_ranker!r}"
 
     @property
+    def _stumps(self: Any) -> Stumps | None:
+        """The stumps, with the ranker's parameters where theirs are None; None without stumps."""
+        model: Any = as_model(self.weak_ranker)
+        if not hasattr(model, "constraints"):
+            return None
+        stumps: Stumps = copy(model)
+        for name in _SHARED:
+            if getattr(stumps, name) is None:
+                setattr(stumps, name, getattr(self, name))
+        return stumps
+
+    @property
+    def _most_bins(self: Any) -> int:
+        """Maximum number of bins of a feature."""
+        return self.max_bins if self._stumps is None else self._stumps.max_bins
+
+    @property
     def _wanted_categories(self) -> Any:
-        return None if self._refused_by() else super()._wanted_categories
+        stumps = None if self._refused_by() else self._stumps
+        return None if stumps is None else stumps.categorical_features
 
     def _check_combination(self: Any) -> None:
         super()._check_combination()  # type: ignore[misc]
-        name, refused = type(self).__name__, self._refused_by()
-        used = [one for one, unused in _UNUSED.items() if _differs(getattr(self, one), unused)]
-        if refused and used + self._names_categories():
+        model: Any = as_model(self.weak_ranker)
+        if self._stumps is not None:
+            model.check()
+            self._check_shared(model)
+        refused, used = self._refused_by(), self._used_constraints()
+        if refused and used:
             raise ValueError(
-                f"{(used + self._names_categories())[0]} of {name} is for stumps that are chosen "
-                f"one by one: it can't be used with {refused}."
+                f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
+                f"{refused}."
             )
-        if self.min_bin_events > 0 and self.relevance == "graded":
+        if getattr(model, "min_bin_events", 0) > 0 and self.relevance == "graded":
             raise ValueError(
-                f"min_bin_events of {name} counts rows of the upper class: it needs "
-                "relevance='binary'. Got relevance='graded'."
+                f"min_bin_events of {type(model).__name__} counts rows of the upper class: it "
+                "needs relevance='binary'. Got relevance='graded'."
             )
 
-    def _names_categories(self: Any) -> list[str]:
-        """Return the name of `categorical_features` where it names features."""
-        given = self.categorical_features
-        is_open = given is None or isinstance(given, str) or not len(given)
-        return [] if is_open else ["categorical_features"]
+    def _check_shared(self: Any, stumps: Stumps) -> None:
+        """Raise ValueError for a parameter that the ranker and the stumps set differently."""
+        defaults = signature(type(self)).parameters
+        for name in _SHARED:
+            own, given = getattr(self, name), getattr(stumps, name)
+            is_set = given is not None and not _is_same(own, defaults[name].default)
+            if is_set and not _is_same(own, given):
+                owner = type(self).__name__
+                raise ValueError(
+                    f"{name} of {owner} and of its {type(stumps).__name__} must be the same, or "
+                    f"only one of them set. Got {owner}({name}={own!r}) and "
+                    f"{type(stumps).__name__}({name}={given!r})."
+                )
+
+    def _used_constraints(self: Any) -> list[str]:
+        """Return the parameters that constrain stumps, of the ranker or its `Stumps`."""
+        model: Any = as_model(self.weak_ranker)
+        found = []
+        for owner in (self, model) if hasattr(model, "constraints") else (self,):
+            name, categories = type(owner).__name__, owner.categorical_features
+            if owner.monotonic_cst is not None:
+                found.append(f"monotonic_cst of {name}")
+            if not (categories is None or isinstance(categories, str) or not len(categories)):
+                found.append(f"categorical_features of {name}")
+        if hasattr(model, "constraints"):
+            unused = Stumps().get_params()
+            found += [
+                f"{one} of {type(model).__name__}"
+                for one, value in model.get_params(deep=False).items()
+                if one not in _SHARED and value is not unused[one] and value != unused[one]
+            ]
+        return found
 
     def _constraints(self: Any) -> StumpConstraints | None:
-        """Return what constrains the stumps of checked features; None without constraints."""
-        if self._refused_by():
+        """Return the constraints on stumps of checked features; None without stumps."""
+        stumps = None if self._refused_by() else self._stumps
+        if stumps is None:
             return None
-        name, n_features = type(self).__name__, self.n_features_in_
-        names, codes = getattr(self, "feature_names_in_", None), self._known_codes
-        categorical: Positions = self._categorical_positions
-        signs = check_monotonic(name, self.monotonic_cst, names, n_features, categorical)
-
-        def called(number: int) -> str:
-            return str(number) if names is None else repr(str(names[number]))
-
-        n_categories = {} if codes is None else [len(one) for one in codes.known]
-        found = StumpConstraints(
-            {j: sign for j, sign in enumerate(signs or ()) if sign},
-            self.max_features_used,
-            self.max_thresholds,
-            {
-                j: _check_thresholds(name, called(j), values, j in categorical)
-                for j, values in by_position(
-                    name, "thresholds", self.thresholds or {}, names, n_features
-                ).items()
-            },
-            float(self.min_bin_size),
-            float(self.min_bin_events),
-            dict(zip(categorical, n_categories, strict=True)),
-            {
-                j: _check_special(name, called(j), values, j in categorical)
-                for j, values in by_position(
-                    name, "special_values", self.special_values or {}, names, n_features
-                ).items()
-            },
+        codes = self._known_codes
+        n_categories = () if codes is None else [len(one) for one in codes.known]
+        has_signs = as_model(self.weak_ranker).monotonic_cst is not None  # type: ignore[attr-defined]
+        return stumps.constraints(
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            dict(zip(self._categorical_positions, n_categories, strict=True)),
+            "" if has_signs else type(self).__name__,
         )
-        return None if _settings_of(found) == UNCONSTRAINED else found
 
     def _constraint_settings(self) -> dict[str, Any]:
         """Return the constraints by parameter, as plain values that can be compared."""
-        found = self._constraints()
-        return UNCONSTRAINED if found is None else _settings_of(found)
+        return (self._constraints() or StumpConstraints()).settings
 
 
-def _settings_of(constraints: StumpConstraints) -> dict[str, Any]:
-    """Return constraints by parameter, as plain values that can be compared."""
-
-    def plain(given: Mapping[int, Floats]) -> dict[int, list[float]]:
-        return {j: values.tolist() for j, values in sorted(given.items())}
-
-    return {
-        "monotonic_cst": dict(constraints.monotonic),
-        "max_features_used": constraints.max_features,
-        "max_thresholds": constraints.max_thresholds,
-        "thresholds": plain(constraints.thresholds),
-        "min_bin_size": constraints.min_bin_size,
-        "min_bin_events": constraints.min_bin_events,
-        "categorical_features": sorted(constraints.n_categories),
-        "special_values": plain(constraints.special),
-    }
-
-
-UNCONSTRAINED = _settings_of(StumpConstraints())
-"""The settings of stumps without constraints."""
-
-
-def _differs(value: Any, unused: Any) -> bool:
-    """Whether a parameter is used."""
-    return value is not None if unused is None else bool(value != unused)
-
-
-def _check_thresholds(owner: str, feature: str, given: Any, is_categorical: bool) -> Floats:
-    """Return the thresholds of a feature."""
-    values = _check_numbers(owner, "thresholds", feature, given, is_categorical)
-    if not (np.diff(values) > 0).all():
-        raise ValueError(
-            f"thresholds of {owner} must increase. Those of feature {feature} are "
-            f"{values.tolist()}."
-        )
-    return values
-
-
-def _check_special(owner: str, feature: str, given: Any, is_categorical: bool) -> Floats:
-    """Return the special codes of a feature, sorted."""
-    values = _check_numbers(owner, "special_values", feature, given, is_categorical)
-    if len(np.unique(values)) < len(values):
-        raise ValueError(
-            f"special_values of {owner} must have each code once. Those of feature {feature} "
-            f"are {values.tolist()}."
-        )
-    return np.sort(values)
-
-
-def _check_numbers(
-    owner: str, parameter: str, feature: str, given: Any, is_categorical: bool
-) -> Floats:
-    """Return finite numbers given for a feature that is not categorical."""
-    if is_categorical:
-        raise ValueError(
-            f"{parameter} of {owner} are for numbers: feature {feature} is one of categories, "
-            "whose values are no numbers."
-        )
-    values = np.asarray(given) if np.iterable(given) else np.array(None)
-    is_empty = values.ndim == 1 and not len(values)
-    if values.ndim != 1 or not (is_empty or values.dtype.kind in "iuf"):
-        raise ValueError(
-            f"{parameter} of {owner} must be lists of numbers. Feature {feature} has {given!r}."
-        )
-    values = values.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"{parameter} of {owner} must be finite: missing values (NaN) have their own bin "
-            f"already. Those of feature {feature} are {values.tolist()}."
-        )
-    return values + 0.0  # no negative zero
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter are equal: numbers, names, dicts or lists."""
+    return np.array_equal(np.array(one, dtype=object), np.array(other, dtype=object))

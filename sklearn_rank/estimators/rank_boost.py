@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sklearn_rank._protocols import Gain
@@ -46,11 +45,12 @@ class RankBoost(BagsMixin, BoostingRanker):
     n_estimators : int in [1, inf), default=100
         Maximum number of rounds. More rounds fit the training data better and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
-        the better side, or are separated from all others. "feature": h is a raw feature, not
-        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the
-        sign of the gradient of J with respect to the scores, weighted by its absolute value;
-        its prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
+        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
+        side, or are separated from all others. `models.Stumps` is an object with parameters for
+        stumps: constraints, special codes, size of the model. "feature": h is a raw feature, not
+        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the sign
+        of the gradient of J with respect to the scores, weighted by its absolute value; its
+        prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
         ``on_rows``: see "Extending".
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker each round adds. "steepest": the one along which the objective
@@ -69,39 +69,19 @@ class RankBoost(BagsMixin, BoostingRanker):
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these. Holds exactly, for every value that is
         not missing.
-    max_features_used : int in [1, inf) or None, default=None
-        Maximum number of features in the model.
-    max_thresholds : int in [1, inf) or None, default=None
-        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
-        subset of categories, "is missing" and each special code count as one. Once the maximum
-        is reached, further rounds change the coefficients of these.
-    thresholds : dict or None, default=None
-        The only thresholds allowed for some features: increasing numbers, by name or index of
-        the feature.
-    min_bin_size : float in [0, 0.5], default=0.0
-        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
-        bins that are smaller are merged; rare categories are pooled, or counted as missing if
-        all of them together are too few. Missing values and special codes that are too few get
-        no weak ranker.
-    min_bin_events : float in [0, inf), default=0
-        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
-        with `min_bin_size`. Only with ``relevance="binary"``.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. h is then 1 in a subset of the categories, the best of all subsets. A category
         not seen in training counts as missing.
-    special_values : dict or None, default=None
-        Values of some features that are codes, such as -99, not amounts: a list of codes by
-        name or index of the feature. Each code gets its own weak ranker.
     n_bags : int in [1, inf), default=1
         1: one fit. More: the mean of fits to that many bootstrap samples of the rows (of whole
-        queries with `qid`; in one list, each class keeps its number of rows, and a row of
-        weight 2 counts as the row twice). All fits use the thresholds of all rows, so that the
-        mean is one sum of stumps. It helps most with a few hundred rows. Only for stumps, and
-        not with `warm_start` or `n_iter_no_change`. With `max_thresholds` or
-        `max_features_used` all bags may use the stumps of a fit to all rows, and bag b of B
-        may add others while there are fewer than a share b / B of the maximum.
+        queries with `qid`; in one list, each class keeps its number of rows, and a row of weight 2
+        counts as the row twice). All fits use the thresholds of all rows, so that the mean is one
+        sum of stumps. It helps most with a few hundred rows. Only for stumps, and not with
+        `warm_start` or `n_iter_no_change`. With the `max_thresholds` or `max_features_used` of
+        `models.Stumps` all bags may use the stumps of a fit to all rows, and bag b of B may add
+        others while there are fewer than a share b / B of the maximum.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.
@@ -174,6 +154,7 @@ class RankBoost(BagsMixin, BoostingRanker):
     See Also
     --------
     PNormPushRanker : Gives more weight to the top of the list.
+    sklearn_rank.models.Stumps : The parameters of stumps.
     SmoothMarginRanker : Maximises the smallest margin.
 
     Notes
@@ -243,13 +224,7 @@ class RankBoost(BagsMixin, BoostingRanker):
         learning_rate: float = 1.0,
         max_bins: int = 64,
         monotonic_cst: Any = None,
-        max_features_used: int | None = None,
-        max_thresholds: int | None = None,
-        thresholds: Mapping[Any, Any] | None = None,
-        min_bin_size: float = 0.0,
-        min_bin_events: float = 0,
         categorical_features: Any = "from_dtype",
-        special_values: Mapping[Any, Any] | None = None,
         n_bags: int = 1,
         tol: float = 1e-9,
         warm_start: bool = False,
@@ -267,13 +242,7 @@ class RankBoost(BagsMixin, BoostingRanker):
             learning_rate=learning_rate,
             max_bins=max_bins,
             monotonic_cst=monotonic_cst,
-            max_features_used=max_features_used,
-            max_thresholds=max_thresholds,
-            thresholds=thresholds,
-            min_bin_size=min_bin_size,
-            min_bin_events=min_bin_events,
             categorical_features=categorical_features,
-            special_values=special_values,
             tol=tol,
             warm_start=warm_start,
             validation_fraction=validation_fraction,

@@ -53,11 +53,12 @@ class SmoothMarginRanker(BoostingRanker):
     n_estimators : int in [1, inf), default=100
         Maximum number of rounds. The margin grows slowly: thousands are usual.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to
-        the better side, or are separated from all others. "feature": h is a raw feature, not
-        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the
-        sign of the gradient of ln F with respect to the scores, weighted by its absolute value;
-        its prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
+        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
+        side, or are separated from all others. `models.Stumps` is an object with parameters for
+        stumps: constraints, special codes, size of the model. "feature": h is a raw feature, not
+        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the sign
+        of the gradient of ln F with respect to the scores, weighted by its absolute value; its
+        prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
         ``on_rows``: see "Extending".
     learning_rate : float in (0, 1], default=1.0
         Factor of every step.
@@ -67,31 +68,11 @@ class SmoothMarginRanker(BoostingRanker):
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these. Holds exactly, for every value that is
         not missing.
-    max_features_used : int in [1, inf) or None, default=None
-        Maximum number of features in the model.
-    max_thresholds : int in [1, inf) or None, default=None
-        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
-        subset of categories, "is missing" and each special code count as one. Once the maximum
-        is reached, further rounds change the coefficients of these.
-    thresholds : dict or None, default=None
-        The only thresholds allowed for some features: increasing numbers, by name or index of
-        the feature.
-    min_bin_size : float in [0, 0.5], default=0.0
-        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
-        bins that are smaller are merged; rare categories are pooled, or counted as missing if
-        all of them together are too few. Missing values and special codes that are too few get
-        no weak ranker.
-    min_bin_events : float in [0, inf), default=0
-        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
-        with `min_bin_size`. Only with ``relevance="binary"``.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. h is then 1 in a subset of the categories, the best of all subsets. A category
         not seen in training counts as missing.
-    special_values : dict or None, default=None
-        Values of some features that are codes, such as -99, not amounts: a list of codes by
-        name or index of the feature. Each code gets its own weak ranker.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.

@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Candidate, FitRows, Model
-from sklearn_rank.models.constrained_stumps import (
-    ConstrainedStumps,
-    StumpConstraints,
-    TableColumns,
-)
+from sklearn_rank.models.constrained_stumps import TableColumns
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
-from sklearn_rank.models.stumps import StumpColumns, Stumps
+from sklearn_rank.models.stump_columns import StumpColumns
+from sklearn_rank.models.stump_constraints import StumpConstraints
+from sklearn_rank.models.stumps import Stumps
 from sklearn_rank.models.table_rules import TableRules
 
 __all__ = [
     "WEAK_RANKERS",
     "Candidate",
-    "ConstrainedStumps",
     "EstimatorModel",
     "EstimatorRules",
     "FeatureBins",
@@ -46,7 +43,7 @@ WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
 
 
 class WeakRankerChoice:
-    """What `weak_ranker` may be: a name, an estimator, or a `Model` of the user's own."""
+    """What `weak_ranker` may be: a name, an estimator, or an object with `on_rows`."""
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -56,7 +53,7 @@ class WeakRankerChoice:
         return not isinstance(value, type) and (is_estimator or is_model(value))
 
     def __str__(self) -> str:
-        """Return what completes "must be ..."."""
+        """Return the text after "must be"."""
         names = ", ".join(map(repr, WEAK_RANKERS))
         return f"one of {names}, a scikit-learn regressor or classifier, or a model with on_rows"
 

@@ -9,8 +9,7 @@ with any subset S of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import ceil
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,77 +24,11 @@ from sklearn_rank.models._binned_columns import (
 from sklearn_rank.models._histogram import BinnedRows
 from sklearn_rank.models._ties import first_largest
 from sklearn_rank.models.feature_bins import FeatureBins
+from sklearn_rank.models.stump_constraints import ROUNDING, StumpConstraints
 from sklearn_rank.models.table_rules import TableRules
 
 _ALL_BUT_ONE = 2
 """The side of `_TableSearch` where h is 1 for all categories but one."""
-
-_ROUNDING = 1e-9
-"""How much less than the smallest size of a bin, relatively, sums of weights may be."""
-
-
-@dataclass(frozen=True)
-class StumpConstraints:
-    """What a table may look like; features are column numbers.
-
-    Attributes
-    ----------
-    monotonic : dict of int to int
-        1 where the score must not fall with a feature, -1 where it must not rise.
-    max_features, max_thresholds : int or None
-        Largest number of features, and of weak rankers with a net coefficient other than zero.
-    thresholds : dict of int to ndarray
-        The only thresholds of some features, increasing.
-    min_bin_size : float
-        Share of the weight of the training rows that every bin must have.
-    min_bin_events : float
-        Weight of the rows of the upper class that every bin must have.
-    n_categories : dict of int to int
-        Number of codes 0, 1, ... of each categorical feature.
-    special : dict of int to ndarray
-        Special codes of some features, increasing.
-    """
-
-    monotonic: Mapping[int, int] = field(default_factory=dict)
-    max_features: int | None = None
-    max_thresholds: int | None = None
-    thresholds: Mapping[int, Floats] = field(default_factory=dict)
-    min_bin_size: float = 0.0
-    min_bin_events: float = 0.0
-    n_categories: Mapping[int, int] = field(default_factory=dict)
-    special: Mapping[int, Floats] = field(default_factory=dict)
-
-    def shared(self, share: float) -> StumpConstraints:
-        """Return the constraints of a model of a share of the largest size, rounded up."""
-
-        def part(most: int | None) -> int | None:
-            return None if most is None else ceil(most * share * (1 - _ROUNDING))
-
-        most = part(self.max_features), part(self.max_thresholds)
-        return replace(self, max_features=most[0], max_thresholds=most[1])
-
-
-class ConstrainedStumps:
-    """The model ``weak_ranker="stump"`` with constraints, categories or special codes.
-
-    Parameters
-    ----------
-    constraints : StumpConstraints
-        What the table may look like.
-    """
-
-    name = "stump"
-    allow_nan = True
-    sparse = False
-
-    def __init__(self, constraints: StumpConstraints) -> None:
-        self.constraints = constraints
-
-    def on_rows(self, rows: FitRows) -> TableColumns:
-        """Return the weak rankers on the training rows."""
-        grid = TableGrid.of(rows, self.constraints)
-        subsets = [] if rows.earlier is None else _subsets_of(rows.earlier, grid)
-        return TableColumns(grid, rows, self.constraints, subsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +119,8 @@ class _BinSizes:
         return cls(
             rows.weight if share > 0 else None,
             rows.weight * upper if least > 0 else None,
-            share * rows.weight.sum() * (1 - _ROUNDING),
-            least * (1 - _ROUNDING),
+            share * rows.weight.sum() * (1 - ROUNDING),
+            least * (1 - ROUNDING),
         )
 
     def are_enough(self, code: Indices, n_bins: int) -> Mask:
@@ -631,10 +564,11 @@ def _key(feature: int, members: Mask) -> tuple[int, bytes]:
     return feature, members.tobytes()
 
 
-def _subsets_of(rules: TableRules, grid: TableGrid) -> list[tuple[int, Mask]]:
-    """Return the subsets of rules in the order of their coordinates."""
-    features = rules.subset_feature.tolist()
+def subsets_of(rules: Any, grid: TableGrid) -> list[tuple[int, Mask]]:
+    """Return the subsets of earlier rules, if any, in the order of their coordinates."""
+    if rules is None:
+        return []
     return [
         (j, members[: grid.bins[j].n_values])
-        for j, members in zip(features, rules.subsets, strict=True)
+        for j, members in zip(rules.subset_feature.tolist(), rules.subsets, strict=True)
     ]

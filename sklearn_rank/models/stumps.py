@@ -1,184 +1,226 @@
-"""Threshold weak rankers: h(x) = 1 when a feature exceeds a threshold."""
+"""The model ``weak_ranker="stump"``: its parameters, and what they mean for some features."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from sklearn_rank._protocols import (
-    Candidate,
-    FitRows,
-    Floats,
-    Gain,
-    Indices,
-    Mask,
-    RowGradient,
-    Values,
-)
-from sklearn_rank.models._binned_columns import (
-    BinnedColumns,
-    as_candidate,
-    find_bins,
-    smaller_side,
-)
-from sklearn_rank.models._histogram import BinnedRows
-from sklearn_rank.models._ties import first_largest
-from sklearn_rank.models.constrained_stumps import ConstrainedStumps, StumpConstraints
-from sklearn_rank.models.rules import StumpRules
+from sklearn_rank._protocols import FitRows, Floats, Values
+from sklearn_rank._validation import Constraint, Number, check_parameters
+from sklearn_rank.bins.categories import CategoricalFeatures
+from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid, subsets_of
+from sklearn_rank.models.feature_parameters import FeatureDict, by_position, check_monotonic
+from sklearn_rank.models.stump_columns import StumpColumns
+from sklearn_rank.models.stump_constraints import StumpConstraints
+
+__all__ = ["Stumps"]
+
+_NO_CATEGORIES: Mapping[int, int] = {}
 
 
-class Stumps:
-    """The model ``weak_ranker="stump"``: h is 1 where a feature exceeds a threshold."""
+class Stumps(BaseEstimator):
+    """Threshold weak rankers: h is 1 where a feature exceeds a threshold, or is in a set.
+
+    Pass it as `weak_ranker` of a boosting ranker: ``weak_ranker="stump"`` is ``Stumps()``. It has
+    parameters, as an estimator has, but no `fit`: the booster chooses a stump in each round.
+
+    Without constraints, categories and special codes each threshold puts missing values (NaN) on
+    its better side, or separates them from all others. With any of these the model is a table of
+    points: h is ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``,
+    ``1[x == code]``, or ``1[x in S]`` with S a subset of the categories.
+
+    Parameters
+    ----------
+    max_bins : int in [2, 65535] or None, default=None
+        Maximum number of bins per feature; None means that of the booster.
+    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these. None means that of the booster.
+    categorical_features : "from_dtype", array-like or None, default=None
+        Which features are categories, as in the boosters; None means those of the booster.
+    special_values : dict or None, default=None
+        Values of some features that are codes, such as -99, not amounts: a list of codes by
+        name or index of the feature. Each code gets its own weak ranker.
+    thresholds : dict or None, default=None
+        The only thresholds allowed for some features: increasing numbers, by name or index of
+        the feature.
+    max_features_used : int in [1, inf) or None, default=None
+        Maximum number of features in the model.
+    max_thresholds : int in [1, inf) or None, default=None
+        Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
+        subset of categories, "is missing" and each special code count as one. Once the maximum
+        is reached, further rounds change the coefficients of these.
+    min_bin_size : float in [0, 0.5], default=0.0
+        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
+        bins that are smaller are merged; rare categories are pooled, or counted as missing if
+        all of them together are too few. Missing values and special codes that are too few get
+        no weak ranker.
+    min_bin_events : float in [0, inf), default=0
+        Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
+        with `min_bin_size`. Only with ``relevance="binary"``.
+
+    See Also
+    --------
+    sklearn_rank.RankBoost, sklearn_rank.PNormPushRanker : Boosters of stumps.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.models import Stumps
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=20, weak_ranker=Stumps(max_thresholds=5)).fit(X, y)
+    >>> sum(
+    ...     len(step.values) - 2
+    ...     for step in ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    ... )
+    5
+
+    The parameters can be searched for, as `weak_ranker__max_thresholds` for example:
+
+    >>> search = GridSearchCV(ranker, {"weak_ranker__max_thresholds": [1, 5]}, cv=3).fit(X, y)
+    >>> search.best_params_
+    {'weak_ranker__max_thresholds': 5}
+    """
 
     name = "stump"
     allow_nan = True
     sparse = False
 
-    def on_rows(self, rows: FitRows) -> StumpColumns:
-        """Return the stumps on the training rows."""
-        return StumpColumns(rows)
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "max_bins": Number(2, 65_535, integer=True, other=(None,)),
+        "categorical_features": CategoricalFeatures(),
+        "special_values": FeatureDict("lists of codes"),
+        "thresholds": FeatureDict("increasing values"),
+        "max_features_used": Number(1, integer=True, other=(None,)),
+        "max_thresholds": Number(1, integer=True, other=(None,)),
+        "min_bin_size": Number(0, 0.5),
+        "min_bin_events": Number(0, closed="left"),
+    }
 
-    def constrained(self, constraints: StumpConstraints) -> ConstrainedStumps:
-        """Return the stumps that some constraints leave, with categories and special codes."""
-        return ConstrainedStumps(constraints)
-
-
-class StumpColumns(BinnedColumns):
-    """All threshold weak rankers on the training rows, h(x) = 1[x_j > t].
-
-    A row whose feature is missing has h = 0 or, in a second weak ranker, h = 1
-    (Freund2003 calls this value q_def). Coordinates are ordered by feature,
-    threshold and side of the missing values, padded to one number of thresholds. The last
-    one of a feature with missing values is 1[x_j is missing], with the threshold infinity.
-
-    Parameters
-    ----------
-    rows : FitRows
-        Training rows, NaN for missing values. `max_bins` does not count the bin of missing
-        values.
-    """
-
-    def __init__(self, rows: FitRows) -> None:
-        codes, bins = find_bins(rows.X, rows.order, rows.weight, rows.max_bins, rows.threads)
-        self.thresholds = [one.thresholds for one in bins]
-        self.has_missing = np.array([one.has_missing for one in bins])
-        self._n_thresholds = np.array([len(t) for t in self.thresholds])
-        # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
-        self._missing_code = self._n_thresholds + 1
-        depth = max(1, int(self._n_thresholds.max()))
-        n_sides = 2 if self.has_missing.any() else 1
-        self._shape = (len(bins), depth, n_sides)
-        self._is_valid = np.zeros(self._shape, dtype=bool)
-        self._is_valid[:, :, 0] = np.arange(depth) < self._n_thresholds[:, None]
-        if n_sides == 2:
-            self._is_valid[:, :, 1] = self._is_valid[:, :, 0]
-            self._is_valid[~self.has_missing, :, 1] = False
-            # The last threshold is the largest value: only missing rows exceed it.
-            with_missing = np.flatnonzero(self.has_missing)
-            self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
-        self._name_missing(rows.earlier)
-        binned = BinnedRows(codes, depth + 1 + (n_sides == 2), rows.threads)
-        super().__init__(binned, rows.weight, rows.collective)
-
-    def _name_missing(self, earlier: StumpRules | None) -> None:
-        """Make infinity the threshold of 1[x is missing].
-
-        In models of version 0.1.0 it is the largest value, which a warm start keeps.
-        """
-        for j in np.flatnonzero(self.has_missing & (self._n_thresholds > 0)):
-            largest = self.thresholds[j][-1]
-            if earlier is not None:
-                named = earlier.threshold[(earlier.feature == j) & earlier.missing_right]
-                if (named == largest).any():
-                    continue
-            self.thresholds[j] = np.append(self.thresholds[j][:-1], np.inf)
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of weak rankers, padding included."""
-        return int(np.prod(self._shape))
-
-    def choose(
+    def __init__(
         self,
-        histogram: Floats,
-        gain: Gain,
-        curvature_histogram: Floats | None = None,
-        size: float = 0.0,
-        excluded: Sequence[int] = (),
-    ) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first.
+        *,
+        max_bins: int | None = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = None,
+        special_values: Mapping[Any, Any] | None = None,
+        thresholds: Mapping[Any, Any] | None = None,
+        max_features_used: int | None = None,
+        max_thresholds: int | None = None,
+        min_bin_size: float = 0.0,
+        min_bin_events: float = 0,
+    ) -> None:
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.special_values = special_values
+        self.thresholds = thresholds
+        self.max_features_used = max_features_used
+        self.max_thresholds = max_thresholds
+        self.min_bin_size = min_bin_size
+        self.min_bin_events = min_bin_events
 
-        `size` is what edges are compared with: one where they are differences of shares, and
-        else the sum of the absolute gradient. None is found where an edge is mere rounding.
+    def check(self) -> None:
+        """Raise ValueError for a parameter that is not as described."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+
+    def constraints(
+        self,
+        n_features: int,
+        names: Values | None = None,
+        n_categories: Mapping[int, int] = _NO_CATEGORIES,
+        owner_of_signs: str = "",
+    ) -> StumpConstraints:
+        """Return the parameters as constraints on features of some names.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        names : ndarray of shape (n_features,) or None
+            Their names.
+        n_categories : dict of int to int
+            Number of codes of each categorical feature.
+        owner_of_signs : str
+            Whose `monotonic_cst` it is, for messages; empty for that of these stumps.
         """
-        if not self._is_valid.any():
-            return None
-        totals = histogram[:, 0].sum(axis=-1)
-        of_bin = curvature_histogram
-        bounds = None if of_bin is None else self._bounds(of_bin)
-        gains = gain(self._sums_above(histogram, totals), totals, bounds)
-        gains = np.where(self._is_valid, gains, -np.inf).ravel()
-        gains[list(excluded)] = -np.inf
-        index = first_largest(gains)
-        if gains[index] == -np.inf:
-            return None
-        feature, h = self._by_code(index)
-        of_feature = None if of_bin is None else of_bin[feature]
-        return as_candidate(index, h, histogram[:, feature], of_feature, size)
+        owner, categorical = type(self).__name__, tuple(n_categories)
+        signs = check_monotonic(
+            owner_of_signs or owner, self.monotonic_cst, names, n_features, categorical
+        )
 
-    def values(self, candidate: Candidate) -> Values:
-        """Return h on the training rows."""
-        feature, h = self._by_code(candidate.index)
-        codes = self._rows.codes[feature]
-        first = int(np.argmax(h))
-        above: Mask = codes >= first
-        if self.has_missing[feature] and not h[self._missing_code[feature]]:
-            above &= codes != self._missing_code[feature]
-        return above
+        def numbers(parameter: str) -> dict[int, Floats]:
+            given = getattr(self, parameter) or {}
+            return {
+                j: _check_numbers(owner, parameter, _called(j, names), values, j in categorical)
+                for j, values in by_position(owner, parameter, given, names, n_features).items()
+            }
 
-    def pull_back(self, gradient: Floats) -> Floats:
-        """Return the gradient by the coefficients."""
-        by_bin = self.histogram(RowGradient.signed(gradient))
-        above = self._sums_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
-        by_coefficient = np.where(self._is_valid, above, 0.0).ravel()
-        return np.asarray(self._collective.reduce(np.add, by_coefficient))
+        return StumpConstraints(
+            {j: sign for j, sign in enumerate(signs or ()) if sign},
+            self.max_features_used,
+            self.max_thresholds,
+            numbers("thresholds"),
+            float(self.min_bin_size),
+            float(self.min_bin_events),
+            n_categories,
+            numbers("special_values"),
+        )
 
-    def _values_by_bin(self, coefficients: Floats) -> Floats:
-        """Return the step function of each feature, shape (n_features, n_bins)."""
-        steps = np.asarray(coefficients).reshape(self._shape)
-        tables = np.zeros((self._shape[0], self._rows.n_bins))
-        np.cumsum(steps.sum(axis=2), axis=1, out=tables[:, 1 : self._shape[1] + 1])
-        for feature in np.flatnonzero(self.has_missing):
-            tables[feature, self._missing_code[feature]] = steps[feature, :, 1].sum()
-        return tables
+    def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> Any:
+        """Return the stumps on the training rows.
 
-    def rules(self, indices: Indices) -> StumpRules:
-        """Return the weak rankers of some coordinates, ready for new rows."""
-        feature, place, side = np.unravel_index(indices, self._shape)
-        threshold = [self.thresholds[j][b] for j, b in zip(feature, place, strict=True)]
-        return StumpRules(feature.astype(np.intp), np.array(threshold, dtype=float), side == 1)
+        `constraints` are what the parameters mean for the features of these rows; None for
+        features without names and categories.
+        """
+        found = self.constraints(rows.X.shape[1]) if constraints is None else constraints
+        if found.is_free:
+            return StumpColumns(rows)
+        grid = self._grid(rows, found)
+        return TableColumns(grid, rows, found, subsets_of(rows.earlier, grid))
 
-    def _sums_above(self, by_bin: Floats, totals: Floats) -> Floats:
-        """Return the sums where h = 1, for each group, feature, threshold and side."""
-        up_to = np.cumsum(by_bin[:, :, : self._shape[1]], axis=2)
-        above = totals[:, None, None] - up_to
-        if self._shape[2] == 1:
-            return above[..., None]
-        features = np.arange(self._shape[0])
-        last = np.minimum(self._missing_code, self._rows.n_bins - 1)
-        missing = np.where(self.has_missing, by_bin[:, features, last], 0.0)
-        return np.stack([above - missing[..., None], above], axis=-1)
+    def _grid(self, rows: FitRows, constraints: StumpConstraints) -> TableGrid:
+        """Return the bins of the training rows."""
+        return TableGrid.of(rows, constraints)
 
-    def _bounds(self, curvature: Floats) -> Floats:
-        """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given c by bin."""
-        totals = curvature[:1].sum(axis=-1)
-        return smaller_side(self._sums_above(curvature[None], totals)[0], totals)
 
-    def _by_code(self, index: int) -> tuple[int, Mask]:
-        """Return the feature of a weak ranker and its value in each bin."""
-        feature, threshold, side = np.unravel_index(index, self._shape)
-        h = np.arange(self._rows.n_bins) > threshold
-        if side == 0 and self.has_missing[feature]:
-            h[self._missing_code[feature]] = False
-        return int(feature), h
+def _called(number: int, names: Values | None) -> str:
+    """Return the name of a feature in messages."""
+    return str(number) if names is None else repr(str(names[number]))
+
+
+def _check_numbers(
+    owner: str, parameter: str, feature: str, given: Any, is_categorical: bool
+) -> Floats:
+    """Return the thresholds or special codes of a feature that is not categorical, increasing."""
+    if is_categorical:
+        raise ValueError(
+            f"{parameter} of {owner} are for numbers: feature {feature} is one of categories, "
+            "whose values are no numbers."
+        )
+    values = np.asarray(given) if np.iterable(given) else np.array(None)
+    is_empty = values.ndim == 1 and not len(values)
+    if values.ndim != 1 or not (is_empty or values.dtype.kind in "iuf"):
+        raise ValueError(
+            f"{parameter} of {owner} must be lists of numbers. Feature {feature} has {given!r}."
+        )
+    values = values.astype(np.float64) + 0.0  # no negative zero
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{parameter} of {owner} must be finite: missing values (NaN) have their own bin "
+            f"already. Those of feature {feature} are {values.tolist()}."
+        )
+    is_ordered = parameter == "thresholds"
+    rising = values if is_ordered else np.sort(values)
+    if not (np.diff(rising) > 0).all():
+        allowed = "increase" if is_ordered else "have each code once"
+        raise ValueError(
+            f"{parameter} of {owner} must {allowed}. Those of feature {feature} are "
+            f"{values.tolist()}."
+        )
+    return rising

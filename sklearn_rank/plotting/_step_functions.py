@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.estimators.categories import CategoryCodes, as_table
+from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import FeatureBins, StepFunction
 
 

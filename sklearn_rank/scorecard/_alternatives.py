@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import FitRows, Floats
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators.categories import as_table
-from sklearn_rank.models import StumpColumns
+from sklearn_rank.bins.categories import as_table
+from sklearn_rank.models import StumpColumns, as_model
 from sklearn_rank.scorecard.card import Card
 
 
@@ -30,9 +30,15 @@ def exchanged(ranker: Any, data: TrainingData, X: Any) -> Iterator[tuple[Any, An
             left = known[known != threshold]
             if len(left) < len(known) and len(left):
                 given = {**settings["thresholds"], step.feature: left.tolist()}
-                yield clone(ranker).set_params(thresholds=given), X
+                yield set_stumps(clone(ranker), thresholds=given), X
     for step in steps:
         yield clone(ranker), _without(X, step.feature)
+
+
+def set_stumps(ranker: Any, **parameters: Any) -> Any:
+    """Set parameters of the stumps of a booster, which may be a name, and return the booster."""
+    stumps = clone(as_model(ranker.weak_ranker))
+    return ranker.set_params(weak_ranker=stumps.set_params(**parameters))
 
 
 def outline(card: Card) -> tuple[Any, ...]:
@@ -48,7 +54,7 @@ def _grid(ranker: Any, data: TrainingData, settings: dict[str, Any], feature: in
         return np.array(settings["thresholds"][feature], dtype=np.float64)
     x = data.X[:, [feature]].copy()
     x[np.isin(x, settings["special_values"].get(feature, []))] = np.nan
-    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=ranker.max_bins)
+    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=ranker._most_bins)
     known = np.asarray(StumpColumns(rows).thresholds[0])
     return known[np.isfinite(known)]
 

@@ -20,8 +20,8 @@ from sklearn_rank.base import TrainingData
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.model_selection._splitters import split_queries
-from sklearn_rank.models import ConstrainedStumps, StumpConstraints, Stumps
-from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid
+from sklearn_rank.models import StumpConstraints, Stumps, as_model
+from sklearn_rank.models.constrained_stumps import TableGrid
 from sklearn_rank.rows.distinct import distinct_rows
 
 Fold = tuple[Indices, Indices]
@@ -131,8 +131,8 @@ class FoldFits:
     ) -> list[FoldFit]:
         """Return the fits of each ranker to some rows, of which all use the same bins."""
         rows = self.data.take(train).with_moderate_weights()
-        shared = _SharedBins()
-        return [self._one(_with_model(ranker, shared), rows, train, test) for ranker in rankers]
+        shared: list[TableGrid] = []
+        return [self._one(_sharing(ranker, shared), rows, train, test) for ranker in rankers]
 
     def _one(self, ranker: Any, rows: TrainingData, train: Indices, test: Indices) -> FoldFit:
         data = self.data
@@ -158,32 +158,20 @@ class FoldFits:
 class _SharedBins(Stumps):
     """The stumps of several fits to the same rows, whose bins are found once."""
 
-    def __init__(self) -> None:
-        self.grid: TableGrid | None = None
+    shared: list[TableGrid]
 
-    def constrained(self, constraints: StumpConstraints) -> ConstrainedStumps:
-        """Return constrained stumps on these bins."""
-        return _OnSharedBins(constraints, self)
-
-
-class _OnSharedBins(ConstrainedStumps):
-    """Constrained stumps of one of these fits."""
-
-    def __init__(self, constraints: StumpConstraints, shared: _SharedBins) -> None:
-        super().__init__(constraints)
-        self.shared = shared
-
-    def on_rows(self, rows: FitRows) -> TableColumns:
-        """Return the weak rankers on the training rows."""
-        if self.shared.grid is None:
-            self.shared.grid = TableGrid.of(rows, self.constraints)
-        return TableColumns(self.shared.grid, rows, self.constraints, [])
+    def _grid(self, rows: FitRows, constraints: StumpConstraints) -> TableGrid:
+        if not self.shared:
+            self.shared.append(super()._grid(rows, constraints))
+        return self.shared[0]
 
 
-def _with_model(ranker: Any, model: Any) -> Any:
-    """Return a ranker that has validated its parameters, with other weak rankers."""
+def _sharing(ranker: Any, shared: list[TableGrid]) -> Any:
+    """Return a ranker that has validated its parameters, with bins that may be known."""
     ranker = copy(ranker)
-    ranker.weak_ranker = model
+    stumps: Any = as_model(ranker.weak_ranker)
+    ranker.weak_ranker = _SharedBins(**stumps.get_params(deep=False))
+    ranker.weak_ranker.shared = shared
     return ranker
 
 

@@ -30,12 +30,13 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators.categories import as_table
+from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics.scorers import Scoring, as_scorer
+from sklearn_rank.models import Stumps
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._alternatives import exchanged, outline
+from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._exports import ExportsMixin
 from sklearn_rank.scorecard._folds import (
@@ -141,8 +142,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         are rounded once, on the scale of the card.
     max_terms : int in [1, inf) or None, default=10
         Maximum number of steps of the card: thresholds, sets of categories, and missing values and
-        special codes with their own points. It replaces the `max_thresholds` of the ranker; None
-        keeps the ranker's.
+        special codes with their own points. It replaces the `max_thresholds` of the ranker's
+        `Stumps`; None keeps it.
     p : "auto", float in [1, inf) or None, default="auto"
         "auto": the smallest of 1, 2, 4, 8 and 16 within one standard error of the best by
         cross-validation, if the ranker has a p. A number is set on the ranker; None keeps the
@@ -360,7 +361,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             ranker = clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
-            ranker.set_params(max_thresholds=self.max_terms)
+            set_stumps(ranker, max_thresholds=self.max_terms)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):
@@ -373,10 +374,11 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     def _check_ranker(self, ranker: Any) -> None:
         """Raise ValueError for a ranker that no card can be made of."""
         kind, name = type(ranker).__name__, type(self).__name__
-        if getattr(ranker, "weak_ranker", None) != "stump":
+        weak_ranker = getattr(ranker, "weak_ranker", None)
+        if not (weak_ranker == "stump" or isinstance(weak_ranker, Stumps)):
             raise ValueError(
                 f"{name} needs a ranker of stumps, such as PNormPushRanker(), RankBoost() or "
-                f"SmoothMarginRanker() with weak_ranker='stump'. Got {ranker!r}."
+                f"SmoothMarginRanker() with weak_ranker='stump' or Stumps(). Got {ranker!r}."
             )
         if ranker.relevance != "binary":
             raise ValueError(

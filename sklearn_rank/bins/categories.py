@@ -26,7 +26,7 @@ class CategoricalFeatures:
         return not len(given) or np.asarray(given).dtype.kind in "biuUO"
 
     def __str__(self) -> str:
-        """Return what completes "must be ..."."""
+        """Return the text after "must be"."""
         return "'from_dtype', None, or an array of indices, names or True and False of features"
 
 
@@ -153,7 +153,7 @@ def _encoder() -> OrdinalEncoder:
 
 
 def _fitted_encoder(X: Any, number: int) -> OrdinalEncoder:
-    """Return what gives the categories of a column their codes."""
+    """Return the encoder of the categories of a column."""
     try:
         return _encoder().fit(_column(X, number))
     except TypeError as error:

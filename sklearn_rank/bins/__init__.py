@@ -1,0 +1,1 @@
+"""Bins of features: ranges of numbers, categories, special codes, missing values."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -174,11 +176,70 @@ def has_contributions(ranker: Any) -> bool:
     )
 
 
+def _with_input(data: TrainingData, fitted: dict[str, Any]) -> dict[str, Any]:
+    """Return fitted attributes with what they say of the rows of a fit."""
+    classes = {} if data.classes is None else {"classes_": data.classes}
+    return {"_has_qid_": data.qid is not None, **classes, **fitted}
+
+
+def find_classes(owner: str, y: Values) -> Values:
+    """Return the two classes."""
+    if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+        raise ValueError(
+            f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
+        )
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
+            "classes; relevance='graded' takes numbers."
+        )
+    classes = np.unique(y)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{kind}: {len(classes)} classes. For graded relevance use "
+            f"{owner}(relevance='graded')."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs two classes to rank one above the other. y has one class: "
+            f"{classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def warn_of_order(owner: str, classes: Values) -> None:
+    """Warn of a class on top that only the alphabet has put there."""
+    low, high = classes.tolist()
+    if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
+        warn(
+            f"{owner} ranks {high!r} above {low!r}: of two classes the one that "
+            f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
+            f"of y; y == {high!r} keeps the order, without this warning.",
+            UserWarning,
+        )
+
+
+@contextmanager
+def order_is_known() -> Iterator[None]:
+    """Fit rankers without the warning of `warn_of_order`, which the caller has given."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\w+ ranks .* the one that sorts last belongs")
+        yield
+
+
 class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
     `_score_rows`. Everything a user can get wrong about arrays is handled here.
+
+    Scorecards, clusters and exports see a ranker through its public methods alone: besides those
+    of scikit-learn `check_parameters`, `check_columns`, `check_rows` and `training_data`, which
+    check what a user passes, `check_training`, `fit_rows`, `set_fitted`, `score_rows` and
+    `relevance_of`, which take what is checked, and `has_queries_`. Boosting rankers have
+    `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes`, too.
     """
 
     # Requested by default, so that with metadata routing `qid` is passed only once.
@@ -228,19 +289,17 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """Check parameters and arrays, those of `_validate_training`, and fit."""
         known = dict(vars(self))
         try:
-            self._check_parameters()
+            self.check_parameters()
             data, classes = self._validate_training(*arrays)
+            if classes is not None:
+                warn_of_order(type(self).__name__, classes)
             self._check_training(data)
         except BaseException:
             self._go_back_to(known)
             raise
         goes_on = getattr(self, "warm_start", False) and "_has_qid_" in known
         try:
-            data = data.with_moderate_weights()
-            fitted = {**self._fit(data), "_has_qid_": data.qid is not None}
-            if classes is not None:
-                fitted["classes_"] = classes
-            self._set_fitted(fitted)
+            self.set_fitted(_with_input(data, self._fit(data.with_moderate_weights())))
         except BaseException as error:
             # Ctrl-C says nothing against the earlier model, as an error in training does.
             keeps = goes_on or isinstance(error, KeyboardInterrupt)
@@ -380,7 +439,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
                 "error_score='raise' shows this message instead of NaN."
             )
-        relevance = self._relevance_of(y, sample_weight)
+        relevance = self.relevance_of(y, sample_weight)
         check_lengths(X=scores, y=relevance)
         return self._score_order(relevance, scores, qid, sample_weight)
 
@@ -391,6 +450,107 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     @abstractmethod
     def _score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of validated rows."""
+
+    # For scorecards, clusters and exports ----------------------------------------------
+
+    def training_data(
+        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
+    ) -> TrainingData:
+        """Return checked rows to learn from, as `fit` takes them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+        is_fitted : bool, default=False
+            Whether features, categories and classes are those of the fitted ranker. False: they
+            are those of the rows, and the ranker notes number, names and categories of its
+            features.
+
+        Returns
+        -------
+        TrainingData
+            The rows of positive weight, which have a comparable pair.
+        """
+        if is_fitted:
+            X, classes = self.check_rows(X), getattr(self, "classes_", None)
+            weight = check_weight(sample_weight, X.shape[0])
+            codes = None if qid is None else check_qid(qid, X.shape[0])
+            y = self.relevance_of(y, sample_weight)
+            check_lengths(X=X, y=y)
+            data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
+            data = data.take(np.flatnonzero(weight > 0))
+        else:
+            self.check_parameters()
+            data, _ = self._validate_training(X, y, qid, sample_weight)
+        self._check_training(data)
+        return data
+
+    def check_rows(self, X: Any) -> Any:
+        """Return checked features of rows to score: floats, categories as their codes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Floats.
+        """
+        return self._validate_features(X, reset=False)
+
+    def check_training(self, data: TrainingData) -> None:
+        """Raise ValueError for rows that nothing can be learned from.
+
+        Parameters
+        ----------
+        data : TrainingData
+            Rows, on several processes those of this one.
+        """
+        self._check_training(data)
+
+    def fit_rows(self, data: TrainingData) -> dict[str, Any]:
+        """Learn from checked rows and return the fitted attributes; set none.
+
+        Parameters
+        ----------
+        data : TrainingData
+            Rows, on several processes those of this one.
+
+        Returns
+        -------
+        dict of str to object
+            What `set_fitted` takes.
+        """
+        return _with_input(data, self._fit(data.with_moderate_weights()))
+
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Features, as `check_rows` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores, greater for rows that rank higher.
+        """
+        return self._score_rows(X)
+
+    @property
+    def has_queries_(self) -> bool:
+        """Whether the ranker was fitted with `qid`."""
+        return bool(self._has_qid_)
 
     def _not_additive(self) -> str:
         """Return which parameter has to be what for `contributions`; empty when it is."""
@@ -440,8 +600,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """
 
         def fitted_so_far() -> dict[str, Any]:
-            known = {"_has_qid_": data.qid is not None, **reconstruct()}
-            return known if data.classes is None else {"classes_": data.classes, **known}
+            return _with_input(data, reconstruct())
 
         printer = Printer(type(self).__name__, unit, total, self.verbose, shows_total)
         observer = make_observer(
@@ -482,7 +641,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         """Return the metric of `score` for known scores."""
         return auc_score(relevance, scores, qid=qid, sample_weight=weight)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Raise ValueError for a parameter that is not as described."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
         self._check_combination()
@@ -502,7 +661,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 )
         except (TypeError, ValueError) as error:
             self._refuse_sparse(X, is_allowed=tags.sparse)
-            self._explain_columns(X, reset=options.get("reset", True))
+            self.check_columns(X, reset=options.get("reset", True))
             if "could not convert string" in str(error):
                 raise ValueError(f"{error}. {self._other_arrays}") from error
             raise
@@ -519,8 +678,16 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
                 "with weak_ranker='feature'."
             )
 
-    def _explain_columns(self, X: Any, *, reset: bool) -> None:
-        """Raise ValueError if a data frame lacks columns or has some that are no numbers."""
+    def check_columns(self, X: Any, *, reset: bool) -> None:
+        """Raise ValueError if a data frame lacks columns or has some that are no numbers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        reset : bool
+            Whether the columns are those of rows to learn from, not of rows to score.
+        """
         if not reset and is_data_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
         check_columns(type(self).__name__, X, self._other_columns, self._categorical_positions)
@@ -557,53 +724,27 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         if graded:
             y = check_relevance(y)
         else:
-            classes = self._find_classes(y[keep] if not keep.all() else y)
-            self._warn_of_order(classes)
+            classes = find_classes(type(self).__name__, y[keep] if not keep.all() else y)
             y = y == classes[1]
         self._check_features(X)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
         return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
 
-    def _find_classes(self, y: Values) -> Values:
-        """Return the two classes."""
-        name = type(self).__name__
-        if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
-            raise ValueError(
-                f"y of {name} must hold labels of one kind: all strings, or all numbers. Got both."
-            )
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind.startswith("continuous"):
-            raise ValueError(
-                f"Unknown label type: {kind}. With relevance='binary' {name} needs two "
-                "classes; relevance='graded' takes numbers."
-            )
-        classes = np.unique(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{kind}: {len(classes)} classes. For graded relevance use "
-                f"{name}(relevance='graded')."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                f"{name} needs two classes to rank one above the other. y has one class: "
-                f"{classes.tolist()[0]!r}."
-            )
-        return classes
+    def relevance_of(self, y: Any, sample_weight: Any) -> Any:
+        """Return relevance: for classes whether each is the upper one.
 
-    def _warn_of_order(self, classes: Values) -> None:
-        """Warn of a class on top that only the alphabet has put there."""
-        low, high = classes.tolist()
-        if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
-            warn(
-                f"{type(self).__name__} ranks {high!r} above {low!r}: of two classes the one that "
-                f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
-                f"of y; y == {high!r} keeps the order, without this warning.",
-                UserWarning,
-            )
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Classes of the fitted ranker (binary mode) or relevance (graded mode).
+        sample_weight : float, array-like of shape (n_samples,) or None
+            Multiplicities; rows of weight zero may have other classes.
 
-    def _relevance_of(self, y: Any, sample_weight: Any) -> Any:
-        """Return relevance as numbers: classes become 0 and 1."""
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Booleans or numbers.
+        """
         if self.relevance == "graded":
             return check_relevance(y)
         return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
@@ -623,8 +764,14 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     def _label(self, scores: Floats) -> Values:
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Replace all fitted attributes but those of the validated input."""
+    def set_fitted(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes but those of the validated input.
+
+        Parameters
+        ----------
+        fitted : dict of str to object
+            What `fit_rows` returns.
+        """
         inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
         self._forget()
         fitted.update({name: value for name, value in inputs.items() if value is not None})

@@ -118,6 +118,34 @@ def test_nothing_above_is_imported_by_a_string():
     assert wrong <= {("scorecard/_exports.py", "onnx")}
 
 
+OUTER = ("scorecard", "dask", "onnx", "cli", "plotting")
+OF_DASK = {"_meta", "_meta_nonempty"}  # dask's own names for the columns of a collection
+
+
+def private_uses(path):
+    """Yield what a file uses of others that their names call private."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    own |= {"self", "cls", "super()", "cls()"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in own:
+            yield node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("attr"):
+            yield ast.literal_eval(node.args[1]) if isinstance(node.args[1], ast.Constant) else ""
+
+
+def test_the_outer_rooms_use_the_front_door():
+    """No method or attribute that a ranker, or another class, calls private."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        for name in private_uses(path)
+        if part_of(path) in OUTER and name.startswith("_") and not name.endswith("__")
+        if name not in OF_DASK
+    }
+    assert found == set()
+
+
 def test_the_import_test_sees_imports():
     """Guard against a parser that finds nothing and so allows everything."""
     pairs = {(part_of(path), part) for path in SOURCES for part in imported_parts(path)}

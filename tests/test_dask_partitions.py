@@ -109,10 +109,10 @@ def test_thresholds_are_those_of_all_rows(columns, max_bins, most, n_passes, mor
 class ScoredByFirst:
     """A fitted ranker whose score is the first feature."""
 
-    def _relevance_of(self, y, weight):
+    def relevance_of(self, y, weight):
         return y
 
-    def _score_rows(self, X):
+    def score_rows(self, X):
         return X[:, 0]
 
 

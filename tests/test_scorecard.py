@@ -139,13 +139,13 @@ def test_points_are_in_their_range(points):
 
 def ranker_rows(ranker, rows):
     """Return rows as the ranker sees them, categories as codes."""
-    return ranker._validate_features(rows, reset=False)
+    return ranker.check_rows(rows)
 
 
 def test_bins_of_the_card_divide_the_rows_as_the_ranker_does(credit, credit_card):
     """Rows with equal values of a step function have equal points, whatever the bins' ends."""
     ranker = credit_card.ranker_
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    steps = ranker.step_functions_
     by_column = {step.feature: step for step in steps}
     encoded = ranker_rows(ranker, credit.data)
     points = credit_card.points_of(credit.data)
@@ -206,7 +206,7 @@ def test_a_frozen_ranker_is_only_rounded():
     assert card.ranker_ is ranker
     assert pickle.dumps(ranker) == before
     assert card.p_ == 3
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    steps = ranker.step_functions_
     assert {one.column for one in card.card_.variables} <= {step.feature for step in steps}
     refitted = Scorecard(ranker, p=None, max_terms=None, cv=2).fit(X, Y)
     assert refitted.ranker_ is not ranker
@@ -456,6 +456,15 @@ def test_without_pandas_tables_are_refused(monkeypatch):
 def test_bad_parameters_get_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         Scorecard(**{"p": None, "cv": 2, "max_terms": 2, **options}).fit(X, Y)
+
+
+def test_the_order_of_classes_is_said_once_in_the_name_of_the_card():
+    y = np.array(["bad", "fine"])[Y]
+    with pytest.warns(UserWarning, match="^Scorecard ranks 'fine' above 'bad'") as caught:
+        card = Scorecard(p=None, cv=2, max_terms=2).fit(X, y)
+    assert len(caught) == 1
+    assert card.alternatives(X, y, tolerance=1, max_cards=1)
+    assert card.ranker_.classes_.tolist() == card.classes_.tolist() == ["bad", "fine"]
 
 
 def test_bad_tables_get_a_sentence(small):

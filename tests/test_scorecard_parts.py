@@ -27,7 +27,7 @@ def small_problem(seed, p, n_features=2):
     y = X.sum(axis=1) + random.normal(0, 1.5, 60) > 2
     y[:2] = [True, False]
     ranker = PNormPushRanker(p=p, n_estimators=6, weak_ranker=Stumps(max_thresholds=3)).fit(X, y)
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    steps = ranker.step_functions_
     data = TrainingData(X, y, None, np.ones(60), np.arange(60), np.array([False, True]))
     return BinnedTraining.of(ranker, steps, data), steps
 
@@ -224,7 +224,7 @@ def test_the_cut_is_the_rankers_own():
     """RankBoost balances the classes; a push has the fewest errors."""
     training, steps = small_problem(3, 4.0)
     totals = 3 * np.round(training.totals([step.values for step in steps]))
-    order = training.problem.preferences.order
+    order = training.preferences.order
     positive, weight = training.data.y[order], training.data.weight[order]
     cut = training.cut(totals, 0.3)
     errors = [weight[(totals > one) != positive].sum() for one in range(-60, 60)]

@@ -19,7 +19,7 @@ from sklearn_rank.scorecard._report_pictures import Picture
 from sklearn_rank.scorecard.card import Card, Variable
 
 # Of two classes by name the later in the alphabet is on top, which is said.
-pytestmark = pytest.mark.filterwarnings("ignore:RankBoost ranks .will default. above")
+pytestmark = pytest.mark.filterwarnings("ignore:Scorecard ranks .will default. above")
 
 CREDIT = make_credit(1500, random_state=0)
 X = CREDIT.data[["income", "utilisation", "enquiries_6m", "months_at_address"]]

@@ -117,13 +117,13 @@ def test_the_trees_of_processes_rank_as_those_of_one(n_queries, parameters):
     assert len({fitted["_trees_"].stored for fitted in found}) == 1
     for fitted in found:
         together = clone(ranker).fit(X[:50], y[:50].astype(int))
-        together._set_fitted(fitted)
-        scores = together._score_rows(X)
-        wanted = auc_score(y, alone._score_rows(X), qid=qid, sample_weight=weight)
+        together.set_fitted(fitted)
+        scores = together.score_rows(X)
+        wanted = auc_score(y, alone.score_rows(X), qid=qid, sample_weight=weight)
         assert auc_score(y, scores, qid=qid, sample_weight=weight) == pytest.approx(
             wanted, abs=0.002
         )
-        assert np.corrcoef(scores, alone._score_rows(X))[0, 1] > 0.999
+        assert np.corrcoef(scores, alone.score_rows(X))[0, 1] > 0.999
         np.testing.assert_allclose(fitted["objective_curve_"], alone.objective_curve_, rtol=1e-3)
         if not graded:
             assert fitted["offset_"] == pytest.approx(alone.offset_, abs=0.01)
@@ -139,7 +139,7 @@ def test_bins_of_a_sample_of_many_rows():
     owner = (np.arange(len(X)) > 50_000).astype(int)
     parts = divide(X, y, None, np.ones(len(X)), owner, 2, np.array([0, 1]))
     together = clone(ranker).fit(X[:50], y[:50].astype(int))
-    together._set_fitted(fit_in_processes(clone(ranker), parts)[0])
+    together.set_fitted(fit_in_processes(clone(ranker), parts)[0])
     assert together.score(X, y.astype(int)) == pytest.approx(
         alone.score(X, y.astype(int)), abs=0.002
     )

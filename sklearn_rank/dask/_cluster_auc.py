@@ -100,8 +100,8 @@ def scored(rows: Rows, estimator: Any) -> tuple[Floats, Floats]:
     """Return scores and relevance."""
     if not rows.n_rows:
         return np.zeros(0), np.zeros(0)
-    relevance = estimator._relevance_of(rows.y, rows.weight)
-    return estimator._score_rows(rows.X), np.asarray(relevance, dtype=np.float64)
+    relevance = estimator.relevance_of(rows.y, rows.weight)
+    return estimator.score_rows(rows.X), np.asarray(relevance, dtype=np.float64)
 
 
 def sample_scores(rows: Rows, estimator: Any) -> Floats:

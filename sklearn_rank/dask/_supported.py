@@ -45,7 +45,7 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
         raise TypeError(
             f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
         )
-    estimator._check_parameters()
+    estimator.check_parameters()
     for setting, reason in _refused(estimator, has_queries):
         raise ValueError(
             f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
@@ -102,7 +102,7 @@ def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[
             f"weak_ranker={ranker.weak_ranker!r}",
             "weak rankers there are 'stump' or 'feature'",
         )
-    for name in ranker._used_constraints():
+    for name in ranker.used_constraints():
         yield name, "stumps are without constraints there"
     if ranker.categorical_features != "from_dtype":
         yield f"categorical_features={ranker.categorical_features!r}", "X is of numbers there"

@@ -91,12 +91,9 @@ def fit_rows(
     )
     estimator.n_features_in_ = rows.X.shape[1]
     if earlier is not None:
-        estimator._set_fitted(dict(earlier))
+        estimator.set_fitted(dict(earlier))
         estimator.warm_start = True
     with observed(estimator, _LockStep(collective, tell)):
-        estimator._check_training(data)
-        data = data.with_moderate_weights()
-        fitted = {**estimator._fit(data), "_has_qid_": data.qid is not None}
-    if rows.classes is not None:
-        fitted["classes_"] = rows.classes
+        estimator.check_training(data)
+        fitted: Attributes = estimator.fit_rows(data)
     return fitted

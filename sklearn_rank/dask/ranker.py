@@ -16,7 +16,7 @@ from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, 
 from sklearn_rank._observers import Printer
 from sklearn_rank._protocols import Observer, Values
 from sklearn_rank._validation import refuse_dates
-from sklearn_rank.base import is_binary
+from sklearn_rank.base import find_classes, is_binary, warn_of_order
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
@@ -187,7 +187,7 @@ class DaskRanker(BaseEstimator):
                 f"score of DaskRanker is the AUC: score_p={estimator.score_p!r} of "
                 f"{type(estimator).__name__} must be None."
             )
-        if qid is None and estimator._has_qid_:
+        if qid is None and estimator.has_queries_:
             raise ValueError("DaskRanker was fitted with qid and can't be scored without it.")
         partitions = _partitions_of(estimator, X, y, qid, sample_weight, fitted=True)
         return _auc_on(self._client(), partitions, estimator, self.shuffle_queries)
@@ -238,7 +238,7 @@ def _partitions_of(
     described = getattr(X, "_meta_nonempty", None)
     if described is not None:
         refuse_dates(owner, described)
-        estimator._explain_columns(described, reset=not fitted)
+        estimator.check_columns(described, reset=not fitted)
     checks = RowChecks(
         owner,
         is_graded,
@@ -268,8 +268,9 @@ def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
     if estimator.relevance == "graded":
         return None
     labels = [one.labels for one in summaries if one.labels is not None and len(one.labels)]
-    classes = estimator._find_classes(np.concatenate(labels))
-    estimator._warn_of_order(classes)
+    owner = type(estimator).__name__
+    classes = find_classes(owner, np.concatenate(labels))
+    warn_of_order(owner, classes)
     return np.asarray(classes)
 
 
@@ -347,7 +348,7 @@ class _Description:
     def of(self, estimator: Any, attributes: dict[str, Any]) -> Any:
         """Set fitted attributes and return the estimator."""
         self.set_on(estimator)
-        estimator._set_fitted(dict(attributes))
+        estimator.set_fitted(dict(attributes))
         return estimator
 
     def set_on(self, estimator: Any) -> None:

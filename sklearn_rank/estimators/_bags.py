@@ -184,7 +184,7 @@ class BagsMixin:
         }
         scores = problem.scores(indices.tolist(), weights.tolist())
         if self.relevance == "binary":
-            fitted["offset_"] = self._offset(problem, scores)
+            fitted["offset_"] = self.offset_of(problem.data, scores)
         if self._tracks_margin:
             margin, size = problem.preferences.smallest_difference(scores, scores), abs(weights)
             fitted["margin_"] = margin / size.sum() if size.any() else 0.0

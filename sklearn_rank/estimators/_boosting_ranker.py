@@ -34,7 +34,7 @@ from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, Sta
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import StumpConstraints, WeakRankerChoice, as_model
+from sklearn_rank.models import StepFunction, StumpConstraints, WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state
 from sklearn_rank.rows.preferences import Preferences
@@ -141,13 +141,49 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         """Whether the offset balances the classes; else it is the error cut."""
         return True
 
-    def _offset(self, problem: BoostingProblem, scores: Floats) -> float:
-        """Return the offset between the two classes for scores of the training rows."""
-        positive, pairs = problem.positive, problem.preferences
-        assert positive is not None
+    # For scorecards ------------------------------------------------------------------
+
+    def objective_of(self, data: TrainingData) -> Objective:
+        """Return the objective of the ranker on some rows, as a function of their scores.
+
+        Parameters
+        ----------
+        data : TrainingData
+            Checked rows.
+
+        Returns
+        -------
+        Objective
+            Scores are in the order of ``data.preferences.order``.
+        """
+        return self._make_objective(data.preferences, ThreadPool(1))
+
+    def offset_of(self, data: TrainingData, scores: Floats) -> float:
+        """Return the offset between the two classes for scores of some rows.
+
+        Parameters
+        ----------
+        data : TrainingData
+            Checked rows of two classes.
+        scores : ndarray of shape (n_rows,)
+            Their scores, in the order of ``data.preferences.order``.
+
+        Returns
+        -------
+        float
+            Scores above minus this number mean the upper class.
+        """
+        pairs = data.preferences
+        positive = data.y[pairs.order]
         if self._balances:
             return balancing_offset(scores, positive, pairs.log_weight, pairs.collective)
         return -error_cut(scores, positive, pairs.weight, pairs.collective)
+
+    @property
+    def step_functions_(self) -> list[StepFunction]:
+        """The fitted model of stumps as a step function for each feature that it uses."""
+        found: list[StepFunction] = self.weak_rankers_.step_functions(self.estimator_weights_)
+        return found
 
     # Fitting -------------------------------------------------------------------------
 
@@ -180,13 +216,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         return {
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
-            "max_bins": self._most_bins,
             "validation_fraction (None: no early stopping)": (
                 self.validation_fraction if splits else None
             ),
             _GIVEN: None if data.held_out is None else data.held_out.X.shape,
             "scoring": as_scorer(self.scoring).label if measures else None,
-            **self._constraint_settings(),
+            **self.stump_settings(),
         }
 
     def _check_training(self, data: TrainingData) -> None:
@@ -362,13 +397,13 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
     ) -> float:
         """Return the offset of all rounds, of all rows; `state` is at the last one or None."""
         if not history.steps:
-            return self._offset(problem, np.zeros(problem.preferences.n_rows))
+            return self.offset_of(problem.data, np.zeros(problem.preferences.n_rows))
         if self._balances or problem.n_rows <= MOST_ROWS:
             return history.offsets[-1]
         scores = getattr(state, "scores", None)
         if scores is None:
             scores = problem.scores(history.coordinates, history.steps)
-        return self._offset(problem, scores)
+        return self.offset_of(problem.data, scores)
 
     def _make_stopping(
         self, problem: BoostingProblem, history: History, held_out: TrainingData | None

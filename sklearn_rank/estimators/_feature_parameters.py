@@ -27,14 +27,14 @@ class CategoricalMixin:
         return self.categorical_features
 
     @property
-    def _known_codes(self) -> CategoryCodes | None:
+    def category_codes(self) -> CategoryCodes | None:
         """The codes; None for models of versions that had none."""
         return getattr(self, "_category_codes_", None)
 
     @property
     def _categorical_positions(self) -> Positions:
         """The categorical features."""
-        codes = self._known_codes
+        codes = self.category_codes
         return () if codes is None else codes.positions
 
     @property
@@ -62,7 +62,7 @@ class CategoricalMixin:
         if reset:
             found = find_categorical(X, self._wanted_categories, type(self).__name__)
             self._category_codes_ = CategoryCodes(as_table(X), found) if found else None
-        codes = self._known_codes
+        codes = self.category_codes
         if codes is None:
             return super()._validate_features(X, reset=reset, **options)  # type: ignore[misc]
         X = as_table(X)
@@ -76,20 +76,20 @@ class CategoricalMixin:
                     return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
                 return check_array(coded, estimator=self, **checks)
         except (TypeError, ValueError):
-            self._explain_columns(X, reset=reset)
+            self.check_columns(X, reset=reset)
             raise
 
     def _validate_training(self: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         """Return the rows; a category of rows of weight zero alone is unseen."""
         data, classes = super()._validate_training(X, y, qid, sample_weight)  # type: ignore[misc]
-        codes = self._known_codes
+        codes = self.category_codes
         if codes is not None and sample_weight is not None:
             data = replace(data, X=codes.keep_used(data.X))
         return data, classes
 
-    def _set_fitted(self: Any, fitted: dict[str, Any]) -> None:
-        super()._set_fitted({**fitted, "_category_codes_": self._known_codes})  # type: ignore[misc]
+    def set_fitted(self: Any, fitted: dict[str, Any]) -> None:
+        super().set_fitted({**fitted, "_category_codes_": self.category_codes})  # type: ignore[misc]
 
     def _rows_as_given(self, X: Floats) -> Any:
-        codes = self._known_codes
+        codes = self.category_codes
         return X if codes is None else codes.decode(X)

@@ -70,7 +70,7 @@ class ConstrainedMixin(CategoricalMixin):
         if self._stumps is not None:
             model.check()
             self._check_shared(model)
-        refused, used = self._refused_by(), self._used_constraints()
+        refused, used = self._refused_by(), self.used_constraints()
         if refused and used:
             raise ValueError(
                 f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
@@ -96,8 +96,14 @@ class ConstrainedMixin(CategoricalMixin):
                     f"{type(stumps).__name__}({name}={given!r})."
                 )
 
-    def _used_constraints(self: Any) -> list[str]:
-        """Return the parameters that constrain stumps, of the ranker or its `Stumps`."""
+    def used_constraints(self: Any) -> list[str]:
+        """Return the parameters that constrain stumps, of the ranker or its `Stumps`.
+
+        Returns
+        -------
+        list of str
+            Such as "thresholds of Stumps".
+        """
         model: Any = as_model(self.weak_ranker)
         found = []
         for owner in (self, model) if hasattr(model, "constraints") else (self,):
@@ -120,7 +126,7 @@ class ConstrainedMixin(CategoricalMixin):
         stumps = None if self._refused_by() else self._stumps
         if stumps is None:
             return None
-        codes = self._known_codes
+        codes = self.category_codes
         n_categories = () if codes is None else [len(one) for one in codes.known]
         has_signs = as_model(self.weak_ranker).monotonic_cst is not None  # type: ignore[attr-defined]
         return stumps.constraints(
@@ -130,9 +136,16 @@ class ConstrainedMixin(CategoricalMixin):
             "" if has_signs else type(self).__name__,
         )
 
-    def _constraint_settings(self) -> dict[str, Any]:
-        """Return the constraints by parameter, as plain values that can be compared."""
-        return (self._constraints() or StumpConstraints()).settings
+    def stump_settings(self) -> dict[str, Any]:
+        """Return the most bins and the constraints of the stumps by parameter, as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            Features by their positions.
+        """
+        constraints = self._constraints() or StumpConstraints()
+        return {"max_bins": self._most_bins, **constraints.settings}
 
 
 def _is_same(one: Any, other: Any) -> bool:

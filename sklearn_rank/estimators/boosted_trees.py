@@ -400,7 +400,7 @@ class BoostedTreesRanker(
         if data.collective.size > 1:
             self._check_shared(engine)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        codes, held_out = self._known_codes, data.held_out
+        codes, held_out = self.category_codes, data.held_out
         if held_out is None and self.n_iter_no_change is not None:
             data, held_out = split_validation(data, self.validation_fraction, seed)
         if codes is not None:
@@ -448,7 +448,7 @@ class BoostedTreesRanker(
                 f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
                 f"is {engine.title}."
             )
-        if self._has_own_objective or self._known_codes is not None:
+        if self._has_own_objective or self.category_codes is not None:
             what = "loss='ndcg'" if self._has_own_objective else "categorical features"
             raise ValueError(f"{name} on several processes can't have {what}.")
 

@@ -26,7 +26,7 @@ from sklearn_rank._validation import (
     largest_size,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.base import BaseRanker, TrainingData, find_classes
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
@@ -397,7 +397,7 @@ class ListNetLinear(BaseRanker):
         else:
             if is_first or not hasattr(self, "classes_"):
                 known = y[weight > 0] if classes is None else classes
-                fitted["classes_"] = self._find_classes(known)
+                fitted["classes_"] = find_classes(type(self).__name__, known)
             known = fitted["classes_"] if fitted else self.classes_
             y = is_upper_label(type(self).__name__, y, known, weight)
         data = TrainingData(X, y, codes, weight, np.arange(len(weight)))

@@ -570,7 +570,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         }
         if problem.positive is not None:
             scores = model.columns.scores(model.coefficients).take(model.columns.cell)
-            fitted["offset_"] = self._offset(problem, scores)
+            fitted["offset_"] = self.offset_of(problem.data, scores)
         return fitted
 
     def _solve_lbfgs(self, problem: BoostingProblem, history: History) -> dict[str, Any]:
@@ -637,7 +637,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
             if pairs.collective.size > 1 and not is_whole:
                 cut = provisional_cut(scores, problem.positive, pairs.weight)
                 return {**fitted, "offset_": -cut}
-            fitted["offset_"] = self._offset(problem, scores)
+            fitted["offset_"] = self.offset_of(problem.data, scores)
         return fitted
 
 

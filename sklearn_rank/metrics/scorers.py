@@ -191,6 +191,11 @@ class RankingScorer(BaseEstimator):
             options["sample_weight"] = sample_weight
         return float(function(relevance, y_score, qid=qid, **options))
 
+    @property
+    def takes_weights(self) -> bool:
+        """Whether the metric has sample weights."""
+        return bool(self._accept_sample_weight())
+
     def _refuse_fitted_with_qid(self, estimator: Any) -> None:
         ranker = _last_step(estimator)
         if getattr(ranker, "_has_qid_", False):

@@ -49,7 +49,7 @@ def choose_features(
 
 def functions_of(ranker: Any, features: Indices) -> list[StepFunction]:
     """Return the step function of each feature; zero for those without one."""
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    steps = ranker.step_functions_
     found = {one.feature: one for one in steps}
     nothing = FeatureBins()
     return [found.get(j, StepFunction(j, nothing, np.zeros(2))) for j in features.tolist()]

@@ -22,8 +22,8 @@ def exchanged(ranker: Any, data: TrainingData, X: Any) -> Iterator[tuple[Any, An
     The ranker of a step has all thresholds of the variable but that one. The rows of a variable
     lack its values.
     """
-    steps = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
-    settings = ranker._constraint_settings()
+    steps = ranker.step_functions_
+    settings = ranker.stump_settings()
     for step in steps:
         known = _grid(ranker, data, settings, step.feature)
         for threshold in step.bins.thresholds:
@@ -54,7 +54,7 @@ def _grid(ranker: Any, data: TrainingData, settings: dict[str, Any], feature: in
         return np.array(settings["thresholds"][feature], dtype=np.float64)
     x = data.X[:, [feature]].copy()
     x[np.isin(x, settings["special_values"].get(feature, []))] = np.nan
-    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=ranker._most_bins)
+    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=settings["max_bins"])
     known = np.asarray(StumpColumns(rows).thresholds[0])
     return known[np.isfinite(known)]
 

@@ -52,8 +52,7 @@ class CardBuilder:
     @cached_property
     def steps(self) -> list[StepFunction]:
         """The step functions of the ranker."""
-        ranker = self.ranker
-        return list(ranker.weak_rankers_.step_functions(ranker.estimator_weights_))
+        return list(self.ranker.step_functions_)
 
     @cached_property
     def training(self) -> BinnedTraining:
@@ -61,14 +60,9 @@ class CardBuilder:
         return BinnedTraining.of(self.ranker, self.steps, self.data)
 
     @cached_property
-    def _settings(self) -> dict[str, Any]:
-        """What constrains the stumps of the ranker."""
-        return dict(getattr(self.ranker, "_constraint_settings", dict)())
-
-    @cached_property
     def categories(self) -> dict[int, Values]:
         """The categories by code of the categorical columns."""
-        codes = getattr(self.ranker, "_category_codes_", None)
+        codes = self.ranker.category_codes
         if codes is None:
             return {}
         encoders = zip(codes.positions, codes.encoders, strict=True)
@@ -87,7 +81,7 @@ class CardBuilder:
         names = getattr(self.ranker, "feature_names_in_", None)
         n_features = int(self.ranker.n_features_in_)
         columns = [f"x{j}" for j in range(n_features)] if names is None else names.tolist()
-        given = tuple(self._settings.get("thresholds", ()))
+        given = tuple(self.ranker.stump_settings()["thresholds"])
         variables = make_variables(self.steps, tables, self.data, columns, self.categories, given)
         first, second = self.ranker.classes_.tolist()
         return Card(
@@ -132,7 +126,7 @@ class CardBuilder:
     def _curve(self, totals: Floats, n_slopes: int) -> RiskCurve:
         """Return the curve of probabilities, calibrated on rows held out, at totals."""
         rows = self.training.data
-        order = self.training.problem.preferences.order
+        order = self.training.preferences.order
         positive, weight = rows.y[order], rows.weight[order]
         mean, deviation = moments(totals, weight)
         z = (totals - mean) / deviation

@@ -130,7 +130,7 @@ class FoldFits:
         self, rankers: Sequence[Any], train: Indices, test: Indices
     ) -> list[FoldFit]:
         """Return the fits of each ranker to some rows, of which all use the same bins."""
-        rows = self.data.take(train).with_moderate_weights()
+        rows = self.data.take(train).with_moderate_weights()  # once for all
         shared: list[TableGrid] = []
         return [self._one(_sharing(ranker, shared), rows, train, test) for ranker in rankers]
 
@@ -138,7 +138,7 @@ class FoldFits:
         data = self.data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = ranker._fit(rows)
+            fitted = ranker.fit_rows(rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))
         mean, deviation = moments(scores[train], data.weight[train])
@@ -204,7 +204,7 @@ def moments(values: Floats, weight: Floats) -> tuple[float, float]:
 def measure(scorer: RankingScorer, data: TrainingData, scores: Floats) -> float:
     """Return a metric; a row of weight 2 counts twice, also in metrics that know no weights."""
     weight = data.weight
-    if scorer._accept_sample_weight():
+    if scorer.takes_weights:
         return scorer.measure(data.y, scores, qid=data.qid, sample_weight=weight)
     if (weight == 1).all():
         return scorer.measure(data.y, scores, qid=data.qid)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import (
     Number,
     check_column,
@@ -231,8 +231,8 @@ def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> 
     card = scorecard.card_
     if not card.variables:
         return []
-    now = _bins(scorecard, X)
-    before = None if reference is None else _bins(scorecard, reference)
+    now = scorecard.bins_of(X)
+    before = None if reference is None else scorecard.bins_of(reference)
     shifts = []
     for number, variable in enumerate(card.variables):
         labels = variable.labels()
@@ -251,11 +251,3 @@ def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> 
         shift = float((table.current - table.reference) @ np.array(variable.points))
         shifts.append(VariableShift(variable.name, labels, table, shift))
     return shifts
-
-
-def _bins(scorecard: Any, X: Any) -> Indices:
-    """Return the bin of each row and variable."""
-    card = scorecard.card_
-    columns, _ = card._columns(scorecard._rows(X))
-    pairs = zip(card.variables, columns, strict=True)
-    return np.column_stack([variable.bins(column) for variable, column in pairs])

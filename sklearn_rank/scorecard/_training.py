@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._boosting_problem import BoostingProblem
 from sklearn_rank.models import StepFunction
+from sklearn_rank.rows.preferences import Preferences
 
 _LARGEST_CODE = 1 << 62
 _ROUNDING = 1e-9
@@ -57,22 +56,25 @@ class BinnedTraining:
         )
         return cls(ranker, summed.with_moderate_weights(), n_bins)
 
+    @property
+    def preferences(self) -> Preferences:
+        """Who must rank above whom."""
+        return self.data.preferences
+
     @cached_property
-    def problem(self) -> BoostingProblem:
+    def _objective(self) -> Any:
         """The objective of the ranker on these rows."""
-        preferences, threads = self.data.preferences, ThreadPool(1)
-        objective = self.ranker._make_objective(preferences, threads)
-        return BoostingProblem(self.data, preferences, objective, None, threads)
+        return self.ranker.objective_of(self.data)
 
     @cached_property
     def bins(self) -> Indices:
         """The bins in fit order, shape (n_variables, n_rows)."""
-        return np.ascontiguousarray(self.data.X[self.problem.preferences.order].T)
+        return np.ascontiguousarray(self.data.X[self.preferences.order].T)
 
     @cached_property
     def weight_by_bin(self) -> list[Floats]:
         """Weight of the rows in each bin of each step function."""
-        weight = self.problem.preferences.weight
+        weight = self.preferences.weight
         return [
             np.bincount(bins, weight, size).astype(np.float64)
             for bins, size in zip(self.bins, self.n_bins, strict=True)
@@ -87,7 +89,7 @@ class BinnedTraining:
 
     def objective(self, totals: Floats, multiplier: float) -> float:
         """Return the objective of the ranker at multiplied totals."""
-        return float(self.problem.objective.value(multiplier * totals))
+        return float(self._objective.value(multiplier * totals))
 
     def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
         """Return the multiplier, from half to twice one, with the least objective; and that."""
@@ -104,7 +106,7 @@ class BinnedTraining:
 
         The rule is the ranker's own: the balance of the classes, or the fewest errors.
         """
-        offset = self.ranker._offset(self.problem, multiplier * totals)
+        offset = self.ranker.offset_of(self.data, multiplier * totals)
         cut = -offset / multiplier
         lowest, highest = totals.min() - 1, totals.max()
         return int(np.floor(np.clip(cut, lowest, highest) + _ROUNDING))

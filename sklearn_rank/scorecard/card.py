@@ -150,17 +150,25 @@ class Card:
     risk: tuple[tuple[float, float, float, float], ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
 
-    def points(self, X: Any) -> Indices:
-        """Return the points of each row and variable, shape (n_rows, n_variables).
+    def bins(self, X: Any) -> Indices:
+        """Return the bin of each row and variable, shape (n_rows, n_variables).
 
         X is an array or a list of rows with the columns of training, or a data frame: where
         the card has names it looks the columns up by them, in any order, and needs only those
         of its variables.
         """
         columns, n_rows = self._columns(X)
-        points = np.zeros((n_rows, len(self.variables)), dtype=np.intp)
+        bins = np.zeros((n_rows, len(self.variables)), dtype=np.intp)
         for number, (variable, column) in enumerate(zip(self.variables, columns, strict=True)):
-            points[:, number] = np.array(variable.points, dtype=np.intp)[variable.bins(column)]
+            bins[:, number] = variable.bins(column)
+        return bins
+
+    def points(self, X: Any) -> Indices:
+        """Return the points of each row and variable, shape (n_rows, n_variables)."""
+        bins = self.bins(X)
+        points = np.zeros(bins.shape, dtype=np.intp)
+        for number, variable in enumerate(self.variables):
+            points[:, number] = np.array(variable.points, dtype=np.intp)[bins[:, number]]
         return points
 
     def totals(self, X: Any) -> Indices:

@@ -21,15 +21,13 @@ from sklearn_rank._validation import (
     check_columns,
     check_lengths,
     check_parameters,
-    check_qid,
-    check_weight,
     check_weight_range,
     is_data_frame,
     is_upper_label,
     refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
-from sklearn_rank.base import TrainingData
+from sklearn_rank.base import TrainingData, order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
@@ -326,14 +324,14 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         try:
             self._set_card(card, ranker.classes_, qid is not None)
             self.ranker_, self.p_scores_ = ranker, scores
-            self._has_categories_ = getattr(ranker, "_category_codes_", None) is not None
+            self._has_categories_ = ranker.category_codes is not None
         except BaseException:  # Ctrl-C: the earlier card stays whole
             self.__dict__ = known
             raise
         return self
 
-    def _set_card(self, card: Card, classes: Values, has_qid: bool) -> None:
-        """Set what the methods need."""
+    def _set_card(self, card: Card, classes: Values, has_qid: bool) -> Self:
+        """Set what the methods need, and return the scorecard."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.card_, self.classes_, self._has_qid_ = card, classes, has_qid
@@ -345,6 +343,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         self.p_ = card.details.get("p")
         self.p_scores_ = {}
         self._has_categories_ = True  # any table is taken, and checked column by column
+        return self
 
     # Fitting -------------------------------------------------------------------------
 
@@ -391,9 +390,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     ) -> tuple[Any, TrainingData, dict[float, Floats], HeldOut | None]:
         """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
         ranker = self._unfitted_ranker()
-        ranker._check_parameters()
-        data = ranker._validate_training(X, y, qid, sample_weight)[0]
-        ranker._check_training(data)
+        data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight)
+        warn_of_order(type(self).__name__, data.classes)
         check_weight_range(type(self).__name__, data.weight)
         merged = merged_rows(data)
         if self.ranker is None and self._is_small:
@@ -406,7 +404,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         if fits:
             chosen = smallest_of_the_best(scores)
         held_out = fits[0].held_out(first[chosen]) if fits else None
-        ranker = clone(rankers[chosen]).fit(X, y, qid=qid, sample_weight=sample_weight)
+        with order_is_known():
+            ranker = clone(rankers[chosen]).fit(X, y, qid=qid, sample_weight=sample_weight)
         return ranker, merged, scores if searches and fits else {}, held_out
 
     def _fold_fits(
@@ -433,14 +432,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
                 f"p={self.p!r} of Scorecard can't be set on a frozen ranker, which is rounded as "
                 "it is. Use p='auto' or p=None, or the ranker without FrozenEstimator."
             )
-        rows = ranker._validate_features(X, reset=False)
-        weight = check_weight(sample_weight, len(rows))
-        codes = None if qid is None else check_qid(qid, len(rows))
-        positive = is_upper_label(type(self).__name__, y, ranker.classes_, sample_weight)
-        check_lengths(X=rows, y=positive)
-        data = TrainingData(rows, positive, codes, weight, np.arange(len(rows)), ranker.classes_)
-        data = data.take(np.flatnonzero(weight > 0))
-        ranker._check_training(data)
+        data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight, is_fitted=True)
         check_weight_range(type(self).__name__, data.weight)
         return ranker, merged_rows(data)
 
@@ -485,6 +477,21 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             Points. Their sum and the intercept are the total of the row.
         """
         return self._fitted_card().points(self._rows(X))
+
+    def bins_of(self, X: Any) -> Indices:
+        """Return the bin of each row by variable.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, len(variables_))
+            Places in the lists of points of ``card_.variables``.
+        """
+        return self._fitted_card().bins(self._rows(X))
 
     def decision_function(self, X: Any) -> Floats:
         """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.
@@ -649,22 +656,23 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         if not hasattr(self, "ranker_"):
             raise ValueError("alternatives refits the ranker, which a card of from_json lacks.")
         metadata = {"qid": qid, "sample_weight": sample_weight}
-        data = clone(self.ranker_)._validate_training(X, y, qid, sample_weight)[0]
+        data = clone(self.ranker_).training_data(X, y, **metadata)
         scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []
         least = measure(scorer, data, self.decision_function(X)[data.rows]) - tolerance
-        for number, (ranker, rows) in enumerate(exchanged(self.ranker_, data, X)):
-            frozen = FrozenEstimator(ranker.fit(rows, y, **metadata))
-            card = clone(self).set_params(ranker=frozen, p=None).fit(rows, y, **metadata)
-            score = measure(scorer, data, card.decision_function(X)[data.rows])
-            if score >= least and outline(card.card_) not in seen:
-                seen.add(outline(card.card_))
-                found.append((-score, number, ranker, rows))
-        best = sorted(found, key=lambda one: one[:2])[: int(max_cards)]
-        options = {"p": None, "max_terms": None}
-        return [
-            clone(self).set_params(ranker=ranker, **options).fit(rows, y, **metadata)
-            for _, _, ranker, rows in best
-        ]
+        with order_is_known():
+            for number, (ranker, rows) in enumerate(exchanged(self.ranker_, data, X)):
+                frozen = FrozenEstimator(ranker.fit(rows, y, **metadata))
+                card = clone(self).set_params(ranker=frozen, p=None).fit(rows, y, **metadata)
+                score = measure(scorer, data, card.decision_function(X)[data.rows])
+                if score >= least and outline(card.card_) not in seen:
+                    seen.add(outline(card.card_))
+                    found.append((-score, number, ranker, rows))
+            best = sorted(found, key=lambda one: one[:2])[: int(max_cards)]
+            options = {"p": None, "max_terms": None}
+            return [
+                clone(self).set_params(ranker=ranker, **options).fit(rows, y, **metadata)
+                for _, _, ranker, rows in best
+            ]
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -686,12 +694,10 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             With a sentence that says what is wrong with the document.
         """
         card = card_from_json(text)
-        scorecard = cls()
         classes = np.array(card.classes)
         if list(map(type, classes.tolist())) != list(map(type, card.classes)):
             classes = np.array(card.classes, dtype=object)  # "bad" and 1 stay what they are
-        scorecard._set_card(card, classes, bool(card.details.get("queries")))
-        return scorecard
+        return cls()._set_card(card, classes, bool(card.details.get("queries")))
 
     def _totals(self, X: Any) -> Indices:
         return self._fitted_card().totals(self._rows(X))

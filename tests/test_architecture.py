@@ -34,7 +34,7 @@ LAYERS = [
     {"weak_rankers", "engines"},
     {"objectives", "models", "solvers", "metrics"},
     {"bins", "pair_sums"},
-    {"_validation", "_versions", "_callbacks"},
+    {"_validation", "_versions", "_callbacks", "_onnx_graph"},
     {"_observers"},
     {"rows"},
     {"_protocols"},
@@ -144,6 +144,25 @@ def test_the_outer_rooms_use_the_front_door():
         if name not in OF_DASK
     }
     assert found == set()
+
+
+def modules_by_string(path):
+    """Yield the modules of this package that a file names in a string that is no docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and re.fullmatch(r"sklearn_rank(\.\w+)+", value):
+            yield value
+
+
+def test_no_import_goes_up_by_a_string():
+    found = [
+        (str(path.relative_to(ROOT)), name)
+        for path in SOURCES
+        for name in modules_by_string(path)
+        if DEPTH.get(name.split(".")[1], 0) < DEPTH[part_of(path)]
+    ]
+    assert found == []
 
 
 def test_the_import_test_sees_imports():

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import inspect
 import io
 import json
 import math
@@ -9,6 +10,7 @@ import re
 import sqlite3
 import sys
 from dataclasses import replace
+from decimal import Decimal
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -38,6 +40,7 @@ from sklearn_rank.scorecard import (
     to_text,
 )
 from sklearn_rank.scorecard._sql import _DIALECTS
+from sklearn_rank.scorecard.exports import EXPORTS
 
 AGE = Variable(
     "age", 0, (-2, 0, 3, 1, -1), (25.5, 40.0), (-99.0,), None, (10, 20, 5, 5, 0), (1, 6, 3, 5, 0)
@@ -111,7 +114,7 @@ def test_sql_as_it_is_written():
         "  4\n"
         '  + CASE WHEN "age" IS NULL THEN -1\n'
         '         WHEN "age" = -99 THEN 1\n'
-        '         WHEN "age" <= 255.0 / 10.0 THEN -2\n'
+        '         WHEN "age" <= 25.5 THEN -2\n'
         '         WHEN "age" <= 40 THEN 0\n'
         "         ELSE 3 END\n"
         "  + CASE WHEN \"job\" COLLATE BINARY IN ('clerk', 'smith, black') THEN 2\n"
@@ -127,14 +130,18 @@ EXACT = st.one_of(st.sampled_from(AWKWARD), st.floats(allow_nan=False, allow_inf
 @MANY
 @given(EXACT)
 def test_numbers_of_sql_are_exact(x):
-    """Quotients and products are rounded once: every part of them is an exact double."""
+    """Decimals are of few digits; of quotients and products every part is an exact double."""
     read = sqlite3.connect(":memory:").execute(f"SELECT {_DIALECTS['sqlite'].number(x)}")
     assert float(read.fetchone()[0]) == x
     for name in ("sqlite", "bigquery", "mysql", "tsql"):
         text = _DIALECTS[name].number(x)
         assert float(eval(text)) == x
-        parts = [part.lstrip("-") for part in re.split(" [*/] ", text)]
-        assert all(float(part) <= 2**53 and float(part).is_integer() for part in parts)
+        parts = [Decimal(part) for part in re.split(" [*/] ", text)]
+        if len(parts) > 1 or not parts[0] % 1:
+            assert all(abs(part) <= 2**53 and not part % 1 for part in parts)
+        else:  # the digits as an integer, and the power of ten, are exact doubles
+            _, digits, exponent = parts[0].as_tuple()
+            assert len(digits) <= 15 and abs(exponent) <= 22
     assert (
         float(_DIALECTS["postgresql"].number(x).removeprefix("double precision").strip(" '")) == x
     )
@@ -143,7 +150,7 @@ def test_numbers_of_sql_are_exact(x):
 @pytest.mark.parametrize(
     ("dialect", "parts"),
     {
-        "sqlite": ['"a""`]b" IS NULL', "<= 1.0 / 10.0", r"IN ('it''s \', 'B')", "IN (1)"],
+        "sqlite": ['"a""`]b" IS NULL', "<= 0.1", r"IN ('it''s \', 'B')", "IN (1)"],
         "postgresql": [
             '"a""`]b" IS NULL OR "a""`]b" = double precision \'NaN\'',
             "<= double precision '0.1'",
@@ -152,19 +159,19 @@ def test_numbers_of_sql_are_exact(x):
         ],
         "mysql": [
             '`a"``]b` IS NULL THEN',
-            "<= 1e0 / 10e0",
+            "<= 0.1e0",
             r"CAST(CONVERT(`s` USING utf8mb4) AS BINARY) IN ('it''s \\', 'B')",
             "IN (1)",
         ],
         "tsql": [
             '[a"`]]b] IS NULL THEN',
-            "<= 1e0 / 10e0",
+            "<= 0.1e0",
             r"[s] COLLATE Latin1_General_100_BIN2 IN (N'it''s \', N'B')",
             "IN (1)",
         ],
         "bigquery": [
             r'`a"\`]b` IS NULL OR IS_NAN(CAST(`a"\`]b` AS FLOAT64))',
-            "<= 1.0 / 10.0",
+            "<= 0.1",
             r"`s` IN ('it\'s \\', 'B')",
             "IN (TRUE)",
         ],
@@ -349,14 +356,26 @@ def test_frame():
     assert_array_equal(frame["event_rate"][:6], [15 / 40, 0.1, 0.3, 0.6, 1.0, np.nan])
 
 
-@pytest.mark.parametrize(
-    ("package", "extra", "export"),
-    [("pandas", "cli", to_frame), ("openpyxl", "excel", lambda card: to_excel(card, "x"))],
-)
-def test_absent_packages_are_named_with_their_extra(monkeypatch, package, extra, export):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'needs {package}.*"sklearn-rank\[{extra}\]"'):
-        export(CARD)
+PACKAGES = {"xlsx": "openpyxl", "onnx": "onnx"}
+
+
+@pytest.mark.parametrize("form", [form for form, one in EXPORTS.items() if one.extra])
+def test_absent_packages_are_named_with_their_extra(monkeypatch, form):
+    monkeypatch.setitem(sys.modules, PACKAGES[form], None)
+    extra = EXPORTS[form].extra
+    with pytest.raises(ImportError, match=rf'needs {PACKAGES[form]}.*"sklearn-rank\[{extra}\]"'):
+        EXPORTS[form].content(CARD)
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_every_form_is_a_method(form, monkeypatch):
+    """With the options of the function, and without its first argument in the docstring."""
+    function = EXPORTS[form].function
+    method = getattr(Scorecard, function.__name__)
+    options = list(inspect.signature(function).parameters.values())[1:]
+    assert list(inspect.signature(method).parameters.values())[1:] == options
+    assert "card :" not in method.__doc__
+    assert method.__doc__.startswith(inspect.getdoc(function).partition("\n")[0])
 
 
 def test_excel(tmp_path):
@@ -406,8 +425,8 @@ def test_text_has_room_for_bins_beside_huge_numbers():
 def test_text_states_direction_cut_risk_and_details():
     for width in (50, 80, 120):
         text = " ".join(to_text(CARD, width).split())
-        assert "a high total means 'bad'" in text
-        assert "A total above 1 means 'bad'" in text
+        assert "a high total means bad" in text
+        assert "A total above 1 means bad" in text
         assert "+4 intercept: every row" in text
         assert "4 75.0 % (40.0 % to 90.0 %)" in text
         assert "training loss: 0.25" in text
@@ -481,7 +500,7 @@ def test_html_has_every_bin_and_escapes_everything(card):
 def test_html_states_direction_and_risk():
     page = to_html(CARD)
     for part in (
-        "A high total means <strong>&#x27;bad&#x27;</strong>",
+        "A high total means <strong>bad</strong>",
         "A total above 1 means",
         "intercept, <strong>+4</strong>",
         "+4 -2 (age) +2 (job) = <strong>4</strong>, above 1",
@@ -740,13 +759,6 @@ def test_onnx_refuses_what_it_cannot_write():
         to_onnx(CARD, dtype="int8")
     with pytest.raises(ValueError, match=r"which differ: .*'job'"):
         to_onnx(CARD, name="job")
-
-
-def test_onnx_names_its_extra(monkeypatch):
-    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r'to_onnx needs onnx. .*"sklearn-rank\[onnx\]"'):
-        to_onnx(CARD)
 
 
 @pytest.mark.slow

@@ -23,14 +23,14 @@ from sklearn_rank.cli._rankers import parse_params, with_name
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.models import Stumps
-from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json
+from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
+from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, RIDGE, SMALL
 
 _TABLE = "table"
 """Key of the details under which a stored card says how its columns are read."""
 
 _FOLDS = 5
-_FORMS = ("sql", "pmml", "csv", "xlsx", "html", "text", "onnx")
 
 
 def card(options: Any) -> None:
@@ -51,7 +51,7 @@ def card(options: Any) -> None:
     with write_atomically(path, force=options.force) as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
-    print(f"{data.summary()}\n\n{_scorecard(stored).to_text()}\n{figures}\n{path}: stored")
+    print(f"{data.summary()}\n\n{to_text(_without_note(stored))}\n{figures}\n{path}: stored")
 
 
 def _unfitted(options: Any, data: Dataset) -> Scorecard:
@@ -129,10 +129,10 @@ def _with_classes(fitted: Card, schema: Schema) -> Card:
     return replace(fitted, classes=(others[0] if len(others) == 1 else "others", positive))
 
 
-def _scorecard(stored: Card) -> Scorecard:
-    """Return a scorecard without the note on the table."""
+def _without_note(stored: Card) -> Card:
+    """Return a card without the note on the table."""
     details = {key: value for key, value in stored.details.items() if key != _TABLE}
-    return Scorecard.from_json(card_to_json(replace(stored, details=details)))
+    return replace(stored, details=details)
 
 
 def _read(name: str) -> Card:
@@ -163,30 +163,25 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
         for k, one in enumerate(stored.variables)
     )
     used = replace(stored, variables=variables, n_features=len(names), feature_names=names, cut=0)
-    return Pipeline([("card", _scorecard(used))]), schema
+    return Pipeline([("card", Scorecard.from_json(card_to_json(_without_note(used))))]), schema
 
 
 def export(options: Any) -> None:
     """Write a card in another form."""
     form = options.to
-    if form not in _FORMS:
-        raise InputError(f"--to {form}: the forms are {listing(_FORMS)}")
-    suffix = ".txt" if form == "text" else f".{form}"
-    path = optional_output(options.output, (suffix,), options)
-    if path is None and form in ("xlsx", "onnx"):
-        raise InputError(f"--to {form} needs -o FILE{suffix}")
-    scorecard: Any = _scorecard(_read(options.card))
+    if form not in EXPORTS:
+        raise InputError(f"--to {form}: the forms are {listing(EXPORTS)}")
+    export = EXPORTS[form]
+    path = optional_output(options.output, (export.suffix,), options)
+    if path is None and export.to_bytes is not None:
+        raise InputError(f"--to {form} needs -o FILE{export.suffix}")
     try:
-        if path is None:
-            print(getattr(scorecard, f"to_{form}")())
-            return
-        with write_atomically(path, force=options.force) as temporary:
-            if form == "xlsx":
-                scorecard.to_excel(temporary)
-            else:
-                made = getattr(scorecard, f"to_{form}")()
-                is_text = isinstance(made, str)
-                temporary.write_bytes(made.encode() if is_text else made.SerializeToString())
+        content = export.content(_without_note(_read(options.card)))
     except (ValueError, ImportError) as error:
         raise InputError(with_name(options.card, str(error))) from error
+    if path is None:
+        print(content)
+        return
+    with write_atomically(path, force=options.force) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     print(f"{path}: written")

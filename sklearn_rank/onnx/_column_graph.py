@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Indices
 from sklearn_rank._validation import is_missing
-from sklearn_rank.onnx._graph_builder import GraphBuilder
 
 
 @dataclass(frozen=True)

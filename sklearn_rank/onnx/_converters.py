@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
@@ -17,9 +18,7 @@ from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
-from sklearn_rank.onnx._card_graph import card_totals
 from sklearn_rank.onnx._column_graph import Columns, GraphInput, columns_of
-from sklearn_rank.onnx._graph_builder import import_onnx
 from sklearn_rank.onnx._imputer import register_imputer
 from sklearn_rank.onnx._operator_graph import OperatorGraph, graph_inputs
 from sklearn_rank.onnx._score_graph import (
@@ -36,6 +35,7 @@ from sklearn_rank.onnx._tree_arrays import (
 )
 from sklearn_rank.onnx._tree_graph import leaf_values
 from sklearn_rank.scorecard.card import Variable
+from sklearn_rank.scorecard.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
 
 _LARGEST_ZERO = float(np.float32(1e-35))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Values
 from sklearn_rank.onnx._column_graph import GraphInput
-from sklearn_rank.onnx._graph_builder import GraphBuilder
 
 _OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
 _ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Floats
 from sklearn_rank.models import FeatureBins, StepFunction
-from sklearn_rank.onnx._graph_builder import GraphBuilder
 
 _SHORT = 10 * float(np.finfo(np.float64).eps)
 """Lengths below this are one for scikit-learn, which divides by them."""

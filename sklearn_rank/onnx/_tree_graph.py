@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Indices, Values
-from sklearn_rank.onnx._graph_builder import GraphBuilder
 from sklearn_rank.onnx._tree_arrays import TreeArrays
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from sklearn_rank.scorecard._cases import column_name
 from sklearn_rank.scorecard._points_table import Row, rows_of
 from sklearn_rank.scorecard._text import (
-    class_text,
     count_text,
     detail_text,
     points_text,
@@ -18,7 +17,7 @@ from sklearn_rank.scorecard._text import (
     rate_text,
     thinned,
 )
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import Card, class_label
 
 _MAX_RISKS = 90
 _RISKS_IN_A_COLUMN = 15
@@ -135,7 +134,7 @@ def _text(value: Any) -> str:
 
 
 def _class(card: Card) -> str:
-    return f"<strong>{html.escape(class_text(card.classes[1]))}</strong>"
+    return f"<strong>{html.escape(class_label(card.classes[1]))}</strong>"
 
 
 def _head(card: Card, title: str) -> list[str]:

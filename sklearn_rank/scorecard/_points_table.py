@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from sklearn_rank.scorecard._cases import column_name, plain
 from sklearn_rank.scorecard.card import Card, Variable, number_text
@@ -177,8 +177,15 @@ def _cell(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else number_text(value)
 
 
-def to_excel(card: Card, path: str | os.PathLike[str]) -> None:
+def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     """Write the points, the risk table and the details to a workbook of Excel.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    path : path-like or file
+        Where to write; a file must be open for bytes.
 
     Raises
     ------

@@ -17,7 +17,8 @@ from sklearn_rank.scorecard._report_sections import (
     order_section,
     stability_section,
 )
-from sklearn_rank.scorecard._report_text import STYLE, class_name, text_of
+from sklearn_rank.scorecard._report_text import STYLE, text_of
+from sklearn_rank.scorecard.card import class_label
 
 
 def report(
@@ -106,7 +107,7 @@ def report(
         sample_weight=sample_weight,
     )
     card = scorecard.card_
-    names = (class_name(card.classes[0]), class_name(card.classes[1]))
+    names = (class_label(card.classes[0]), class_label(card.classes[1]))
     with picture_style():
         parts = [
             *head_section(figures, card, title),

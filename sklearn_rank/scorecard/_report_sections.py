@@ -14,7 +14,6 @@ from sklearn_rank.scorecard._report_pictures import band_labels
 from sklearn_rank.scorecard._report_text import (
     beside,
     breakable,
-    class_name,
     count_of,
     images,
     interval,
@@ -23,12 +22,13 @@ from sklearn_rank.scorecard._report_text import (
     table,
     text_of,
 )
+from sklearn_rank.scorecard.card import class_label
 from sklearn_rank.scorecard.monitoring import GroupReport, StabilityTable
 
 
 def head_section(figures: ReportFigures, card: Any, title: str) -> Iterator[str]:
     """Yield the heading and the figures that one looks for first."""
-    event = text_of(class_name(card.classes[1]))
+    event = text_of(class_label(card.classes[1]))
     n, weight = len(figures.totals), float(figures.weight.sum())
     gini = Estimate(
         *(2 * one - 1 for one in (figures.auc.value, figures.auc.low, figures.auc.high))

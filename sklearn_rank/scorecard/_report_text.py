@@ -62,11 +62,6 @@ def text_of(value: Any) -> str:
     return html.escape(printable(str(value)))
 
 
-def class_name(value: Any) -> str:
-    """Return how a class reads in a sentence."""
-    return value if isinstance(value, str) else f"class {value}"
-
-
 def breakable(value: Any) -> str:
     """Return a name that may be broken after an underscore."""
     return text_of(value).replace("_", "_<wbr>")

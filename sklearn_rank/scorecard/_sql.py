@@ -16,8 +16,8 @@ from sklearn_rank.scorecard._cases import (
 )
 from sklearn_rank.scorecard.card import Card, Variable
 
-_EXACT = 2**53
-"""Integers up to here are doubles."""
+_EXACT, _DIGITS, _POWER = 2**53, 15, 22
+"""Integers up to here are doubles; so are those of 15 digits, and 10^22."""
 
 
 class _Sqlite:
@@ -31,26 +31,21 @@ class _Sqlite:
         """Return a string."""
         return "'" + text.replace("'", "''") + "'"
 
-    def real(self, integer: int) -> str:
-        """Return an integer of at most 2^53 as a literal of type double."""
-        return f"{integer}.0"
+    def real(self, digits: str) -> str:
+        """Return a literal of type double."""
+        return digits if set(digits) & set(".e") else f"{digits}.0"
 
     def number(self, value: float) -> str:
         """Return an expression that has exactly this value.
 
-        A database may misread a decimal by one unit in the last place; integers, and
-        quotients and products of two numbers, are rounded correctly everywhere.
+        A database may misread a decimal by one unit in the last place, but none whose digits, as
+        an integer, and power of ten are doubles; nor an integer, or a product with powers of two.
         """
         if value.is_integer() and abs(value) <= _EXACT:
             return str(int(value))
         _, digits, exponent = Decimal(repr(value)).as_tuple()
-        numerator = int("".join(map(str, digits))) * (-1 if value < 0 else 1)
-        if isinstance(exponent, int) and -15 <= exponent < 0 and abs(numerator) <= _EXACT:
-            return f"{self.real(numerator)} / {self.real(10**-exponent)}"
-        return self._with_powers_of_two(value)
-
-    def _with_powers_of_two(self, value: float) -> str:
-        """Return an integer times powers of two: every partial product is a double."""
+        if len(digits) <= _DIGITS and abs(int(exponent)) <= _POWER:
+            return self.real(repr(value))
         fraction, exponent = math.frexp(value)
         integer, exponent = int(fraction * _EXACT), exponent - 53
         while integer % 2 == 0:
@@ -58,8 +53,8 @@ class _Sqlite:
         operator, left, factors = "*" if exponent > 0 else "/", abs(exponent), ""
         while left:
             power = min(left, 52)
-            factors, left = f"{factors} {operator} {self.real(2**power)}", left - power
-        return self.real(integer) + factors
+            factors, left = f"{factors} {operator} {self.real(str(2**power))}", left - power
+        return self.real(str(integer)) + factors
 
     def truth(self, value: bool) -> str:
         """Return a truth value."""
@@ -99,9 +94,9 @@ class _Mysql(_Sqlite):
     def text(self, text: str) -> str:
         return super().text(text.replace("\\", "\\\\"))
 
-    def real(self, integer: int) -> str:
+    def real(self, digits: str) -> str:
         """Return a number with an exponent; without one it would be a DECIMAL."""
-        return f"{integer}e0"
+        return digits if "e" in digits else f"{digits}e0"
 
     def exact_text(self, column: str) -> str:
         return f"CAST(CONVERT({column} USING utf8mb4) AS BINARY)"
@@ -114,8 +109,7 @@ class _Tsql(_Sqlite):
     def text(self, text: str) -> str:
         return "N" + super().text(text)
 
-    def real(self, integer: int) -> str:
-        return f"{integer}e0"
+    real = _Mysql.real
 
     def exact_text(self, column: str) -> str:
         return f"{column} COLLATE Latin1_General_100_BIN2"
@@ -195,7 +189,7 @@ def to_sql(
     (
       1
       + CASE WHEN "age" IS NULL THEN 0
-             WHEN "age" <= 295.0 / 10.0 THEN -1
+             WHEN "age" <= 29.5 THEN -1
              ELSE 2 END
     )
     """

@@ -12,7 +12,7 @@ from typing import Any
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.scorecard._cases import column_name, plain
 from sklearn_rank.scorecard._points_table import Row, rows_of
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import Card, class_label
 
 _NARROWEST, _WIDEST = 50, 120
 _WIDE = 76
@@ -45,10 +45,10 @@ def to_text(card: Card, width: int | None = None) -> str:
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
     >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
     >>> print(to_text(card, width=60))
-    SCORECARD: a high total means 'good'
+    SCORECARD: a high total means good
     <BLANKLINE>
     The total of a row is the sum of the points that fit it, one
-    line of each block. A total above 0 means 'good'.
+    line of each block. A total above 0 means good.
     <BLANKLINE>
     Points  Bin
         +1  intercept: every row
@@ -68,11 +68,6 @@ def to_text(card: Card, width: int | None = None) -> str:
     if card.details:
         lines += ["", *_details(card, width)]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def class_text(value: Any) -> str:
-    """Return a class as it reads in a sentence."""
-    return printable(repr(plain(value)))
 
 
 def printable(text: str) -> str:
@@ -122,7 +117,7 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str
 
 def _head(card: Card, width: int) -> list[str]:
     """Return the direction of the card and how to use it."""
-    upper = class_text(card.classes[1])
+    upper = class_label(card.classes[1])
     use = "The total of a row is the sum of the points that fit it, one line of each block"
     if any(one.special for one in card.variables):
         use += "; a line with = goes before the ranges"
@@ -188,7 +183,7 @@ def _bar(row: Row, largest: int, width: int) -> str:
 
 def _risks(card: Card, width: int) -> Iterator[str]:
     """Yield the risk table."""
-    upper = class_text(card.classes[1])
+    upper = class_label(card.classes[1])
     shown = thinned(card.risk, _MAX_RISKS)
     some = "" if len(shown) == len(card.risk) else f" ({len(shown)} of {len(card.risk)} totals)"
     yield from _wrapped(f"Probability of {upper} by total, with 95 % interval{some}", width)

@@ -76,7 +76,7 @@ class Variable:
             if self.special and not self.thresholds:
                 values = ["any other value"]
         else:
-            values = [", ".join(map(_category_label, group)) for group in self.groups]
+            values = [", ".join(map(label_of, group)) for group in self.groups]
             missing = "missing or other"
         return [*values, *(f"= {number_text(code)}" for code in self.special), missing]
 
@@ -227,13 +227,18 @@ def _range_labels(thresholds: Sequence[float]) -> list[str]:
     return [f"<= {ends[0]}", *inside, f"> {ends[-1]}"]
 
 
-def _category_label(category: Any) -> str:
+def label_of(category: Any) -> str:
     """Return how a category reads; with quotes where it could be taken for something else."""
     if not isinstance(category, str):
         is_float = isinstance(category, float)
         return number_text(category) if is_float else str(category)
     is_plain = category.isprintable() and category == category.strip() and category
     return category if is_plain and not set(category) & set(',"') else json.dumps(category)
+
+
+def class_label(value: Any) -> str:
+    """Return how a class reads in a sentence."""
+    return label_of(value) if isinstance(value, str) else f"class {label_of(value)}"
 
 
 def _column(X: Any, place: int) -> Values:

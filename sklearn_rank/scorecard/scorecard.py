@@ -36,7 +36,6 @@ from sklearn_rank.models import Stumps
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
-from sklearn_rank.scorecard._exports import ExportsMixin
 from sklearn_rank.scorecard._folds import (
     POWERS,
     FoldFits,
@@ -52,6 +51,7 @@ from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import ScalingChoice
 from sklearn_rank.scorecard.card import Card, probability
+from sklearn_rank.scorecard.exports import ExportsMixin
 
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""

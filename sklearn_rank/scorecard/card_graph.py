@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.onnx._graph_builder import GraphBuilder, import_onnx
 from sklearn_rank.scorecard._cases import (
     categories_and_points,
     column_name,

@@ -224,11 +224,9 @@ class Corner(MarginLoss):
         return Parabola(width)
 
 
-class Parabola(Corner):
+class Parabola(MarginLoss):
     def __init__(self, width):
         self.width = width
-
-    is_smooth = True
 
     def value_and_derivative(self, margin):
         lower = np.clip(-margin, 0, self.width)

@@ -7,10 +7,9 @@ decreasing at zero. The last lines collect them by the name users pass as ``loss
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from functools import cached_property, partial
-from types import MappingProxyType
-from typing import Any, ClassVar
+from copy import copy
+from functools import partial
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -32,13 +31,6 @@ from sklearn_rank.rows.processes import Collective
 
 _CURVATURE_ERROR = 1e-10
 """Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""
-
-
-class _Absent:
-    """A method that a class has not, although its parent has it."""
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        raise AttributeError(f"{owner.__name__} has another loss than the class it derives from.")
 
 
 class MarginLoss(ABC):
@@ -63,8 +55,9 @@ class MarginLoss(ABC):
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
-    A subclass that replaces the `value_and_derivative` of its parent inherits none of these
-    methods, nor `fast_sums`, `small_sums` and `factorises`: it must define those that it needs.
+    All of these, and the attributes below, are those of one phi. A class with another
+    `value_and_derivative` than its parent's would inherit them wrongly, and is refused: derive it
+    from `MarginLoss` itself, and pass on what holds for it.
 
     Attributes
     ----------
@@ -103,17 +96,6 @@ class MarginLoss(ABC):
     small_sums: SmallSums | None = None
     factorises: ClassVar[bool] = False
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Drop what a parent states about another loss than that of the subclass."""
-        super().__init_subclass__(**kwargs)
-        law = cls.value_and_derivative
-        for name, default in _STATED.items():
-            owner = next((base for base in cls.__mro__ if name in vars(base)), cls)
-            known = getattr(owner, "value_and_derivative", law)
-            # A parent without a loss of its own states what holds for all its subclasses.
-            if known is not law and not getattr(known, "__isabstractmethod__", False):
-                setattr(cls, name, default)
-
     @abstractmethod
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its left derivative."""
@@ -131,22 +113,11 @@ class MarginLoss(ABC):
         """Return the left derivative of phi."""
         return self.value_and_derivative(margin)[1]
 
-
-_STATED: dict[str, Any] = {
-    "slope_at_zero": MarginLoss.slope_at_zero,
-    "fast_sums": None,
-    "small_sums": None,
-    "factorises": False,
-    "second_derivative": _Absent(),
-    "rounded": _Absent(),
-    "local_lipschitz": _Absent(),
-    "single_precision": _Absent(),
-    "in_threads": _Absent(),
-    "in_processes": _Absent(),
-    "with_curvature": _Absent(),
-    "self_bound": _Absent(),
-}
-"""What a class may state about its loss, and what holds where it doesn't."""
+    def _with(self, fast_sums: FastSums) -> Self:
+        """Return the same loss with other sums."""
+        loss = copy(self)
+        loss.fast_sums = fast_sums
+        return loss
 
 
 class Exponential(MarginLoss):
@@ -173,12 +144,12 @@ class Exponential(MarginLoss):
 class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
-    fast_sums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
+    fast_sums: FastSums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
     self_bound = 2.0
 
     def in_processes(self, collective: Collective) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return _SharedLeastSquares(collective)
+        return self._with(self.fast_sums.given(collective=collective))
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -192,15 +163,6 @@ class LeastSquares(MarginLoss):
     def local_lipschitz(self, radius: float) -> float:
         """Return 2."""
         return 2.0
-
-
-class _SharedLeastSquares(LeastSquares):
-    """Least squares over the rows of several processes."""
-
-    def __init__(self, collective: Collective) -> None:
-        sums = partial(least_squares_sums, collective=collective)
-        heights = partial(least_squares_heights, collective=collective)
-        self.fast_sums = FastSums(sums, heights, 60e3, 10.0)
 
 
 def _sigmoid_slope(x: Floats) -> Floats:
@@ -256,13 +218,12 @@ class CurvedHinge(Hinge):
     the same: the density of their margins at 1, which this estimates.
     """
 
-    def __init__(self, threads: ThreadPool | None = None) -> None:
-        sums = partial(_curved_hinge_sums, threads=threads)
-        self.fast_sums = FastSums(sums, hinge_heights, 800e3, 150.0)
+    fast_sums: FastSums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return CurvedHinge(threads)
+        sums = partial(_curved_hinge_sums, threads=threads)
+        return self._with(self.fast_sums._replace(sums=sums))
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -298,12 +259,8 @@ class RoundedHinge(MarginLoss):
     def __init__(self, width: float) -> None:
         check_parameters("RoundedHinge", {"width": width}, {"width": Number(0, 1, "neither")})
         self.width = width
-
-    @cached_property
-    def fast_sums(self) -> FastSums:  # type: ignore[override]
-        """Sums made from those of the squared hinge loss."""
-        sums, heights = rounded_hinge_sums, rounded_hinge_heights
-        return FastSums(partial(sums, self.width), partial(heights, self.width), 100e3, 130.0)
+        sums, heights = partial(rounded_hinge_sums, width), partial(rounded_hinge_heights, width)
+        self.fast_sums = FastSums(sums, heights, 100e3, 130.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -320,9 +277,8 @@ class RoundedHinge(MarginLoss):
 class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
 
-    fast_sums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
+    fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
     small_sums = SmallSums(RowExponentials, 3.0)
-    _options: Mapping[str, Any] = MappingProxyType({})  # of the sums
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -340,24 +296,15 @@ class Logistic(MarginLoss):
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return _LogisticWith({**self._options, "threads": threads})
+        return self._with(self.fast_sums.given(threads=threads))
 
     def in_processes(self, collective: Collective) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return _LogisticWith({**self._options, "collective": collective})
+        return self._with(self.fast_sums.given(collective=collective))
 
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
-        return _LogisticWith({**self._options, "error": 1e-10})
-
-
-class _LogisticWith(Logistic):
-    """Logistic loss with other sums: of less precision, of threads, or of several processes."""
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options = options
-        sums, heights = partial(logistic_sums, **options), partial(logistic_heights, **options)
-        self.fast_sums = FastSums(sums, heights, 800e3, 30.0)
+        return self._with(self.fast_sums.given(error=1e-10))
 
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {
@@ -377,4 +324,13 @@ MARGIN_LOSS_CHOICE = NameOr(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
 def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> MarginLoss:
     """Return the `MarginLoss` of a name, or the object itself; `user` is for the error."""
     check_parameters(user, {"loss": loss}, {"loss": MARGIN_LOSS_CHOICE})
-    return MARGIN_LOSSES[loss] if isinstance(loss, str) else loss
+    if isinstance(loss, str):
+        return MARGIN_LOSSES[loss]
+    kinds = [kind for kind in type(loss).__mro__ if "value_and_derivative" in vars(kind)]
+    if len(kinds) > 2:  # the last is MarginLoss
+        raise ValueError(
+            f"The 'loss' parameter of {user} must be one loss. {kinds[0].__name__} replaces the "
+            f"value_and_derivative of {kinds[1].__name__}, but inherits its sums and derivatives: "
+            "derive it from MarginLoss, and pass on what holds for it."
+        )
+    return loss

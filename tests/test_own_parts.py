@@ -9,8 +9,8 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank.metrics import auc_score, ranking_scorer
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost, theory
+from sklearn_rank.metrics import auc_score, p_norm_push_loss, ranking_scorer
 from sklearn_rank.models import Candidate
 from sklearn_rank.objectives import (
     MARGIN_LOSSES,
@@ -177,6 +177,30 @@ def test_the_object_of_a_name_is_that_loss(loss):
     options = {"n_estimators": 2, "p": 1}
     by_object = scores(PNormPushRanker(loss=MARGIN_LOSSES[loss], **options))
     np.testing.assert_array_equal(by_object, scores(PNormPushRanker(loss=loss, **options)))
+
+
+def test_the_push_metric_of_an_own_loss():
+    found = p_norm_push_loss(Y, X[:, 0], p=3, loss=OwnLogistic())
+    assert found == pytest.approx(p_norm_push_loss(Y, X[:, 0], p=3, loss="logistic"), rel=1e-9)
+    margins = X[Y == 1, 0][:, None] - X[Y == 0, 0]
+    expected = np.maximum(2 - margins, 0).mean(axis=0).max()
+    assert p_norm_push_loss(Y, X[:, 0], p=np.inf, loss=WideHinge()) == pytest.approx(expected)
+
+
+def test_the_theory_asks_losses_for_their_constants():
+    class Growing(OwnLogistic):
+        growth = 1, 1
+
+    class Bounded(OwnCrossEntropy):
+        def lipschitz(self, max_relevance):
+            return 2.0 + max_relevance
+
+    assert theory.growth_exponent(Growing()) == theory.growth_exponent("logistic")
+    with pytest.raises(ValueError, match="growth_exponent needs growth, which OwnLogistic lacks"):
+        theory.growth_exponent(OwnLogistic())
+    assert theory.lipschitz_constant(Bounded(), max_relevance=3) == 5.0
+    with pytest.raises(ValueError, match="needs smoothness, which Bounded lacks"):
+        theory.smoothness_constant(Bounded())
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, Constraint, Flag, Number, check_parameters
+from sklearn_rank._validation import Constraint, Flag, NameOr, Number, check_parameters
 from sklearn_rank.metrics._pair_counts import count_pairs
-from sklearn_rank.metrics._push_sums import PUSH_SUMS
+from sklearn_rank.metrics._push_sums import push_sums
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),
-    "loss": Choice(tuple(PUSH_SUMS)),
+    "loss": NameOr(("zero_one", *MARGIN_LOSSES), "a MarginLoss", MarginLoss),
     "margin": Number(-np.inf, closed="neither"),
     "normalize": Flag(),
 }
@@ -25,7 +26,7 @@ def p_norm_push_loss(
     y_score: Any,
     *,
     p: float,
-    loss: str = "zero_one",
+    loss: str | MarginLoss = "zero_one",
     margin: float = 0.0,
     normalize: bool = True,
     qid: Any = None,
@@ -50,8 +51,10 @@ def p_norm_push_loss(
         Scores, greater is better. Infinite ones only with the zero-one loss.
     p : float in [1, inf]
         The power. At p = inf the loss is the maximum of :math:`s_k`.
-    loss : {"zero_one", "exponential", "logistic", "hinge"}, default="zero_one"
-        :math:`1[m \le 0]`, :math:`e^{-m}`, :math:`\ln(1 + e^{-m})`, :math:`\max(0, 1 - m)`.
+    loss : str or MarginLoss, default="zero_one"
+        "zero_one", :math:`1[m \le 0]`, or a loss of `PNormPushRanker`: "exponential",
+        :math:`e^{-m}`; "logistic", :math:`\ln(1 + e^{-m})`; "hinge", :math:`\max(0, 1 - m)`;
+        "squared_hinge"; "least_squares"; or one of your own.
         The logistic loss has the natural logarithm, as in the paper's Tables 1 and 2 and in
         the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2 (sec. 3.1).
     margin : float, default=0.0
@@ -110,11 +113,11 @@ def p_norm_push_loss(
     if loss != "zero_one":
         _check_finite(loss, rows.score)
     if normalize:
-        return PUSH_SUMS[loss](rows.with_moderate_weights(), float(margin)).norm(p)
-    return PUSH_SUMS[loss](rows, float(margin)).power_sum(p)
+        return push_sums(loss, rows.with_moderate_weights(), float(margin)).norm(p)
+    return push_sums(loss, rows, float(margin)).power_sum(p)
 
 
-def _check_finite(loss: str, scores: Floats) -> None:
+def _check_finite(loss: str | MarginLoss, scores: Floats) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         widest = scores.max() - scores.min()
     if not np.isfinite(widest):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics._pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT, count_pairs
 from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.pair_sums import ExponentialSums, PairLoss
+from sklearn_rank.pair_sums import ExponentialSums, MarginLoss, PairLoss, as_margin_loss
 from sklearn_rank.rows.preferences import Preferences
 
 
@@ -69,7 +67,7 @@ def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0
     return PushSums(total[has_pair], wrong[has_pair], weight[has_pair], log_scale)
 
 
-def zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
+def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``1[f_i <= f_k + margin]``."""
     y, scores = rows.y, rows.score
     low, high = y.min(), y.max()
@@ -104,7 +102,7 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
     return PushSums(np.full(len(wrong), float(len(above))), wrong, weight)
 
 
-def exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
+def _exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``exp(margin - (f_i - f_k))`` in the log domain."""
     preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     scores = rows.score[preferences.order]
@@ -116,17 +114,13 @@ def exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     return _of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
-def margin_loss_sums(loss: str, rows: ScoredRows, margin: float) -> PushSums:
-    """Sum one of ``MARGIN_LOSSES`` of ``f_i - f_k - margin``."""
+def push_sums(loss: str | MarginLoss, rows: ScoredRows, margin: float) -> PushSums:
+    """Sum "zero_one" or a margin loss of ``f_i - f_k - margin``."""
+    if loss == "zero_one":
+        return _zero_one_sums(rows, margin)
+    if as_margin_loss(loss).factorises:
+        return _exponential_sums(rows, margin)
     preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     pair_loss = PairLoss(preferences, loss)
     f, w = rows.score[preferences.order], preferences.weight
     return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
-
-
-PUSH_SUMS: dict[str, Callable[[ScoredRows, float], PushSums]] = {
-    "zero_one": zero_one_sums,
-    "exponential": exponential_sums,
-    "logistic": partial(margin_loss_sums, "logistic"),
-    "hinge": partial(margin_loss_sums, "hinge"),
-}

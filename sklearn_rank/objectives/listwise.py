@@ -37,13 +37,15 @@ class ListwiseLoss(ABC):
     rows. Weights are multiplicities, and None when all are 1. An object holds settings
     only: nothing that is learnt from data.
 
-    Two more methods are optional:
+    More methods are optional:
 
     - ``second_derivatives(block, scores, target, weight)`` returns values c, b, p for each row such
       that the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``.
       Newton's method then makes the coefficients of `ListNetLinear` more exact.
     - ``curvature(block, scores, target, weight)`` returns the diagonal of the second derivatives or
-      a bound on it, never negative, for solvers that fit trees.
+      a bound on it, never negative, for solvers that fit trees;
+    - ``lipschitz(max_relevance)`` and ``smoothness(max_relevance)``, the constants of the loss and
+      of its gradient for the theorems of Tewari2015 (`sklearn_rank.theory.lipschitz_constant`).
 
     Examples
     --------
@@ -139,6 +141,14 @@ class CrossEntropy(ListwiseLoss):
         """Return the diagonal of the second derivatives, ``P (1 - P)``."""
         return _variance(softmax(block, scores, weight)[0])
 
+    def lipschitz(self, max_relevance: float) -> float:
+        """Return 2."""
+        return 2.0
+
+    def smoothness(self, max_relevance: float) -> float:
+        """Return 2."""
+        return 2.0
+
 
 @dataclass(frozen=True)
 class SmoothedDcg(ListwiseLoss):
@@ -218,6 +228,14 @@ class SmoothedDcg(ListwiseLoss):
         lowest = block.reduce(np.minimum, target)
         mean = block.reduce(np.add, share * (target - block.spread(lowest)))
         return block.spread(mean) * _variance(share) / self.sigma**2
+
+    def lipschitz(self, max_relevance: float) -> float:
+        """Return twice the largest gain over sigma."""
+        return 2.0 * (2.0**max_relevance - 1.0) / self.sigma
+
+    def smoothness(self, max_relevance: float) -> float:
+        """Return twice the largest gain over the square of sigma."""
+        return 2.0 * (2.0**max_relevance - 1.0) / self.sigma**2
 
 
 def _variance(share: Floats) -> Floats:

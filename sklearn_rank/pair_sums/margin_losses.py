@@ -52,6 +52,8 @@ class MarginLoss(ABC):
       for one list whose rows several processes hold (`sklearn_rank.dask`);
     - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
       smooth loss close to it, which second-order boosting uses;
+    - ``growth``: q and C of :math:`|\phi'(t)| \le C (1 + |t|)^{q-1}`, both smallest, for losses
+      of polynomial growth, which the theorems of Chen2012 are about;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
@@ -146,6 +148,7 @@ class LeastSquares(MarginLoss):
 
     fast_sums: FastSums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
     self_bound = 2.0
+    growth = 2, 2
 
     def in_processes(self, collective: Collective) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
@@ -193,6 +196,7 @@ class Hinge(MarginLoss):
 
     is_smooth = False
     fast_sums = FastSums(hinge_sums, hinge_heights, 80e3, 120.0)
+    growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its left derivative."""
@@ -234,6 +238,7 @@ class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
     fast_sums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
+    growth = 2, 2
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -279,6 +284,7 @@ class Logistic(MarginLoss):
 
     fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
     small_sums = SmallSums(RowExponentials, 3.0)
+    growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""

@@ -28,19 +28,18 @@ import math
 from typing import Any
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
+from sklearn_rank._validation import Constraint, NameOr, Number, check_parameters
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MARGIN_LOSSES, MarginLoss, as_margin_loss
 
-# Losses of polynomial growth; that of the exponential loss is not polynomial.
-_GROWTH_EXPONENTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
-_GROWTH_CONSTANTS = {"least_squares": 2, "hinge": 1, "squared_hinge": 2, "logistic": 1}
+Loss = str | MarginLoss
 
 _POSITIVE = Number(0, closed="neither")
-GROWING_LOSS = Choice(tuple(_GROWTH_EXPONENTS))
+_GROWING = tuple(name for name, loss in MARGIN_LOSSES.items() if hasattr(loss, "growth"))
+GROWING_LOSS = NameOr(_GROWING, "a MarginLoss with growth", MarginLoss)
 _THETA = Number(0, 1, closed="left")
 
 
-def growth_exponent(loss: str) -> int:
+def growth_exponent(loss: Loss) -> int:
     r"""Return the exponent q of the polynomial growth of a margin loss.
 
     .. math:: |\phi'_-(t)| \le C (1 + |t|^{q-1}) \quad \text{for all } t
@@ -50,7 +49,7 @@ def growth_exponent(loss: str) -> int:
 
     Parameters
     ----------
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss. The exponential loss grows faster than every power and has no q.
 
     Returns
@@ -73,11 +72,10 @@ def growth_exponent(loss: str) -> int:
     >>> growth_exponent("hinge"), growth_exponent("least_squares")
     (1, 2)
     """
-    check_parameters("growth_exponent", {"loss": loss}, {"loss": GROWING_LOSS})
-    return _GROWTH_EXPONENTS[loss]
+    return _growth("growth_exponent", loss)[0]
 
 
-def growth_constant(loss: str) -> int:
+def growth_constant(loss: Loss) -> int:
     r"""Return the constant of the polynomial growth of a margin loss.
 
     .. math:: |\phi(t)| \le C_0 (1 + |t|)^q, \qquad |\phi'_-(t)| \le C_0 (1 + |t|)^{q-1}
@@ -87,7 +85,7 @@ def growth_constant(loss: str) -> int:
 
     Parameters
     ----------
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
 
     Returns
@@ -115,11 +113,17 @@ def growth_constant(loss: str) -> int:
     >>> growth_constant("hinge"), growth_constant("least_squares")
     (1, 2)
     """
-    check_parameters("growth_constant", {"loss": loss}, {"loss": GROWING_LOSS})
-    return _GROWTH_CONSTANTS[loss]
+    return _growth("growth_constant", loss)[1]
 
 
-def gamma_limit(loss: str, theta: float) -> float:
+def _growth(owner: str, loss: Loss) -> tuple[int, int]:
+    """Return the exponent and the constant of a loss."""
+    check_parameters(owner, {"loss": loss}, {"loss": GROWING_LOSS})
+    growth: tuple[int, int] = require(as_margin_loss(loss, owner), "growth", owner)
+    return growth
+
+
+def gamma_limit(loss: Loss, theta: float) -> float:
     r"""Return the supremum of the exponents gamma that Theorem 2.1 allows.
 
     .. math:: \gamma < \frac{1 - \theta}{\max(q - 1, 1)}
@@ -135,7 +139,7 @@ def gamma_limit(loss: str, theta: float) -> float:
 
     Parameters
     ----------
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     theta : float in [0, 1)
         Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
@@ -165,12 +169,11 @@ def gamma_limit(loss: str, theta: float) -> float:
     >>> gamma_limit("logistic", theta=0.25)
     0.75
     """
-    allowed: dict[str, Constraint] = {"loss": GROWING_LOSS, "theta": _THETA}
-    check_parameters("gamma_limit", {"loss": loss, "theta": theta}, allowed)
-    return (1 - theta) / max(_GROWTH_EXPONENTS[loss] - 1, 1)
+    check_parameters("gamma_limit", {"theta": theta}, {"theta": _THETA})
+    return (1 - theta) / max(_growth("gamma_limit", loss)[0] - 1, 1)
 
 
-def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
+def slope_lipschitz_constant(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return the local Lipschitz constant of the derivative of a loss.
 
     .. math:: M = \sup_{0 < |t| \le R} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|}, \qquad
@@ -214,7 +217,7 @@ def slope_lipschitz_constant(loss: str | MarginLoss, kappa: float, alpha: float)
     return _local_lipschitz(loss, radius)
 
 
-def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
+def norm_bound(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return a bound on the norm of every iterate of the descent, and of the minimiser.
 
     .. math:: \|f_t\|_K \le \frac{2 \kappa |\phi'(0)|}{\alpha} \quad \text{for all } t
@@ -254,7 +257,7 @@ def norm_bound(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     return 2 * kappa * abs(float(as_margin_loss(loss).slope_at_zero)) / alpha
 
 
-def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
+def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return the maximum first step for which the descent stays within `norm_bound`.
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
@@ -304,7 +307,7 @@ def safe_step(loss: str | MarginLoss, kappa: float, alpha: float) -> float:
     return 1 / divisor
 
 
-def step_divisor(loss: str, kappa: float) -> float:
+def step_divisor(loss: Loss, kappa: float) -> float:
     r"""Return the divisor of the first step of Theorem 2.1, valid for every alpha up to 1.
 
     .. math:: \Delta_* = 4 \kappa^2 \sup_{0 < \alpha \le 1} M_\alpha + 1, \qquad
@@ -315,7 +318,7 @@ def step_divisor(loss: str, kappa: float) -> float:
 
     Parameters
     ----------
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
@@ -366,14 +369,14 @@ def step_divisor(loss: str, kappa: float) -> float:
     return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
 
 
-def _local_lipschitz(loss: str | MarginLoss, radius: float) -> float:
+def _local_lipschitz(loss: Loss, radius: float) -> float:
     return float(require(as_margin_loss(loss), "local_lipschitz", "Chen2012's step")(radius))
 
 
 def chen_schedule(
     n_pos: float,
     n_neg: float,
-    loss: str,
+    loss: Loss,
     kappa: float,
     *,
     s: float,
@@ -396,7 +399,7 @@ def chen_schedule(
     ----------
     n_pos, n_neg : float in (0, inf)
         Total weight of the positive and of the negative rows; their numbers without weights.
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss. The theorem does not cover the exponential loss, which has no q.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows: 1 for the rbf kernel.
@@ -466,7 +469,7 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
     return max(math.ceil(steps * (1 - 1e-12)), 1)
 
 
-def _check_problem(who: str, loss: str | MarginLoss, kappa: float, alpha: float) -> None:
+def _check_problem(who: str, loss: Loss, kappa: float, alpha: float) -> None:
     values = {"loss": loss, "kappa": kappa, "alpha": alpha}
     allowed: dict[str, Constraint] = {
         "loss": MARGIN_LOSS_CHOICE,

@@ -22,6 +22,7 @@ from sklearn_rank._validation import Constraint, Number, check_parameters
 from sklearn_rank.pair_sums import as_margin_loss
 from sklearn_rank.theory._chen import (
     GROWING_LOSS,
+    Loss,
     gamma_limit,
     growth_exponent,
     norm_bound,
@@ -112,7 +113,7 @@ def slope_lipschitz_bound(
 
 
 def rate_exponent(
-    loss: str, *, s: float, gamma: float, theta: float = 0.5, beta: float | None = None
+    loss: Loss, *, s: float, gamma: float, theta: float = 0.5, beta: float | None = None
 ) -> float:
     r"""Return the exponent of the learning rate of the schedule of Theorem 2.1.
 
@@ -125,7 +126,7 @@ def rate_exponent(
 
     Parameters
     ----------
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     s : float in (0, inf)
         Exponent of the number of steps.
@@ -184,7 +185,7 @@ def rate_exponent(
 
 
 def sample_error_bound(
-    n_pos: float, n_neg: float, loss: str, kappa: float, alpha: float, *, delta: float = 0.05
+    n_pos: float, n_neg: float, loss: Loss, kappa: float, alpha: float, *, delta: float = 0.05
 ) -> float:
     r"""Bound what a sample adds to the difference of two expected losses.
 
@@ -200,7 +201,7 @@ def sample_error_bound(
     ----------
     n_pos, n_neg : float in (0, inf)
         Numbers m and n of positive and of negative rows, drawn independently.
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
@@ -254,7 +255,7 @@ def sample_error_bound(
 def iterate_error_bound(
     n_pos: float,
     n_neg: float,
-    loss: str,
+    loss: Loss,
     kappa: float,
     *,
     alpha: float,
@@ -278,7 +279,7 @@ def iterate_error_bound(
     ----------
     n_pos, n_neg : float in (0, inf)
         Numbers of positive and of negative rows, drawn independently.
-    loss : {"least_squares", "hinge", "squared_hinge", "logistic"}
+    loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows.
@@ -342,7 +343,7 @@ def iterate_error_bound(
 
 
 def _check_sample(
-    who: str, n_pos: float, n_neg: float, loss: str, kappa: float, alpha: float, delta: float
+    who: str, n_pos: float, n_neg: float, loss: Loss, kappa: float, alpha: float, delta: float
 ) -> None:
     values = {"n_pos": n_pos, "n_neg": n_neg, "kappa": kappa, "alpha": alpha}
     allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)

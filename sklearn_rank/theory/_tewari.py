@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank._protocols import require
+from sklearn_rank._validation import Constraint, NameOr, Number, check_parameters
+from sklearn_rank.objectives import LISTWISE_LOSSES, ListwiseLoss
+from sklearn_rank.objectives.listwise import as_listwise_loss
 
 _POSITIVE = Number(0, closed="neither")
 _NOT_NEGATIVE = Number(0, closed="left")
 _COUNT = Number(1, integer=True)
-_LOSSES = Choice(("cross_entropy", "smoothed_dcg", "rank_svm"))
+_Loss = str | ListwiseLoss
+_LOSSES = NameOr((*LISTWISE_LOSSES, "rank_svm"), "a ListwiseLoss", ListwiseLoss)
 
 _ALLOWED: dict[str, Constraint] = {
     "loss": _LOSSES,
@@ -42,7 +46,7 @@ def _scale(
 
 
 def lipschitz_constant(
-    loss: str, *, sigma: float = 1.0, max_relevance: float = 1, n_rows: int = 2
+    loss: _Loss, *, sigma: float = 1.0, max_relevance: float = 1, n_rows: int = 2
 ) -> float:
     r"""Return the Lipschitz constant of a loss with respect to the maximum norm of the scores.
 
@@ -63,7 +67,7 @@ def lipschitz_constant(
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_dcg", "rank_svm"}
+    loss : {"cross_entropy", "smoothed_dcg", "rank_svm"} or ListwiseLoss
         The loss of one query. "rank_svm" is the sum of the hinge loss over pairs.
     sigma : float in (0, inf), default=1.0
         Scale of the scores in "smoothed_dcg".
@@ -102,14 +106,12 @@ def lipschitz_constant(
     500000.0
     """
     _check("lipschitz_constant", loss=loss, sigma=sigma, max_relevance=max_relevance, n_rows=n_rows)
-    if loss == "cross_entropy":
-        return 2.0
-    if loss == "smoothed_dcg":
-        return 2.0 * (2.0**max_relevance - 1.0) / sigma
-    return float(int(n_rows) ** 2 // 2)
+    if loss == "rank_svm":
+        return float(int(n_rows) ** 2 // 2)
+    return _ask(loss, "lipschitz", sigma, max_relevance)
 
 
-def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float = 1) -> float:
+def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float = 1) -> float:
     r"""Return the Lipschitz constant of the gradient of a loss.
 
     .. math:: \|\nabla_s \phi(s, y) - \nabla_s \phi(s', y)\|_1 \le H \, \|s - s'\|_\infty
@@ -130,7 +132,7 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_dcg", "rank_svm"}
+    loss : {"cross_entropy", "smoothed_dcg", "rank_svm"} or ListwiseLoss
         The loss of one query.
     sigma : float in (0, inf), default=1.0
         Scale of the scores in "smoothed_dcg".
@@ -165,11 +167,15 @@ def smoothness_constant(loss: str, *, sigma: float = 1.0, max_relevance: float =
     24.0
     """
     _check("smoothness_constant", loss=loss, sigma=sigma, max_relevance=max_relevance)
-    if loss == "cross_entropy":
-        return 2.0
-    if loss == "smoothed_dcg":
-        return 2.0 * (2.0**max_relevance - 1.0) / sigma**2
-    return math.inf
+    if loss == "rank_svm":
+        return math.inf
+    return _ask(loss, "smoothness", sigma, max_relevance)
+
+
+def _ask(loss: _Loss, what: str, sigma: float, max_relevance: float) -> float:
+    """Return a constant that a listwise loss states."""
+    constant = require(as_listwise_loss(loss, sigma), what, "The theory of Tewari2015")
+    return float(constant(max_relevance))
 
 
 def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:

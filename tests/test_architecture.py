@@ -260,6 +260,7 @@ OPTIONAL = [
     "openpyxl",
     "dask",
     "distributed",
+    "jinja2",
 ]
 
 

@@ -12,7 +12,17 @@ import pytest
 import sklearn_rank
 
 ROOT = Path(__file__).parents[1]
-OF_EXTRAS = {"click", "dask", "distributed", "matplotlib", "onnx", "pandas", "skl2onnx", "skops"}
+OF_EXTRAS = {
+    "click",
+    "dask",
+    "distributed",
+    "jinja2",
+    "matplotlib",
+    "onnx",
+    "pandas",
+    "skl2onnx",
+    "skops",
+}
 
 
 def test_modules_can_be_imported():
@@ -28,6 +38,11 @@ def test_modules_can_be_imported():
 
 def test_the_marker_of_types_is_there():
     assert (files("sklearn_rank") / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", ["page.html", "card.html", "report.html", "style.css"])
+def test_the_templates_are_there(name):
+    assert (files("sklearn_rank.scorecard") / "templates" / name).is_file()
 
 
 def versions():

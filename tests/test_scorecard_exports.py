@@ -356,7 +356,7 @@ def test_frame():
     assert_array_equal(frame["event_rate"][:6], [15 / 40, 0.1, 0.3, 0.6, 1.0, np.nan])
 
 
-PACKAGES = {"xlsx": "openpyxl", "onnx": "onnx"}
+PACKAGES = {"xlsx": "openpyxl", "onnx": "onnx", "html": "jinja2"}
 
 
 @pytest.mark.parametrize("form", [form for form, one in EXPORTS.items() if one.extra])

@@ -240,6 +240,7 @@ def test_names_are_no_markup():
     for wrong in ("<b>&", "<i>no", "<u>", "<p>a", "<script>", "yes & no"):
         assert wrong not in page
     assert "yes &amp; no" in page
+    assert "income_<wbr>" in page
 
 
 def test_names_are_no_formulas_of_matplotlib():

@@ -1,10 +1,9 @@
 """Scorecards: a ranker as a table of integer points."""
 
-from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
+from sklearn_rank.scorecard._pages import report, to_html
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
-from sklearn_rank.scorecard._report_page import report
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
 from sklearn_rank.scorecard.card import Card, Variable

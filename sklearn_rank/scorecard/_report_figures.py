@@ -62,6 +62,13 @@ class VariableShift:
     table: StabilityTable
     shift: float
 
+    @property
+    def largest_change(self) -> tuple[str, float, float]:
+        """The bin whose share changed most, and from what to what."""
+        before, after = self.table.reference, self.table.current
+        most = int(np.argmax(np.abs(after - before)))
+        return self.labels[most], float(before[most]), float(after[most])
+
 
 @dataclass(frozen=True, eq=False)
 class ReportFigures:
@@ -108,6 +115,29 @@ class ReportFigures:
     stability: StabilityTable | None
     variables: list[VariableShift]
     groups: dict[str, GroupReport]
+
+    @property
+    def gini(self) -> Estimate:
+        """Of the totals, with the interval of the AUC."""
+        return Estimate(*(2 * one - 1 for one in (self.auc.value, self.auc.low, self.auc.high)))
+
+    @property
+    def event_rate(self) -> float:
+        """Share of the events."""
+        return float(self.weight[self.event].sum() / self.weight.sum())
+
+    @property
+    def share_above(self) -> float:
+        """Share of the rows above the cut."""
+        return float(self.weight[self.totals > self.cut].sum() / self.weight.sum())
+
+    @property
+    def n_calibrated(self) -> int:
+        """Number of bands whose predicted probability is inside the interval of the observed."""
+        found = self.calibration
+        assert found is not None
+        inside = (found.observed_low <= found.predicted) & (found.predicted <= found.observed_high)
+        return int(inside.sum())
 
 
 def figures_of(

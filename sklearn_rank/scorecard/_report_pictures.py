@@ -131,7 +131,7 @@ def rates(gains: GainsTable, name: str) -> Picture:
     place = np.arange(len(gains.rate))
     ax.bar(place, gains.rate, color=_EVENT)
     ax.axhline(gains.rate_of_all, color="0.2", linestyle="--", label="all rows")
-    ax.set_xticks(place, band_labels(gains.low, gains.high))
+    ax.set_xticks(place, list(map(band_label, gains.low, gains.high)))
     _slant(ax)
     ax.set_xlabel("total, highest first")
     ax.set_ylabel(f"share of {_short(name, 24)}")
@@ -203,12 +203,9 @@ def groups(name: str, table: GroupReport) -> Picture:
     return _picture(left, f"Selection rate and AUC by {name}")
 
 
-def band_labels(low: Floats, high: Floats) -> list[str]:
-    """Return how bands of totals read, by their lowest and highest total."""
-    return [
-        "none" if np.isnan(a) else f"{a:g}" if a == b else f"{a:g} to {b:g}"
-        for a, b in zip(low, high, strict=True)
-    ]
+def band_label(low: float, high: float) -> str:
+    """Return how a band of totals reads, by its lowest and highest total."""
+    return "none" if np.isnan(low) else f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def limit_labels(low: Floats, high: Floats) -> list[str]:

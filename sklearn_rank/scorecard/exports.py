@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._json import card_to_json
+from sklearn_rank.scorecard._pages import to_html
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import import_optional, to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
@@ -60,7 +60,7 @@ EXPORTS = {
     "pmml": Export(to_pmml, ".pmml"),
     "csv": Export(to_csv, ".csv"),
     "xlsx": Export(to_excel, ".xlsx", "excel", _workbook),
-    "html": Export(to_html, ".html"),
+    "html": Export(to_html, ".html", "report"),
     "text": Export(to_text, ".txt"),
     "onnx": Export(to_onnx, ".onnx", "onnx", lambda card: to_onnx(card).SerializeToString()),
 }

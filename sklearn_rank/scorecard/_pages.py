@@ -1,0 +1,249 @@
+"""Pages that a person reads, signs and keeps: a card, and a report on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank._release import __version__
+from sklearn_rank.plotting._drawing import import_matplotlib
+from sklearn_rank.scorecard import _report_pictures as pictures
+from sklearn_rank.scorecard import _text
+from sklearn_rank.scorecard._cases import column_name
+from sklearn_rank.scorecard._points_table import import_optional, rows_of
+from sklearn_rank.scorecard._report_figures import TOP, Estimate, figures_of
+from sklearn_rank.scorecard.card import Card, class_label
+from sklearn_rank.scorecard.monitoring import StabilityTable
+
+_MAX_RISKS = 90
+
+
+def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
+    """Return the card as self-contained HTML.
+
+    It explains what a high total means and how to score a row by hand, lists the points, counts and
+    event rates of each bin, the risk table and the details, and has lines for signatures.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    title : str, default="Scorecard"
+        The heading.
+    page : bool, default=True
+        Whether to return a whole page. False: a fragment for another page.
+
+    Returns
+    -------
+    str
+        The HTML. All names, categories and classes are escaped.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Variable, to_html
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> "A total above 0 means" in to_html(card)
+    True
+    """
+    rows = iter(rows_of(card)[1:])
+    tables = [(column_name(card, one), [next(rows) for _ in one.points]) for one in card.variables]
+    points = [abs(one) for variable in card.variables for one in variable.points]
+    return _render(
+        "A scorecard as HTML",
+        "card.html",
+        title=title,
+        page=page,
+        card=card,
+        tables=tables,
+        largest=max(points, default=0) or 1,
+        has_counts=any(one.counts for one in card.variables),
+        risks=_text.thinned(card.risk, _MAX_RISKS),
+    )
+
+
+def report(
+    scorecard: Any,
+    X: Any,
+    y: Any,
+    *,
+    reference: Any = None,
+    groups: Any = None,
+    cut: float | None = None,
+    selected: str = "above",
+    sample_weight: Any = None,
+    title: str = "Scorecard report",
+) -> str:
+    """Return a report on a scorecard as one self-contained HTML page with figures.
+
+    For validation pass rows that the card was not fitted to, for monitoring rows of a recent
+    period. The report shows the quality of the ranking (AUC, Gini coefficient, Kolmogorov-Smirnov
+    distance), gains by band of the total, calibration, stability of the total and of each variable,
+    and metrics by group.
+
+    Parameters
+    ----------
+    scorecard : Scorecard
+        A fitted scorecard.
+    X : {array-like, data frame} of shape (n_samples, n_features)
+        The rows to report on.
+    y : array-like of shape (n_samples,)
+        Classes of the rows. High totals should mean ``classes_[1]``, the event.
+    reference : {array-like, data frame} of shape (n_reference, n_features), default=None
+        Rows to compare the distributions with, such as the training rows. None: the variables are
+        compared with the counts of training rows that the card stores; the totals are not compared.
+    groups : array-like of shape (n_samples,), dict of them or data frame, default=None
+        Groups of people to compare, or several attributes by their names.
+    cut : float, default=None
+        The total above which rows count as "above the cut", also for `groups`. None: the cut-off of
+        the card, above which a row is predicted as ``classes_[1]``. With rare events nearly all
+        rows are below it: pass the cut-off that you use for decisions.
+    selected : {"above", "below"}, default="above"
+        On which side of the cut the favourable decision is, for `groups`: "below" where high totals
+        mean a risk that is refused.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Multiplicities. With weights other than 0 and 1 there are no intervals of AUC and
+        Kolmogorov-Smirnov distance.
+    title : str, default="Scorecard report"
+        The heading.
+
+    Returns
+    -------
+    str
+        The page. It needs no other file, and all names and classes are escaped.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    ValueError
+        When the rows are of one class, or don't fit the card.
+
+    See Also
+    --------
+    sklearn_rank.scorecard.monitoring.gains_table : The figures of bands.
+    sklearn_rank.scorecard.monitoring.calibration_table : Those of calibration.
+    sklearn_rank.scorecard.monitoring.stability_table : Those of stability.
+    sklearn_rank.scorecard.monitoring.group_report : Those of groups.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker
+    >>> from sklearn_rank.scorecard import Scorecard, report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> card = Scorecard(PNormPushRanker(n_estimators=5), p=None).fit(X[::2], y[::2])
+    >>> page = report(card, X[1::2], y[1::2], reference=X[::2])
+    >>> page[:15], "Kolmogorov-Smirnov" in page
+    ('<!DOCTYPE html>', True)
+    """
+    import_matplotlib("report")
+    check_is_fitted(scorecard)
+    figures = figures_of(
+        *(scorecard, X, y),
+        reference=reference,
+        groups=groups,
+        cut=cut,
+        selected=selected,
+        sample_weight=sample_weight,
+    )
+    card = scorecard.card_
+    with pictures.picture_style():
+        return _render(
+            "report",
+            "report.html",
+            title=title,
+            page=True,
+            card=card,
+            figures=figures,
+            names=tuple(map(class_label, card.classes)),
+            pictures=pictures,
+            has_reference=reference is not None,
+            selected=selected,
+            top=TOP,
+            version=__version__,
+        )
+
+
+# Numbers and names ---------------------------------------------------------------------
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return "-" if np.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def _interval(ends: Estimate | tuple[float, float], digits: int = 3) -> str:
+    low, high = (ends.low, ends.high) if isinstance(ends, Estimate) else ends
+    return "no interval" if np.isnan(low) else f"{_number(low, digits)} to {_number(high, digits)}"
+
+
+def _lines(table: Any) -> Iterator[SimpleNamespace]:
+    """Yield the lines of a table of figures, by column."""
+    for line in zip(*table.to_dict().values(), strict=True):
+        yield SimpleNamespace(**dict(zip(table.columns, line, strict=True)))
+
+
+def _verdict(table: StabilityTable) -> str:
+    """Return how large a change is: the usual reading, unless it is no more than chance."""
+    if table.psi < 0.1 or table.p_value >= 0.05:
+        return "no"
+    return "some" if table.psi <= 0.25 else "large"
+
+
+_FILTERS = {
+    "class_label": class_label,
+    "points": _text.points_text,
+    "count": _text.count_text,
+    "rate": _text.rate_text,
+    "detail": _text.detail_text,
+    "percent": _percent,
+    "number": _number,
+    "interval": _interval,
+    "lines": _lines,
+    "verdict": _verdict,
+}
+
+
+# Templates -----------------------------------------------------------------------------
+
+
+def _render(owner: str, template: str, **values: Any) -> str:
+    """Return a page; all values are escaped."""
+    import_optional("jinja2", "report", owner)
+    return str(_environment().get_template(template).render(values)) + "\n"
+
+
+@cache
+def _environment() -> Any:
+    """Return the templates of this folder."""
+    import jinja2
+    from markupsafe import Markup
+
+    def shown(value: Any) -> Any:
+        return value if hasattr(value, "__html__") else _text.printable(str(value))
+
+    def breakable(value: Any) -> Markup:
+        """Return a name that may be broken after an underscore."""
+        return Markup("_<wbr>").join(str(shown(value)).split("_"))
+
+    folder = files(__package__) / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {**_FILTERS, "breakable": breakable}
+    return environment

@@ -120,8 +120,8 @@ class Engine(ABC):
     """Whether processes can grow the trees of one model together."""
 
     own_names: ClassVar[dict[str, str]]
-    """Which parameter of `BoostedTreesRanker` decides each parameter of the engine, by its
-    names there; "" where it can't be set at all."""
+    """The parameter of `BoostedTreesRanker` that decides each main parameter of the engine; "" for
+    one that can't be set at all."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -154,42 +154,18 @@ class Engine(ABC):
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
 
-    @abstractmethod
-    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
-        """Return the names that the engine takes notice of; of an alias the parameter's name."""
+    def check_params(self, owner: str, given: Mapping[str, Any]) -> None:
+        """Raise ValueError for the main names of parameters that `owner` decides.
 
-    def check_params(
-        self, owner: str, given: Mapping[str, Any], has_own_objective: bool = False
-    ) -> None:
-        """Raise ValueError for parameters of the engine that can't be used."""
-        self._check_not_ours(owner, given, {name: name for name in given})
-        if not given:
-            return
-        with self.errors_named(owner, given):
-            known = self.recognised(given, has_own_objective)
-        self._check_not_ours(owner, given, known)
-        unknown = set(given) - set(known)
-        if unknown:
-            raise ValueError(
-                f"engine_params of {owner} has {sorted(unknown)}, which {self.name} ignores: a "
-                "name that is not in its list of parameters, or an alias with its default value. "
-                "Use the first name in that list."
-            )
-
-    def _check_not_ours(
-        self, owner: str, given: Mapping[str, Any], known: Mapping[str, str]
-    ) -> None:
-        """Raise ValueError for what `owner` decides; `known` has the engine's name of each."""
-        for name, main in known.items():
-            ours = self.own_names.get(main)
-            if ours:
+        All others are passed on: the engine itself warns of names that it does not know, and of
+        aliases that have no effect because the main name is set.
+        """
+        for name in given:
+            ours = self.own_names.get(name)
+            if ours is not None:
+                reason = f"is its parameter {ours!r}: set that" if ours else "can't be set"
                 raise ValueError(
-                    f"engine_params of {owner} has {name!r}, which is its parameter {ours!r}: "
-                    f"set that. Got {name}={given[name]!r}."
-                )
-            if ours == "":
-                raise ValueError(
-                    f"engine_params of {owner} can't have {name!r}: the fit depends on it. "
+                    f"engine_params of {owner} has {name!r}, which {reason}. "
                     f"Got {name}={given[name]!r}."
                 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,46 +29,24 @@ class LightGBM(Engine):
     counts_rows: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
         "num_iterations": "n_estimators",
-        "num_boost_round": "n_estimators",
-        "n_estimators": "n_estimators",
         "learning_rate": "learning_rate",
-        "eta": "learning_rate",
-        "shrinkage_rate": "learning_rate",
         "max_depth": "max_depth",
         "num_leaves": "max_leaf_nodes",
-        "num_leaf": "max_leaf_nodes",
-        "max_leaves": "max_leaf_nodes",
-        "max_leaf": "max_leaf_nodes",
-        "max_leaf_nodes": "max_leaf_nodes",
         "min_data_in_leaf": "min_samples_leaf",
-        "min_data_per_leaf": "min_samples_leaf",
-        "min_data": "min_samples_leaf",
-        "min_child_samples": "min_samples_leaf",
-        "min_samples_leaf": "min_samples_leaf",
         "max_bin": "max_bins",
-        "max_bins": "max_bins",
         "min_sum_hessian_in_leaf": "min_child_weight",
-        "min_child_weight": "min_child_weight",
         "lambda_l2": "reg_lambda",
-        "reg_lambda": "reg_lambda",
         "bagging_fraction": "subsample",
-        "subsample": "subsample",
         "feature_fraction": "colsample",
-        "colsample_bytree": "colsample",
         "monotone_constraints": "monotonic_cst",
         "num_threads": "n_jobs",
-        "n_jobs": "n_jobs",
-        "nthread": "n_jobs",
         "seed": "random_state",
-        "random_state": "random_state",
         "verbosity": "verbose",
-        "verbose": "verbose",
         "objective": "loss",
         "early_stopping_round": "n_iter_no_change",
         "metric": "scoring",
         "categorical_feature": "categorical_features",
         "boosting": "",
-        "boosting_type": "",
         "num_class": "",
         "boost_from_average": "",
     }
@@ -123,11 +101,14 @@ class LightGBM(Engine):
     def _dataset(
         self, matrix: Any, label: Any, rows: TreeRows, params: Any, settings: TreeSettings
     ) -> Any:
+        # Here the engine warns of names that it does not know, and of aliases without effect. In
+        # training it would warn of every leaf that can't be split.
+        verbosity = 0 if settings.engine_params else -1
         return self.module.Dataset(
             matrix,
             label=label,
             group=rows.query_sizes,
-            params=params,
+            params={**params, "verbosity": verbosity},
             categorical_feature=list(settings.categorical),
         ).construct()
 
@@ -135,6 +116,10 @@ class LightGBM(Engine):
         leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes
         params = {
             "objective": objective,
+            "boosting": "gbdt",
+            "num_class": 1,
+            "num_iterations": settings.n_estimators,
+            "early_stopping_round": 0,
             "learning_rate": settings.learning_rate,
             "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
@@ -202,34 +187,6 @@ class LightGBM(Engine):
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
         return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
-
-    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
-        """Return the names that a small model records, and those that change its record.
-
-        An alias changes the record of its parameter, unless the parameter is given too.
-        """
-        ours = self._params(TreeSettings(max_depth=2), "none")
-        bare = {"verbosity": -1, "metric": "None"}
-        with_ours, plain = self._record(ours), self._record(bare)
-        found = {name: name for name in given if name in plain}
-        for name in set(given) - set(found):
-            one = {name: given[name]}
-            changed = self._record({**bare, **one}).items() - plain.items()
-            # A seed changes several.
-            mains = sorted((main for main, _ in changed), key=lambda one: one not in self.own_names)
-            main = next(iter(mains), "")
-            if main in self.own_names or self._record({**ours, **one}) != with_ours:
-                found[name] = main
-        return found
-
-    def _record(self, params: Mapping[str, Any]) -> dict[str, str]:
-        """Return the parameters that a small model has stored."""
-        params = {name: value for name, value in params.items() if name != "device_type"}
-        data = self.module.Dataset(np.array([[0.0], [1.0]]), label=np.zeros(2), params=params)
-        text = self.module.Booster(params, data).model_to_string()
-        lines = text.partition("\nparameters:\n")[2].partition("\nend of parameters")[0]
-        pairs = (line.strip("[]").partition(": ") for line in lines.splitlines())
-        return {name: value for name, _, value in pairs}
 
 
 def _as_matrix(X: Any) -> Any:

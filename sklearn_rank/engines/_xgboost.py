@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,9 +30,6 @@ class XGBoost(Engine):
     counts_rows: ClassVar[bool] = False
     is_distributed: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
-        "num_boost_round": "n_estimators",
-        "n_estimators": "n_estimators",
-        "num_round": "n_estimators",
         "learning_rate": "learning_rate",
         "eta": "learning_rate",
         "max_leaves": "max_leaf_nodes",
@@ -47,22 +43,14 @@ class XGBoost(Engine):
         "colsample_bytree": "colsample",
         "monotone_constraints": "monotonic_cst",
         "nthread": "n_jobs",
-        "n_jobs": "n_jobs",
         "seed": "random_state",
-        "random_state": "random_state",
         "verbosity": "verbose",
         "objective": "loss",
-        "obj": "loss",
-        "early_stopping_rounds": "n_iter_no_change",
         "eval_metric": "scoring",
-        "enable_categorical": "categorical_features",
-        "feature_types": "categorical_features",
         "booster": "",
         "base_score": "",
         "num_class": "",
         "multi_strategy": "",
-        "process_type": "",
-        "seed_per_iteration": "",
     }
 
     @property
@@ -230,29 +218,6 @@ class XGBoost(Engine):
             gain[int(name.removeprefix("f"))] = value
         return gain
 
-    def recognised(self, given: Mapping[str, Any], has_own_objective: bool) -> dict[str, str]:
-        """Return the names that the configuration of a small model has."""
-        label = np.array([0.0, 1.0])
-        matrix = self.module.DMatrix(label[:, np.newaxis], label=label, group=[2])
-        others = {name: value for name, value in given.items() if name != "device"}
-        with self.module.config_context(verbosity=0):
-            if "device" in given:
-                self._check_device(str(given["device"]), matrix)
-            ours = {"objective": _objective(has_own_objective)}
-            booster = self.module.train({**ours, **others}, matrix, 1)
-        known = set(_keys(json.loads(booster.save_config())))
-        return {name: name for name in given if name in known}
-
-    def _check_device(self, device: str, matrix: Any) -> None:
-        """Raise the engine's error for a device in place of which it would take the CPU."""
-        booster = self.module.Booster({"device": device}, [matrix])
-        found = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
-        if found == "cpu" != device:
-            raise self.error(
-                f"there is no device={device!r}, or this build can't use it: that of the "
-                "package xgboost-cpu is for the CPU only"
-            )
-
 
 def _objective(has_own_objective: bool) -> str:
     return "rank:ndcg" if has_own_objective else "reg:squarederror"
@@ -271,15 +236,3 @@ def _blocks(X: Any) -> Iterator[slice]:
     step = max(1, _BLOCK_VALUES // max(X.shape[1], 1))
     for start in range(0, X.shape[0], step):
         yield slice(start, min(start + step, X.shape[0]))
-
-
-def _keys(config: Any) -> Iterator[str]:
-    """Yield the keys of nested dicts that have a string, as parameters do."""
-    if isinstance(config, dict):
-        for key, value in config.items():
-            if isinstance(value, str) and key != "name":
-                yield key
-            yield from _keys(value)
-    elif isinstance(config, list):
-        for value in config:
-            yield from _keys(value)

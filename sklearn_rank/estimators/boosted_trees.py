@@ -128,8 +128,8 @@ class BoostedTreesRanker(
         feature. A category not seen in training counts as missing, as do NaN and None. X must
         be dense.
     engine_params : dict or None, default=None
-        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Parameters
-        of the ranker can't be set here.
+        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
+        parameters of the ranker set can't be set here. The engine warns of names it does not know.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
@@ -347,7 +347,7 @@ class BoostedTreesRanker(
         else:
             check_loss(name, self.loss, self.p, self.push)
         engine = get_engine(self.engine, name)
-        engine.check_params(name, self.engine_params or {}, self._has_own_objective)
+        engine.check_params(name, self.engine_params or {})
         if self.min_samples_leaf is not None and not engine.counts_rows:
             raise ValueError(
                 f"min_samples_leaf of {name} must be None with {engine.title}, which can't limit "

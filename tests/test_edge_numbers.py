@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -253,32 +254,42 @@ def assert_finite(values, what):
     assert np.isfinite(np.asarray(values, dtype=float)).all(), what
 
 
+def failures(check, cases):
+    """Return the errors of a check by the names of its cases; none where all pass."""
+    found = {}
+    for name, case in cases.items():
+        try:
+            check(case)
+        except Exception as error:  # every one: its case is named, and the others run
+            found[name] = error
+    return found
+
+
 def is_sentence(error):
     """Whether a message says in words what is wrong; some of scikit-learn's have no full stop."""
     text = str(error).strip()
     return len(text.split()) > 4 and (text.endswith((".", ")")) or "infinity" in text)
 
 
-def tiered(rows, columns, often=()):
-    """Parametrize over two dicts: every value quick, every pair nightly, with `often` slow."""
-    quick = set(cover(1, list(rows), list(columns)))
-    params = []
-    for row in rows:
-        for column in columns:
-            marks = [] if (row, column) in quick else [pytest.mark.nightly]
-            if marks and row in often:
-                marks = [pytest.mark.slow]
-            values = rows[row], columns[column]
-            params.append(pytest.param(*values, id=f"{row}-{column}", marks=marks))
-    return params
-
-
 CORE = [*(ranker.__name__ for ranker in RANKERS), "PNormPushRanker of features"]
 TASKS = ("binary", "graded")
 
 
-@pytest.mark.parametrize(("form", "case"), tiered(FORMS, CASES, often=CORE))
+@pytest.mark.parametrize(("form", "case"), cover(1, list(FORMS), list(CASES)))
 def test_fits_are_finite_or_refused(form, case):
+    assert_fits_are_finite_or_refused(FORMS[form], CASES[case])
+
+
+def form_param(name):
+    return pytest.param(name, marks=pytest.mark.slow if name in CORE else pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("form", [form_param(name) for name in FORMS])
+def test_fits_to_every_case_are_finite_or_refused(form):
+    assert failures(partial(assert_fits_are_finite_or_refused, FORMS[form]), CASES) == {}
+
+
+def assert_fits_are_finite_or_refused(form, case):
     for task in TASKS if form[0] is not Scorecard else TASKS[:1]:
         assert_finite_or_refused(form, case, task)
 
@@ -420,8 +431,20 @@ def arguments(name, case):
     return [labels, scores], options
 
 
-@pytest.mark.parametrize(("metric", "case"), tiered(METRICS, METRIC_CASES, often=METRICS))
+@pytest.mark.parametrize(("metric", "case"), cover(1, list(METRICS), list(METRIC_CASES)))
 def test_metrics_are_finite_or_refuse(metric, case):
+    assert_metrics_are_finite_or_refuse(METRICS[metric], METRIC_CASES[case])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", METRICS)
+def test_metrics_of_every_case_are_finite_or_refuse(metric):
+    assert (
+        failures(partial(assert_metrics_are_finite_or_refuse, METRICS[metric]), METRIC_CASES) == {}
+    )
+
+
+def assert_metrics_are_finite_or_refuse(metric, case):
     assert_metric_is_finite_or_refuses(*metric, case)
     if "scores" not in case:
         assert_metric_is_finite_or_refuses(*metric, {**case, "scores": SCORES["infinite"]})

@@ -58,10 +58,13 @@ def _reading(folder: Path, suffix: str, content: bytes, rng: np.random.Generator
 
 def _read_with(path: Path, options: dict[str, str]) -> str:
     from sklearn_rank.cli import _main
-    from sklearn_rank.cli._dataset import TableOptions, training_data
+    from sklearn_rank.cli._dataset import training_data
+    from sklearn_rank.cli._settings import Reading, TableOptions
 
     try:
-        training_data(TableOptions(data=str(path), **options), [])
+        how = {name: options[name] for name in options.keys() & {"encoding", "sep"}}
+        roles = {name: options[name] for name in options.keys() - how.keys()}
+        training_data(TableOptions(data=str(path), reading=Reading(**how), **roles), [])
     except (_main.InputError, OSError, UnicodeEncodeError) as error:
         return _main.one_line(_main._explain(error))
     return ""

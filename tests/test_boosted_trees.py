@@ -27,7 +27,7 @@ from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.engines import _registry, _xgboost
+from sklearn_rank.engines import _xgboost, registry
 from sklearn_rank.estimators import _tree_fit, boosted_trees
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
@@ -698,7 +698,7 @@ def test_sparse_rows_for_a_model_with_categories(engine):
 # Parameters of the engine ------------------------------------------------------------------
 
 
-DECIDED = [(one, *pair) for one in ENGINES for pair in _registry.ENGINES[one].own_names.items()]
+DECIDED = [(one, *pair) for one in ENGINES for pair in registry.ENGINES[one].own_names.items()]
 
 
 @pytest.mark.parametrize(("engine", "name", "ours"), DECIDED)
@@ -868,7 +868,7 @@ def test_the_booster_is_an_object_of_the_engine(engine):
 @every_engine
 def test_a_fitted_model_without_its_engine(engine, monkeypatch):
     model = COPIES["pickle"](make(engine).fit(X, Y))
-    monkeypatch.setattr(_registry, "_loaded", lambda name: (None, f"{name} is not there"))
+    monkeypatch.setattr(registry, "_loaded", lambda name: (None, f"{name} is not there"))
     with pytest.raises(ImportError, match=f"of a fitted BoostedTreesRanker .*{engine} is not"):
         model.predict(X)
 

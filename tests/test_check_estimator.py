@@ -17,7 +17,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank.engines._registry import ENGINES
+from sklearn_rank.engines.registry import ENGINES
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.cli import main
-from sklearn_rank.cli._dataset import TableOptions, model_data, training_data, validation_data
+from sklearn_rank.cli._dataset import model_data, training_data
 from sklearn_rank.cli._errors import InputError
+from sklearn_rank.cli._settings import Reading, TableOptions
 
 pytestmark = pytest.mark.slow
 
@@ -387,7 +388,9 @@ def write(folder, name, content):
 
 def options_for(path, given):
     target = None if path.endswith(("sizes.txt", "words.txt")) else "y"
-    return TableOptions(**{"data": path, "target": target, **given})
+    how = {name: given[name] for name in given.keys() & Reading.__dataclass_fields__.keys()}
+    roles = {name: given[name] for name in given.keys() - how.keys()}
+    return TableOptions(**{"data": path, "target": target, "reading": Reading(**how), **roles})
 
 
 @pytest.mark.parametrize("name", READ)
@@ -405,10 +408,10 @@ def test_odd_files_are_read_as_meant_and_again(tmp_path, name):
     assert list(data.X) == list(data.schema.kinds)
     # A model reads the file in the same way; its schema is plain data.
     schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
-    again = model_data(path, schema, options, [], labelled=True)
+    again = model_data(path, schema, options.reading, [], labelled=True)
     pd.testing.assert_frame_equal(again.X, data.X)
     np.testing.assert_array_equal(again.y, data.y)
-    unlabelled = model_data(path, schema, options, [], labelled=False)
+    unlabelled = model_data(path, schema, options.reading, [], labelled=False)
     assert unlabelled.y is None
 
 
@@ -544,7 +547,7 @@ def trained(folder, **columns):
 
 def read(folder, schema, notes, **columns):
     path = write(folder, "new", csv(**columns))
-    return model_data(path, schema, TableOptions(), notes, labelled=False)
+    return model_data(path, schema, Reading(), notes, labelled=False)
 
 
 @pytest.mark.parametrize(
@@ -569,7 +572,7 @@ def test_datetimes_of_other_kinds_of_files(tmp_path):
     schema = trained(tmp_path, d=DATES.dt.strftime("%d/%m/%Y"))
     frame = table(d=DATES.dt.normalize())
     frame.to_parquet(tmp_path / "t.parquet")
-    data = model_data(str(tmp_path / "t.parquet"), schema, TableOptions(), [], labelled=False)
+    data = model_data(str(tmp_path / "t.parquet"), schema, Reading(), [], labelled=False)
     assert (data.X["d"] == DATES.dt.normalize()).all()
     schema = training_data(TableOptions(str(tmp_path / "t.parquet"), "y"), []).schema
     data = read(tmp_path, schema, [], d=DATES.dt.strftime("%d/%m/%Y"))
@@ -608,7 +611,7 @@ def test_the_decimal_mark_of_training_is_kept(tmp_path):
     with pytest.raises(InputError, match="row 1 holds '1,5'; --decimal , reads 1,5"):
         read(tmp_path, schema, [], x=["1,5"] * N)
     path = write(tmp_path, "new", csv(x=["1,5"] * N))
-    data = model_data(path, schema, TableOptions(decimal=","), [], labelled=False)
+    data = model_data(path, schema, Reading(decimal=","), [], labelled=False)
     assert set(data.X["x"]) == {1.5}
 
 
@@ -616,7 +619,7 @@ def test_validation_rows_have_weights(tmp_path):
     path = write(tmp_path, "t", csv(w=SHUFFLED, c=CITY))
     options = TableOptions(path, "y", weight="w")
     data = training_data(options, [])
-    other = validation_data(path, data, options, [])
+    other = model_data(path, data.schema, Reading(), [], labelled=True, weighted=True)
     np.testing.assert_array_equal(other.weight, SHUFFLED)
     np.testing.assert_array_equal(other.y, data.y)
 
@@ -625,7 +628,7 @@ def test_the_cells_of_the_user_are_kept(tmp_path):
     frame = table(x=[f"${v:,.2f}" for v in X], id=[f"{i:03}" for i in SHUFFLED])
     path = write(tmp_path, "t", frame.to_csv(index=False).encode())
     schema = training_data(TableOptions(path, "y"), []).schema
-    data = model_data(path, schema, TableOptions(), [], labelled=False)
+    data = model_data(path, schema, Reading(), [], labelled=False)
     assert list(data.table.text["x"]) == list(frame["x"])
     assert list(data.table.text["id"]) == list(frame["id"])
 
@@ -664,7 +667,7 @@ def test_a_number_means_the_same_in_every_file(tmp_path, values, notation, data)
     np.testing.assert_array_equal(train.X["x"], values)
     rows = data.draw(st.lists(st.sampled_from(range(len(cells))), min_size=1))
     frame.iloc[rows].to_csv(path, index=False)
-    new = model_data(str(path), train.schema, TableOptions(), [], labelled=False)
+    new = model_data(str(path), train.schema, Reading(), [], labelled=False)
     np.testing.assert_array_equal(new.X["x"], np.array(values)[rows])
 
 
@@ -688,7 +691,7 @@ def test_a_date_means_the_same_in_every_file(tmp_path, days, form):
     if not notes:  # otherwise day and month were not clear
         assert list(train.X["d"].dt.date) == days
     frame.iloc[::3].to_csv(path, index=False)
-    new = model_data(str(path), train.schema, TableOptions(), [], labelled=False)
+    new = model_data(str(path), train.schema, Reading(), [], labelled=False)
     assert list(new.X["d"]) == list(train.X["d"].iloc[::3])
 
 

@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank.cli import main
-from sklearn_rank.cli._dataset import TableOptions, model_data
+from sklearn_rank.cli._dataset import model_data
+from sklearn_rank.cli._settings import Reading
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
@@ -90,8 +91,8 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
 
 def parts_of(model, rows):
     """Contributions of columns by definition: what a score changes by with that of other rows."""
-    X = model_data(rows, model.schema, TableOptions(), [], labelled=False).X
-    old = model_data("old.csv", model.schema, TableOptions(), [], labelled=False).X
+    X = model_data(rows, model.schema, Reading(), [], labelled=False).X
+    old = model_data("old.csv", model.schema, Reading(), [], labelled=False).X
     repeated = X.iloc[np.repeat(np.arange(len(X)), len(old))].reset_index(drop=True)
     tiled = old.iloc[np.tile(np.arange(len(old)), len(X))].reset_index(drop=True)
     score = model.pipeline.decision_function
@@ -117,7 +118,7 @@ def test_reasons_are_the_largest_contributions_of_the_users_columns(ranker, more
     parts = parts_of(model, "few.csv")
     found = ranked("m.skops few.csv --explain")
     scores = model.pipeline.decision_function(
-        model_data("few.csv", model.schema, TableOptions(), [], labelled=False).X
+        model_data("few.csv", model.schema, Reading(), [], labelled=False).X
     )
     for place, row in enumerate(np.argsort(-scores, kind="stable")):
         largest = parts.iloc[row].sort_values(key=np.abs, ascending=False, kind="stable")
@@ -144,8 +145,8 @@ def test_rows_to_take_are_those_of_conformal_selector(capsys):
     model = load_model("m.skops", [])
     assert model.calibration["n_rows"] == 90
     frozen = ConformalSelector(FrozenEstimator(model.pipeline), fdr=0.2)
-    new = model_data("new.csv", model.schema, TableOptions(), [], labelled=True)
-    other = model_data("other.csv", model.schema, TableOptions(), [], labelled=True)
+    new = model_data("new.csv", model.schema, Reading(), [], labelled=True)
+    other = model_data("other.csv", model.schema, Reading(), [], labelled=True)
     given = ranked("m.skops new.csv --fdr 0.2 --calibration other.csv")
     expected = frozen.fit(other.X, other.y).select(new.X)
     assert 5 < expected.sum() == given["selected"].sum()
@@ -153,7 +154,7 @@ def test_rows_to_take_are_those_of_conformal_selector(capsys):
     said = capsys.readouterr().err
     assert f"{expected.sum()} rows selected: the longest head whose expected share" in said
     assert said.endswith("at most 0.2\n")
-    old = model_data("old.csv", model.schema, TableOptions(), [], labelled=True)
+    old = model_data("old.csv", model.schema, Reading(), [], labelled=True)
     held_out = np.random.RandomState(4).permutation(300)[:90]
     assert len(model.calibration["negatives"]) == (old.y[held_out] == 0).sum()
     expected = frozen.fit(old.X.iloc[held_out], old.y[held_out]).select(new.X)
@@ -178,6 +179,18 @@ def test_no_bound_is_promised_where_none_holds(capsys):
     message = fails("rank q.skops new.csv --fdr 0.1 -o out.csv", capsys)
     assert "--fdr needs two classes and no queries" in message
     assert "0<x<1" in fails("rank m.skops new.csv --fdr 1.5 -o out.csv", capsys)
+
+
+def test_calibration_rows_without_a_target(capsys):
+    train(*FAST)
+    frame = pd.read_csv("other.csv")
+    frame.assign(bad=frame["bad"].where(frame.index > 1)).to_csv("gaps.csv", index=False)
+    line = "rank m.skops new.csv --fdr 0.2 --calibration gaps.csv -o o.csv"
+    assert "is missing in 2 rows; --skip-unlabelled leaves them out" in fails(line, capsys)
+    run(f"{line} --skip-unlabelled")
+    frame.iloc[2:].to_csv("rest.csv", index=False)
+    run("rank m.skops new.csv --fdr 0.2 --calibration rest.csv -o p.csv")
+    assert Path("o.csv").read_text() == Path("p.csv").read_text()
 
 
 # card -------------------------------------------------------------------------------------

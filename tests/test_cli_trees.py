@@ -13,7 +13,7 @@ import skops.io
 from test_cli import fails, loans, run
 
 from sklearn_rank.cli._store import load_model
-from sklearn_rank.engines import _registry
+from sklearn_rank.engines import registry
 from sklearn_rank.engines.stored_booster import StoredBooster
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ LIBGOMP = "libgomp.so.1: cannot open shared object file"
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    if _registry._loaded(request.param)[0] is None:
+    if registry._loaded(request.param)[0] is None:
         pytest.skip(f"{request.param} can't be used")
     return request.param
 
@@ -46,9 +46,9 @@ def without_engines(monkeypatch):
     """Let no engine be found."""
     for name in ENGINES:
         monkeypatch.setitem(sys.modules, name, None)
-    _registry._loaded.cache_clear()
+    registry._loaded.cache_clear()
     yield
-    _registry._loaded.cache_clear()
+    registry._loaded.cache_clear()
 
 
 def words_of(capsys):
@@ -79,9 +79,9 @@ def test_train_stores_the_trees(folder, capsys, engine):
     untrusted = skops.io.get_untrusted_types(file="m.skops")
     own = [name for name in untrusted if name.startswith("sklearn_rank.")]
     assert own == [
+        "sklearn_rank.bins.categories.CategoryCodes",
         "sklearn_rank.engines.stored_booster.StoredBooster",
         "sklearn_rank.estimators.boosted_trees.BoostedTreesRanker",
-        "sklearn_rank.bins.categories.CategoryCodes",
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_stored_model_needs_its_engine(folder, capsys, monkeypatch, engine, co
     run([*argv, "--param", f"engine={engine}"])
     capsys.readouterr()
     monkeypatch.setitem(sys.modules, engine, None)
-    _registry._loaded.cache_clear()
+    registry._loaded.cache_clear()
     try:
         words = [command, "m.skops", "new.csv", *(["-o", "o.csv"] if command == "rank" else [])]
         assert fails(words, capsys) == (
@@ -152,7 +152,7 @@ def test_a_stored_model_needs_its_engine(folder, capsys, monkeypatch, engine, co
             f'"sklearn-rank[{engine}]"))\n'
         )
     finally:
-        _registry._loaded.cache_clear()
+        registry._loaded.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank.engines import _registry
-from sklearn_rank.engines._registry import ENGINES, get_engine
+from sklearn_rank.engines import registry
+from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
 
 LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
@@ -26,10 +26,10 @@ def importing(monkeypatch):
             raise answers[name]
         return ModuleType(name)
 
-    monkeypatch.setattr(_registry.importlib, "import_module", import_module)
-    _registry._loaded.cache_clear()
+    monkeypatch.setattr(registry.importlib, "import_module", import_module)
+    registry._loaded.cache_clear()
     yield lambda **raised: answers.update(raised) or imported
-    _registry._loaded.cache_clear()
+    registry._loaded.cache_clear()
 
 
 def absent(name):

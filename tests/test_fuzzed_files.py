@@ -13,8 +13,9 @@ import pytest
 
 from sklearn_rank.cli import main
 from sklearn_rank.cli._columns import Schema, check_schema
-from sklearn_rank.cli._dataset import TableOptions, training_data
+from sklearn_rank.cli._dataset import training_data
 from sklearn_rank.cli._errors import InputError, one_line, show_notes
+from sklearn_rank.cli._settings import Reading, TableOptions
 from sklearn_rank.cli._tables import read_table
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -101,7 +102,7 @@ def test_infinite_values_are_no_row_numbers(tmp_path):
 def test_a_large_index_is_one_column(tmp_path):
     path = tmp_path / "table.svm"
     path.write_text("0 1:1 2147483646:2\n1 1:2\n1 3:3\n")
-    table = read_table(str(path), [], None, None)
+    table = read_table(str(path), Reading(), [])
     assert list(table.frame) == ["target", "f1", "f3", "f2147483646"]
     np.testing.assert_array_equal(table.frame.iloc[:, 1:], [[1, 0, 2], [2, 0, 0], [0, 3, 0]])
 
@@ -110,7 +111,7 @@ def test_a_sparse_file_whose_table_would_be_zeros(tmp_path):
     path = tmp_path / "table.svm"
     path.write_text("".join(f"{i % 2} {i + 1}:1\n" for i in range(2100)))
     with pytest.raises(InputError, match="2100 rows x 2100 columns, of which 2100 cells are"):
-        read_table(str(path), [], None, None)
+        read_table(str(path), Reading(), [])
 
 
 @pytest.mark.parametrize("kind", [str, "category"])
@@ -128,14 +129,14 @@ def test_a_cell_without_end(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(f"a,y\n{'x' * 200_000},1\nb,0\n")
     with pytest.raises(InputError, match="line 2: a cell has more than 131072 characters"):
-        read_table(str(path), [], None, None)
+        read_table(str(path), Reading(), [])
 
 
 def test_json_nested_deeply(tmp_path):
     path = tmp_path / "table.json"
     path.write_text('[{"a": ' + "[" * 100_000)
     with pytest.raises(InputError, match="nested too deeply"):
-        read_table(str(path), [], None, None)
+        read_table(str(path), Reading(), [])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from rankers import RANKERS, cheap
 
 from sklearn_rank import RankBoost, _parallel
-from sklearn_rank.cli._output import write_atomically
+from sklearn_rank.cli._output import Output
 from sklearn_rank.scorecard import Scorecard
 
 pytestmark = [
@@ -170,7 +170,7 @@ def test_ctrl_c_before_the_first_byte_leaves_no_file(tmp_path, monkeypatch):
 
     touched = Path.touch
     monkeypatch.setattr(Path, "touch", touch)
-    with pytest.raises(KeyboardInterrupt), write_atomically(tmp_path / "out.csv", force=False):
+    with pytest.raises(KeyboardInterrupt), Output(tmp_path / "out.csv").writing():
         pytest.fail("the block must not start")
     assert list(tmp_path.iterdir()) == []
 
@@ -178,7 +178,7 @@ def test_ctrl_c_before_the_first_byte_leaves_no_file(tmp_path, monkeypatch):
 def test_a_write_that_fails_keeps_the_old_file(tmp_path):
     path = tmp_path / "out.json"
     path.write_text("old")
-    with pytest.raises(OSError, match="No space"), write_atomically(path, force=True) as temporary:
+    with pytest.raises(OSError, match="No space"), Output(path, force=True).writing() as temporary:
         temporary.write_text("half")
         raise OSError(28, "No space left on device")
     assert path.read_text() == "old"

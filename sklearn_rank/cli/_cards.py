@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections import defaultdict
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.cli._crossval import make_folds, take
 from sklearn_rank.cli._dataset import Dataset, training_data
-from sklearn_rank.cli._errors import InputError, listing, show_notes, split
-from sklearn_rank.cli._output import optional_output, progress, write_atomically
-from sklearn_rank.cli._rankers import parse_params, with_name
+from sklearn_rank.cli._errors import InputError, listing, noting, show_notes
+from sklearn_rank.cli._output import progress
+from sklearn_rank.cli._settings import ExportCard, MakeCard
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.models import Stumps
@@ -33,43 +31,45 @@ _TABLE = "table"
 _FOLDS = 5
 
 
-def card(options: Any) -> None:
+def card(settings: MakeCard) -> None:
     """Fit a scorecard, print it with held-out figures, and store it."""
     notes: list[str] = []
-    path: Any = optional_output(options.output, (".json",), options)
-    data = training_data(options.table, notes)
+    data, seed = training_data(settings.table, notes), settings.table.seed
     if data.schema.positive is None:
         raise InputError("a card tells two classes apart; --relevance graded has more")
     dates = list(data.X.select_dtypes("datetime"))
     notes += [f"a card has no thresholds on dates; not used: {listing(dates)}"] if dates else []
     data = replace(data, X=data.X.drop(columns=dates))
+    for option in ("monotone", "special"):
+        for name, values in getattr(settings, option).items():
+            if name not in data.X.columns:
+                what = f"the features are {listing(data.X.columns)}"
+                raise InputError(f"--{option} {name}={values[0]:g}: {what}")
+    n_rows = len(data.y) if data.weight is None else data.weight.sum()
     with progress("fitting"):
-        scorecard = _fit(_unfitted(options, data), data, notes)
-        figures = _held_out_figures(scorecard, data, options.seed)
+        scorecard = _fit(_unfitted(settings, n_rows), data, notes)
+        figures = _held_out_figures(scorecard, data, seed)
     stored = _with_classes(scorecard.card_, data.schema)
     details = {**stored.details, _TABLE: json.dumps(asdict(data.schema))}
-    with write_atomically(path, force=options.force) as temporary:
+    with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
-    print(f"{data.summary()}\n\n{to_text(_without_note(stored))}\n{figures}\n{path}: stored")
+    text = to_text(_without_note(stored))
+    print(f"{data.summary()}\n\n{text}\n{figures}\n{settings.output}: stored")
 
 
-def _unfitted(options: Any, data: Dataset) -> Scorecard:
-    """Return a scorecard with the parameters of the options."""
-    n_rows = len(data.y) if data.weight is None else data.weight.sum()
-    terms = options.max_terms or 10
-    monotone, special = (_by_column(options, name, data) for name in ("monotone", "special"))
+def _unfitted(settings: MakeCard, n_rows: float) -> Scorecard:
+    """Return a scorecard with the parameters of the settings."""
+    monotone = {name: values[-1] for name, values in settings.monotone.items()}
+    is_small = settings.max_terms <= FEW_TERMS
     ranker = PNormPushRanker(
-        **({**SMALL, "alpha": RIDGE / n_rows} if terms <= FEW_TERMS else {}),
-        monotonic_cst={name: values[-1] for name, values in monotone.items()} or None,
-        weak_ranker=Stumps(special_values=special or None),
+        **({**SMALL, "alpha": RIDGE / n_rows} if is_small else {}),
+        monotonic_cst=monotone or None,
+        weak_ranker=Stumps(special_values=settings.special or None),
     )
-    try:
-        low, high = map(int, (options.points or "-5:5").split(":"))
-    except ValueError:
-        raise InputError(f"--points {options.points}: must read LOW:HIGH, as -5:5") from None
-    made = Scorecard(ranker, points=(low, high), max_terms=terms, random_state=options.seed)
-    for name, value in parse_params(options.param).items():
+    points, seed = settings.points, settings.table.seed
+    made = Scorecard(ranker, points=points, max_terms=settings.max_terms, random_state=seed)
+    for name, value in settings.param.items():
         parts = made, ranker, ranker.weak_ranker
         has = next((one for one in parts if name in one.get_params(deep=False)), None)
         if has is None:
@@ -78,30 +78,10 @@ def _unfitted(options: Any, data: Dataset) -> Scorecard:
     return made
 
 
-def _by_column(options: Any, option: str, data: Dataset) -> dict[str, list[float]]:
-    """Return the numbers of an option whose values are COL=NUMBER."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for text in split(getattr(options, option)):
-        name, _, value = text.rpartition("=")
-        try:
-            found[name].append(float(value))
-        except ValueError:
-            raise InputError(f"--{option} {text}: must read COL=NUMBER") from None
-        if name not in data.X.columns:
-            raise InputError(f"--{option} {text}: the features are {listing(data.X.columns)}")
-    return dict(found)
-
-
 def _fit(model: Any, data: Dataset, notes: list[str]) -> Any:
     """Return a scorecard or its ranker, fitted."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            model.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
-        except (ValueError, TypeError) as error:  # of its own checks
-            raise InputError(with_name("card", str(error))) from error
-    notes += [str(one.message).partition("\n")[0] for one in caught]
-    return model
+    with noting(notes, "card"):
+        return model.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
 
 
 def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
@@ -166,22 +146,21 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
     return Pipeline([("card", Scorecard.from_json(card_to_json(_without_note(used))))]), schema
 
 
-def export(options: Any) -> None:
+def export(settings: ExportCard) -> None:
     """Write a card in another form."""
-    form = options.to
+    form, output = settings.to, settings.output
     if form not in EXPORTS:
         raise InputError(f"--to {form}: the forms are {listing(EXPORTS)}")
     export = EXPORTS[form]
-    path = optional_output(options.output, (export.suffix,), options)
-    if path is None and export.to_bytes is not None:
+    if output is not None and output.path.suffix.lower() != export.suffix:
+        raise InputError(f"{output}: the name of this output must end in {export.suffix}")
+    if output is None and export.to_bytes is not None:
         raise InputError(f"--to {form} needs -o FILE{export.suffix}")
-    try:
-        content = export.content(_without_note(_read(options.card)))
-    except (ValueError, ImportError) as error:
-        raise InputError(with_name(options.card, str(error))) from error
-    if path is None:
+    with noting([], settings.card, (ValueError, ImportError)):
+        content = export.content(_without_note(_read(settings.card)))
+    if output is None:
         print(content)
         return
-    with write_atomically(path, force=options.force) as temporary:
+    with output.writing() as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-    print(f"{path}: written")
+    print(f"{output}: written")

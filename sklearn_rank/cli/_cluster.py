@@ -9,7 +9,6 @@ from __future__ import annotations
 import glob
 import logging
 import os
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,32 +20,44 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.cli import _dataset, _rankers
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema, feature_frame
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing, show_notes
-from sklearn_rank.cli._output import optional_output, progress
-from sklearn_rank.cli._store import MODEL_SUFFIXES, Model, save_model
+from sklearn_rank.cli import _rankers
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
+from sklearn_rank.cli._dataset import choose_schema, with_categories
+from sklearn_rank.cli._errors import (
+    InputError,
+    count,
+    import_extra,
+    listing,
+    noting,
+    show_notes,
+    with_name,
+)
+from sklearn_rank.cli._feature_frame import feature_frame
+from sklearn_rank.cli._output import progress
+from sklearn_rank.cli._roles import check_names, features_of, relevance, role_column, weights
+from sklearn_rank.cli._settings import TableOptions, Train
+from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.cli._tables import Table
-from sklearn_rank.cli._target import role_column, rows_of_class
 
-_REFUSED = ("search", "metric", "validation", "calibrate", "decimal", "sep", "encoding")
+_REFUSED = ("search", "metric", "validation", "calibrate")
 _MOST_VALUES = 1000  # distinct cells of a column that a partition reports
 _SHARE_OF_MEMORY = 0.8  # that the workers of this machine may take together
 _SECONDS = 10  # until a scheduler must have answered
+_ERRORS = (ValueError, TypeError, RuntimeError)  # of a ranker's own checks, on any machine
 _BYTES = "64MiB"  # of a partition, where the row groups of the files allow it
 
 
-def train_on_cluster(options: Any) -> None:
+def train_on_cluster(settings: Train) -> None:
     """Fit one ranker to the rows on a cluster and store it."""
     notes: list[str] = []
-    ranker, name = _checked_ranker(options)
-    path: Any = optional_output(options.output, MODEL_SUFFIXES, options)
-    frame = _read(options.data)
-    table = Table(frame._meta, options.data)
-    source = _Source(options.data, _dataset.check_names(table, options.table))
-    features = _dataset.features_of(table, source.options, notes)
+    ranker, name = _checked_ranker(settings)
+    path, where = str(settings.table.data), str(settings.cluster)
+    frame = _read(path)
+    table = Table(frame._meta, path)
+    source = _Source(path, check_names(table, settings.table))
+    features = features_of(table, source.options, notes)
     distinct = _check_types(table, features, source.options.category)
-    with _client(options.cluster) as client, _errors(name, notes), progress(f"fitting {name}"):
+    with _client(where) as client, _errors(name, notes), progress(f"fitting {name}"):
         parts = frame.to_delayed()
         digests = _results(client, parts, source.digest, features, distinct)
         schema, X = _schema(digests, source, name, notes)
@@ -57,12 +68,12 @@ def train_on_cluster(options: Any) -> None:
         )
         made.fit(**_arrays(parts, source, schema, pipeline[:-1]))
         pipeline.steps[-1] = ("ranker", made.estimator_)
-    save_model(Model(pipeline, name, schema), path, force=options.force)
+    save_model(Model(pipeline, name, schema), settings.output)
     show_notes(notes)
     top = "" if schema.positive is None else f", class {schema.positive!r} on top"
     n_rows = sum(digest.n_rows for digest in digests)
     size = f"{count(n_rows, 'row')}, {count(len(schema.kinds), 'column')}"
-    print(f"{path}: {name} fitted on {source.path}: {size}{top}")
+    print(f"{settings.output}: {name} fitted on {path}: {size}{top}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class _Source:
     """The files and the options by which workers read partitions of them."""
 
     path: str
-    options: _dataset.TableOptions
+    options: TableOptions
 
     def digest(self, part: Any, features: list[str], distinct: Collection[str]) -> _Digest:
         """Return the distinct cells of categories and target, and what numbers have."""
@@ -94,12 +105,9 @@ class _Source:
         X: Floats = np.empty((0, len(encoder.get_feature_names_out())))
         if len(table.frame):  # scikit-learn encodes no table without a row
             X = np.asarray(encoder.transform(feature_frame(table, schema, [])))
-        if schema.positive is None:
-            y = Column(table, schema.target, []).values(NUMBER, ".", " for --relevance graded,")
-        else:
-            y = rows_of_class(table, schema.target, schema.positive)
+        y = relevance(table, schema, [])
         qid = None if schema.qid is None else np.asarray(table.frame[schema.qid])
-        return X, y, qid, _dataset.weights_of(table, schema)
+        return X, y, qid, weights(table, schema)
 
     def moments(self, part: Any, schema: Schema, encoder: Pipeline) -> Floats:
         """Return numbers of missing and other values, means and variances of encoded features."""
@@ -160,7 +168,7 @@ def _schema(
     n_unlabelled = sum(digest.n_unlabelled for digest in digests)
     rows = f"{path}: {count(n_unlabelled, 'row')} without a value of {target!r}"
     digests = [digest for digest in digests if digest.n_rows]
-    if not digests or (n_unlabelled and not options.skip_unlabelled):
+    if not digests or (n_unlabelled and not options.reading.skip_unlabelled):
         why = f"{rows}; --skip-unlabelled leaves them out" if n_unlabelled else f"{path}: no rows"
         raise InputError(why)
     notes += [f"{rows} left out"] * (n_unlabelled > 0)
@@ -179,7 +187,9 @@ def _schema(
     columns = {k: pandas.Series(v + v[-1:] * (n - len(v))) for k, v in cells.items()}
     table = Table(pandas.DataFrame(columns), path)
     names = [name for name in cells if name != target]
-    schema, X = _dataset.read_features(table, replace(options, keep=names), names, notes)
+    schema = choose_schema(table, replace(options, keep=names), names, notes)
+    X = feature_frame(table, schema, notes)
+    schema = with_categories(schema, X)
     limit = 0 if ranker == _rankers.TREES else _rankers.FEW_VALUES
     for name, kind in schema.kinds.items():
         if kind not in {NUMBER, BOOLEAN, CATEGORY}:
@@ -211,21 +221,24 @@ def _alike(moments: list[Floats]) -> Floats:
     return rows if np.isnan(missing).any() else rows[:2]
 
 
-def _checked_ranker(options: Any) -> tuple[Any, str]:
+def _checked_ranker(settings: Train) -> tuple[Any, str]:
     """Return the ranker and its name; InputError for what a cluster can't do."""
-    for option in _REFUSED:
-        if getattr(options, option):
+    table, reading = settings.table, settings.table.reading
+    given = {name: getattr(settings, name) for name in _REFUSED}
+    given |= {name: getattr(reading, name) for name in ("decimal", "sep", "encoding")}
+    for option, value in given.items():
+        if value:
             raise InputError(f"--{option} does not go with --cluster")
     for module in ("dask.dataframe", "distributed", "xgboost"):
         import_extra(module, "dask")
-    (name,) = _rankers.choose_rankers([options.ranker])
-    rankers, _ = _rankers.make_rankers([name], options)
-    if name == _rankers.TREES and "engine" not in _rankers.parse_params(options.param):
+    (name,) = _rankers.choose_rankers([settings.ranker])
+    rankers = _rankers.make_rankers([name], settings.param, {}, table.relevance, table.seed)
+    if name == _rankers.TREES and "engine" not in settings.param:
         rankers[name].set_params(engine="xgboost")
     _rankers.check_engine(rankers)
-    with _errors(name, []):
+    with noting([], name, _ERRORS):
         check = import_extra("sklearn_rank.dask._supported").check_supported
-        check(rankers[name], options.qid is not None)
+        check(rankers[name], table.qid is not None)
     return rankers[name], name
 
 
@@ -260,42 +273,33 @@ def _check_types(table: Table, features: list[str], category: Collection[str]) -
 def _client(where: str) -> Iterator[Any]:
     """Yield a client of workers on this machine, or of the scheduler at an address."""
     distributed = import_extra("distributed")
-    if where != "local":
-        try:
-            client = distributed.Client(where, timeout=_SECONDS)
-        except (OSError, ValueError) as error:
-            raise InputError(f"--cluster {where}: no scheduler answers ({error})") from error
-        with client:
-            yield client
-        return
     n_workers = import_extra("dask.system").CPU_COUNT
     memory = _SHARE_OF_MEMORY * import_extra("distributed.system").MEMORY_LIMIT / n_workers
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            memory_limit=int(memory),
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # any free port
-            silence_logs=logging.CRITICAL,  # the error is one line
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    local = {
+        "n_workers": n_workers,
+        "threads_per_worker": 1,
+        "memory_limit": int(memory),
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",  # any free port
+        "silence_logs": logging.CRITICAL,  # the error is one line
+    }
+    how = local if where == "local" else {"address": where, "timeout": _SECONDS}
+    try:
+        client = distributed.Client(**how)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--cluster {where}: no scheduler answers ({error})") from error
+    with client:
         yield client
 
 
 @contextmanager
 def _errors(name: str, notes: list[str]) -> Iterator[None]:
     """Make notes of warnings, and an InputError of what a ranker or the cluster refuses."""
-    killed = import_extra("distributed").KilledWorker
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    killed, found = import_extra("distributed").KilledWorker, list[str]()
+    try:
+        with noting(found, name, _ERRORS):
             yield
-        except killed as error:
-            what = "a worker ended again and again, which mostly is for want of memory"
-            raise InputError(f"--cluster: {what}; smaller row groups need less") from error
-        except (ValueError, TypeError, RuntimeError) as error:
-            raise InputError(_rankers.with_name(name, str(error))) from error
-    lines = [str(one.message).partition("\n")[0] for one in caught]
-    notes += [_rankers.with_name(name, line) for line in lines]
+    except killed as error:
+        what = "a worker ended again and again, which mostly is for want of memory"
+        raise InputError(f"--cluster: {what}; smaller row groups need less") from error
+    notes += [with_name(name, line) for line in found]

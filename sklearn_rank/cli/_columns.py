@@ -1,11 +1,12 @@
-"""The feature columns: their kinds, and how their cells are read."""
+"""Columns of a table: their kinds, and the forms in which their cells are read."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
 from typing import Any, NamedTuple, NoReturn
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from sklearn_rank.cli import _numbers as notation
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
@@ -27,7 +29,6 @@ _CONTENTS = {
 }
 _MOST = 0.9  # share of a column's texts from which on the others count as typing errors
 _MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
-_FEW_CATEGORIES, _SOME_ROWS = 40, 20  # unseen ones among many are an error from some rows on
 
 
 @dataclass(frozen=True)
@@ -153,18 +154,18 @@ class Column:
     def _refuse_text(self, what: str, bad: Any, hint: str = "") -> NoReturn:
         self.refuse(what, int(np.argmax(self.texts.codes == np.argmax(bad))), hint)
 
-    def choose(self, mark: str, given: str | None) -> tuple[str, str]:
-        """Return kind and format; a kind that is none of the four says why there is none.
-
-        `mark` is the decimal mark of the table, `given` that of the options.
-        """
+    @property
+    def fault(self) -> str:
+        """Why no ranker can use the column; "" if one can."""
         if self.cells.isna().all() or (self.is_text and not self.texts.values):
-            return "it has no values", ""
-        if self.content == notation.SECONDS:
-            return NUMBER, notation.SECONDS
+            return "it has no values"
+        return "" if self.content in _CONTENTS else f"its type is {self.content}"
+
+    def choose(self, mark: str, given: str | None) -> tuple[str, str]:
+        """Return kind and form, by the decimal mark of the table, and that of the options."""
         if not self.is_text:
-            is_known = self.content in {NUMBER, BOOLEAN, DATE}
-            return self.content if is_known else f"its type is {self.content}", ""
+            is_span = self.content == notation.SECONDS
+            return (NUMBER, notation.SECONDS) if is_span else (self.content, "")
         if {text.casefold() for text in self.texts.values} <= {"true", "false"}:
             return BOOLEAN, ""
         return self._choose_form(mark, given)
@@ -172,24 +173,27 @@ class Column:
     def _choose_form(self, mark: str, given: str | None) -> tuple[str, str]:
         values = self.texts.values
         dates = notation.date_forms(values)
-        forms = [".", ",", notation.SECONDS, *dates]
-        best = max(forms, key=lambda form: float(self.read(form).notna().mean()))
+        best = max([".", ",", notation.SECONDS, *dates], key=self._share)
         kind = DATE if best in dates else NUMBER
-        if self.fits(best):
-            if kind == DATE:
-                return DATE, self._date_form([form for form in dates if self.fits(form)])
-            if best == notation.SECONDS:
-                return NUMBER, notation.SECONDS
-            if self.table.is_typed and notation.is_plain(values):
-                self.note(": its numbers are text, and taken as categories")
-                return CATEGORY, AS_WRITTEN
-            return NUMBER, self._number_form(mark if self.fits(mark) else best, given)
-        good = self.read(best).notna()
-        if (len(good) > 1 and good.mean() >= _MOST) or notation.look_like_numbers(values):
-            hint = ": correct it, or use --drop or --category for the column"
-            what = "durations" if best == notation.SECONDS else f"{kind}s"
-            self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
-        return CATEGORY, ""
+        if not self.fits(best):
+            good = self.read(best).notna()
+            if (len(good) > 1 and good.mean() >= _MOST) or notation.look_like_numbers(values):
+                hint = ": correct it, or use --drop or --category for the column"
+                what = "durations" if best == notation.SECONDS else f"{kind}s"
+                what = f"holds {what} in {good.sum()} of {len(good)} values,"
+                self._refuse_text(what, ~good, hint)
+            return CATEGORY, ""
+        if kind == DATE:
+            return DATE, self._date_form(dates)
+        if best == notation.SECONDS:
+            return NUMBER, notation.SECONDS
+        if self.table.is_typed and notation.is_plain(values):
+            self.note(": its numbers are text, and taken as categories")
+            return CATEGORY, AS_WRITTEN
+        return NUMBER, self._number_form(mark if self.fits(mark) else best, given)
+
+    def _share(self, form: str) -> float:
+        return float(self.read(form).notna().mean())
 
     def _number_form(self, mark: str, given: str | None) -> str:
         texts, other = self.texts.values, ",."[mark == ","]
@@ -206,7 +210,10 @@ class Column:
 
     def _date_form(self, forms: list[str]) -> str:
         """Return the form of dates; a note says how day and month were told apart."""
-        best, dates = forms[0], {form: self.read(form) for form in forms}
+        dates = {form: self.read(form) for form in forms if self.fits(form)}
+        if not dates:
+            return max([notation.ISO, *forms], key=self._share)
+        best = next(iter(dates))
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
@@ -223,56 +230,52 @@ class Column:
         if kind == CATEGORY and self.is_text and n == len(self.texts.values) > 1:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
-            try:
+            # An integer that is no float is refused where numbers are read.
+            with suppress(OverflowError), np.errstate(invalid="ignore", over="ignore"):
                 values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-            except OverflowError:  # an integer that is no float: refused where numbers are read
-                return ""
-            if not np.isfinite(values).all():
-                return ""
-            with np.errstate(over="ignore"):
                 steps = np.diff(values)
-            if (values == np.floor(values)).all() and ((steps > 0).all() or (steps < 0).all()):
-                return f"its values are integers in the order of the rows, like row numbers{way}"
+                if (values % 1 == 0).all() and ((steps > 0).all() or (steps < 0).all()):
+                    return (
+                        f"its values are integers in the order of the rows, like row numbers{way}"
+                    )
         return ""
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
-        pandas = import_extra("pandas")
+        errors = import_extra("pandas").errors
         if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
             self.note(" had percent signs in training, and has none here")
-        if self.is_text:
-            if not form:
-                found, form = self.choose(".", None)
-                form = form if found == DATE else notation.ISO
-            shown = f" ({form})" if kind == DATE else ""
-            values = self._read_text(form, f"must hold {kind}s{shown}{when}")
-        elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
-            if self.cells.notna().any():
-                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-            values = pandas.Series(np.full(len(self.cells), np.nan))
-        elif self.content == notation.SECONDS:
-            text = self.cells.astype(str).where(self.cells.notna())
-            try:
-                values = pandas.to_timedelta(text).dt.total_seconds()
-            except (pandas.errors.OutOfBoundsTimedelta, pandas.errors.OutOfBoundsDatetime) as error:
-                what = "holds durations that 64 bits can't hold; correct it, or --drop it"
-                raise self.table.error(self.name, what) from error
-        else:
-            values = self.cells
-        if kind == DATE:
-            try:
-                dates = pandas.to_datetime(values, utc=True, errors="coerce")
+        try:
+            found = self._found(kind, form, when)
+            if kind == DATE:
+                dates = import_extra("pandas").to_datetime(found, utc=True, errors="coerce")
                 return notation.without_zone(dates)
-            except pandas.errors.OutOfBoundsDatetime as error:
-                what = (
-                    "holds dates that microseconds in 64 bits can't hold; correct it, or --drop it"
-                )
-                raise self.table.error(self.name, what) from error
-        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(values).any():
+        except (errors.OutOfBoundsTimedelta, errors.OutOfBoundsDatetime) as error:
+            what = (
+                "dates that microseconds in 64 bits" if kind == DATE else "durations that 64 bits"
+            )
+            what = f"holds {what} can't hold; correct it, or --drop it"
+            raise self.table.error(self.name, what) from error
+        numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(numbers).any():
             what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
             raise self.table.error(self.name, what)
-        return values
+        return numbers
+
+    def _found(self, kind: str, form: str, when: str) -> Any:
+        """Return numbers or dates as they are stored or written."""
+        if self.is_text:
+            form = form or self._date_form(notation.date_forms(self.texts.values))
+            shown = f" ({form})" if kind == DATE else ""
+            return self._read_text(form, f"must hold {kind}s{shown}{when}")
+        if self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
+            if self.cells.notna().any():
+                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
+            return import_extra("pandas").Series(np.full(len(self.cells), np.nan))
+        if self.content == notation.SECONDS:
+            text = self.cells.astype(str).where(self.cells.notna())
+            return import_extra("pandas").to_timedelta(text).dt.total_seconds()
+        return self.cells
 
     def _read_text(self, form: str, what: str) -> Any:
         """Return the numbers or dates that the texts mean, with a note on a notation."""
@@ -304,71 +307,29 @@ class Column:
         return self.spread(pandas.Series(values, dtype=object)).astype(dtype)
 
 
-def choose_features(
-    table: Table, names: Sequence[str], notes: list[str], keep: Any, category: Any, given: Any
+def choose_kinds(
+    table: Table, names: Sequence[str], roles: TableOptions, notes: list[str]
 ) -> tuple[dict[str, str], dict[str, str], str]:
-    """Return kinds, formats and the decimal mark of a training table; notes name unused columns."""
+    """Return kinds, forms and the decimal mark of a training table; notes name unused columns."""
     columns = [Column(table, name, notes) for name in names]
-    free = [column for column in columns if column.name not in category]
+    free = [column for column in columns if column.name not in roles.category]
+    given = roles.reading.decimal
     mark = given or (",."[all(c.fits(".") or not c.fits(",") for c in free)])
     kinds: dict[str, str] = {}
-    formats: dict[str, str] = {}
+    forms: dict[str, str] = {}
     for column in columns:
-        name, reason = column.name, ""
-        kind, form = (CATEGORY, AS_WRITTEN) if name in category else column.choose(mark, given)
-        if kind not in {NUMBER, BOOLEAN, CATEGORY, DATE}:
-            reason = kind
-        elif name not in {*keep, *category} and not table.is_letor:
-            reason = column.id_reason(kind)
+        name = column.name
+        reason = "" if name in roles.category else column.fault
+        if not reason:
+            is_given = name in roles.category
+            kind, form = (CATEGORY, AS_WRITTEN) if is_given else column.choose(mark, given)
+            if name not in {*roles.keep, *roles.category} and not table.is_letor:
+                reason = column.id_reason(kind)
         if reason:
             column.note(f" is not used: {reason}")
         else:
             kinds[name] = kind
-            formats |= {name: form} if form else {}
+            forms |= {name: form} if form else {}
     if not kinds:
         raise InputError(f"{table.path}: no column is left to rank by")
-    return kinds, formats, mark
-
-
-def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",") -> Any:
-    """Return the features as pipelines take them; errors say `when` a column held numbers."""
-    lost = [name for name in schema.kinds if name not in table.frame.columns]
-    absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
-    if absent and table.is_letor and schema.is_letor:
-        notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
-        table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
-        lost = [name for name in lost if name not in absent]
-    if lost:
-        what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
-        raise InputError(f"{table.path}: {what}")
-    X = {}
-    for name, kind in schema.kinds.items():
-        form = schema.formats.get(name, "")
-        column = Column(
-            table, name, notes, frozenset({""}) if form == AS_WRITTEN else notation.MISSING
-        )
-        if kind == NUMBER:
-            X[name] = column.values(kind, form or schema.decimal, when)
-        else:
-            X[name] = column.values(kind, form, when) if kind == DATE else column.categories(kind)
-        if column.is_text and column.texts.unusual:
-            texts = " and ".join(map(repr, column.texts.unusual))
-            column.note(f": {texts} is read as missing; --category {quote(name)} keeps it")
-    return import_extra("pandas").DataFrame(X)
-
-
-def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
-    """Note values that did not occur in training; if no others occur, raise InputError."""
-    for name in schema.kinds:
-        column, known = X[name].dropna(), schema.categories.get(name, [])
-        new = ~column.isin(known)
-        if not len(column):
-            notes.append(f"column {name!r} is missing in every row")
-        elif known and new.all() and (len(known) <= _FEW_CATEGORIES or len(new) >= _SOME_ROWS):
-            what = f"it holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
-            raise InputError(
-                f"{path}: no row of column {name!r} has a value that occurred in training; {what}"
-            )
-        elif known and new.any():
-            rows = count(int(new.sum()), "row")
-            notes.append(f"column {name!r}: {rows} with values that training never saw")
+    return kinds, forms, mark

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,97 +14,92 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _metrics, _rankers
 from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._errors import InputError, show_notes, split
+from sklearn_rank.cli._errors import InputError, show_notes
 from sklearn_rank.cli._metrics import LabelledRows, Measured, heading
-from sklearn_rank.cli._output import optional_output, print_table, progress, write_json
-from sklearn_rank.cli._plots import PLOT_SUFFIXES, plot_comparison, plot_evaluation
+from sklearn_rank.cli._output import print_table, progress, write_json
+from sklearn_rank.cli._plots import plot_comparison, plot_evaluation
+from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 
 Table = dict[str, dict[str, Measured]]
 
 
-def compare(options: Any) -> None:
+def compare(settings: Compare) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    named = _rankers.choose_rankers(split(options.rankers))
-    rankers, grids = _rankers.make_rankers(named or sklearn_rank.__all__, options)
+    options, shown = settings.table, settings.shown
+    named = _rankers.choose_rankers(settings.rankers)
+    rankers = _rankers.make_rankers(
+        named or sklearn_rank.__all__,
+        settings.param,
+        settings.search,
+        options.relevance,
+        options.seed,
+    )
     if named:
         _rankers.check_engine(rankers)
-    json_path, plot_path = _outputs(options)
-    data = training_data(options.table, notes)
-    metrics = _metrics.choose_metrics(options.metrics, data)
-    n_rows = len(data.y) * (options.cv - 1) // options.cv
+    _metrics.choose_metrics(shown.metrics, None)
+    data = training_data(options, notes)
+    metrics = _metrics.choose_metrics(shown.metrics, data)
+    n_rows = len(data.y) * (settings.cv - 1) // settings.cv
     if not named:
-        has_grades = _metrics.has_grades(data)
-        left_out = _rankers.left_out_by_default(options, n_rows, has_grades=has_grades)
-        notes += [f"no {name}: {reason}" for name, reason in left_out.items() if reason]
-        rankers = {name: one for name, one in rankers.items() if name not in left_out}
-    _rankers.stop_early(rankers, options, n_rows)
+        kernel, has_grades = settings.param.get("kernel"), _metrics.has_grades(data)
+        _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
+    _rankers.stop_early(rankers.values(), settings.param, n_rows)
     models = {**rankers, **_rankers.baselines(data, options.seed, notes)}
-    top = _metrics.top_metric(metrics)
-    results = _cross_validate(models, grids, data, top, options)
-    counts = Counter((one.name, message) for one in results for message in one.warnings)
-    notes += [
-        f"{name}, {count} of {options.cv} folds: {message.removeprefix(f'{name}: ')}"
-        for (name, message), count in counts.items()
+    candidates = [
+        Candidate(name, _rankers.pipeline_for(model, data.schema), settings.search)
+        for name, model in models.items()
     ]
+    top = _metrics.top_metric(metrics)
+    with _hint(settings.param, settings.rankers):
+        results = cross_validate(candidates, data, top, settings.cv, options.seed, settings.n_jobs)
+    notes += _warnings(results, settings.cv)
     rows, scores = _held_out(results, data)
     table = _metrics.compare_with_best(metrics, rows, scores)
     sentence = _sentence(top, table, rows, scores, list(rankers))
-    if plot_path is not None:
-        plot_comparison(plot_path, rows, scores, table, data.summary(), force=options.force)
+    if shown.plot is not None:
+        plot_comparison(shown.plot, rows, scores, table, data.summary())
     show_notes(notes)
     searched = Counter((one.name, one.chosen) for one in results if one.chosen)
-    seconds = {
-        name: Measured(float(np.mean(one)), None, one)
-        for name in models
-        if (one := [result.seconds for result in results if result.name == name])
-    }
+    seconds = _seconds(results)
     columns = {heading(name): _metrics.cells(column) for name, column in table.items()}
     columns["fit s"] = {name: f"{one.mean:.2g}" for name, one in seconds.items()}
-    print_table(data.summary(), columns, _footnotes(table, searched, data, options), sentence)
-    if json_path is not None:
-        table["seconds"] = seconds
-        content = {**_summary(data), "cv": options.cv, "seed": options.seed}
-        content |= {"params": _rankers.parse_params(options.param), "best_at_the_top": sentence}
+    about = _footnotes(table, searched, data, settings.cv)
+    print_table(data.summary(), columns, about, sentence)
+    if shown.json is not None:
+        content = _summary(data) | {"cv": settings.cv, "seed": options.seed}
+        content |= {"params": dict(settings.param), "best_at_the_top": sentence}
         content["searched"] = [[*setting, n] for setting, n in searched.items()]
-        content["results"] = {
-            name: {key: column[name].as_json() for key, column in table.items()} for name in models
-        }
-        write_json(json_path, content, force=options.force)
+        content["results"] = _by_ranker({**table, "seconds": seconds})
+        write_json(shown.json, content)
 
 
-def evaluate(options: Any) -> None:
+def evaluate(settings: Evaluate) -> None:
     """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
-    json_path, plot_path = _outputs(options)
-    model = load_model(options.model, notes)
-    data = model_data(options.data, model.schema, options.table, notes, labelled=True)
+    shown = settings.shown
+    _metrics.choose_metrics(shown.metrics, None)
+    model = load_model(settings.model, notes)
+    data = model_data(settings.data, model.schema, settings.reading, notes, labelled=True)
     with progress("evaluating"):
         rows = LabelledRows(data.y.astype(float), data.qid)
-        scores = model_scores(model, data.X, options.model)
-        names = _metrics.choose_metrics(options.metrics, data)
+        scores = model_scores(model, data.X, settings.model)
+        names = _metrics.choose_metrics(shown.metrics, data)
         found = {name: _metrics.measure(name, rows, scores) for name in names}
-    if plot_path is not None and not (rows.y > 0).any():
+    if shown.plot is not None and not (rows.y > 0).any():
         raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
     show_notes(notes)
     title = f"{model.ranker} on {data.summary()}"
     column = _metrics.cells({heading(name): one for name, one in found.items()})
     about = _metrics.about_intervals(data, found.values()) + _metrics.about_names(found)
     print_table(title, {"": column}, about)
-    if json_path is not None:
-        content = {**_summary(data), "model": options.model, "ranker": model.ranker}
+    if shown.json is not None:
+        content = {**_summary(data), "model": settings.model, "ranker": model.ranker}
         content["results"] = {name: one.as_json() for name, one in found.items()}
-        write_json(json_path, content, force=options.force)
-    if plot_path is not None:
-        plot_evaluation(plot_path, rows, scores, title, force=options.force)
-
-
-def _outputs(options: Any) -> tuple[Any, Any]:
-    """Return the paths of --json and --plot; check these and --metrics before a file is read."""
-    _metrics.choose_metrics(options.metrics, None)
-    json_path = optional_output(options.json, (".json",), options)
-    return json_path, optional_output(options.plot, PLOT_SUFFIXES, options)
+        write_json(shown.json, content)
+    if shown.plot is not None:
+        plot_evaluation(shown.plot, rows, scores, title)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
@@ -119,20 +116,37 @@ def _summary(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _cross_validate(
-    models: dict[str, Any], grids: dict[str, Any], data: Dataset, top: str, options: Any
-) -> list[FoldResult]:
-    candidates = [
-        Candidate(name, _rankers.pipeline_for(model, data.schema), grids.get(name, {}))
-        for name, model in models.items()
-    ]
+@contextmanager
+def _hint(params: Mapping[str, Any], rankers: Sequence[str]) -> Iterator[None]:
+    """Add to an error, if it may be of a parameter that not all rankers take, what to do."""
     try:
-        return cross_validate(candidates, data, top, options)
+        yield
     except InputError as error:
-        if not options.param or len(options.rankers) == 1:
+        if not params or len(rankers) == 1:
             raise
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
+
+
+def _warnings(results: list[FoldResult], n_folds: int) -> list[str]:
+    counts = Counter((one.name, message) for one in results for message in one.warnings)
+    return [
+        f"{name}, {n} of {n_folds} folds: {message.removeprefix(f'{name}: ')}"
+        for (name, message), n in counts.items()
+    ]
+
+
+def _by_ranker(measured: Table) -> dict[str, Any]:
+    """Return nested dictionaries of what each ranker reached."""
+    names = next(iter(measured.values()))
+    return {name: {key: one[name].as_json() for key, one in measured.items()} for name in names}
+
+
+def _seconds(results: list[FoldResult]) -> dict[str, Measured]:
+    found: dict[str, list[float]] = {}
+    for one in results:
+        found.setdefault(one.name, []).append(one.seconds)
+    return {name: Measured(float(np.mean(one)), None, one) for name, one in found.items()}
 
 
 def _held_out(results: list[FoldResult], data: Dataset) -> tuple[LabelledRows, dict[str, Floats]]:
@@ -167,9 +181,9 @@ def _sentence(
     return f"{start}, {gap}{sure} ({ends})."
 
 
-def _footnotes(table: Table, searched: Any, data: Dataset, options: Any) -> str:
+def _footnotes(table: Table, searched: Any, data: Dataset, n_folds: int) -> str:
     found = [one for column in table.values() for one in column.values()]
-    about = f"Rows held out in {options.cv} folds. {_metrics.about_intervals(data, found)}"
+    about = f"Rows held out in {n_folds} folds. {_metrics.about_intervals(data, found)}"
     if any(one.below_best for one in found):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     about += _metrics.about_names(table)

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
@@ -33,7 +34,7 @@ Fold = tuple[Indices, Indices]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row of the table: a ranker or a baseline, and the parameters to search for it."""
+    """A row of the table: a ranker or a baseline, and the values to search for a ranker."""
 
     name: str
     pipeline: Pipeline
@@ -81,18 +82,23 @@ def take(data: Dataset, rows: Indices) -> Dataset:
 
 
 def cross_validate(
-    candidates: list[Candidate], data: Dataset, metric: str, options: Any
+    candidates: list[Candidate],
+    data: Dataset,
+    metric: str,
+    n_folds: int,
+    seed: int,
+    n_jobs: int | None,
 ) -> list[FoldResult]:
     """Fit each candidate on each fold and score the rows held out."""
-    folds = make_folds(data, options.cv, options.seed)
+    folds = make_folds(data, n_folds, seed)
     tasks = [
-        delayed(_run_fold)(candidate, data, number, fold, metric, options.seed)
+        delayed(_run_fold)(candidate, data, number, fold, metric, seed)
         for candidate in candidates
         for number, fold in enumerate(folds)
     ]
     results = []
     with progress("cross-validating", total=len(tasks)) as advance:
-        for result in Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks):
+        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
             results.append(result)
             advance()
     return results
@@ -117,9 +123,11 @@ def search(candidate: Candidate, data: Dataset, metric: str, seed: int) -> tuple
     Of the settings, in the order given, the first is taken whose metric is within one standard
     error of the best: the error, over folds, of the mean difference from the best.
     """
-    pipelines = {}
-    for values in itertools.product(*candidate.grid.values()):
-        setting = dict(zip(candidate.grid, values, strict=True))
+    pipelines, model = {}, candidate.pipeline[-1]
+    names = model.get_params() if type(model).__name__ in sklearn_rank.__all__ else ()
+    grid = {name: values for name, values in candidate.grid.items() if name in names}
+    for values in itertools.product(*grid.values()):
+        setting = dict(zip(grid, values, strict=True))
         given = {f"ranker__{key}": value for key, value in setting.items()}
         told = ", ".join(f"{key}={value}" for key, value in setting.items())
         pipelines[told] = clone(candidate.pipeline).set_params(**given)

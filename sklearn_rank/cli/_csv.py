@@ -1,4 +1,8 @@
-"""Delimited text, read as it is written; errors name the line."""
+"""Delimited text, read as it is written; errors name the line.
+
+`pandas.read_csv` fills short rows, and its errors count rows: the rows are those of `csv`, which
+knows the line.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.datasets._letor import open_binary
+from sklearn_rank.datasets.files import open_binary
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
@@ -23,27 +27,24 @@ _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*
 
 def read_csv(path: Path, sep: str | None, encoding: str | None, notes: list[str]) -> Any:
     """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
-    pandas, frames = import_extra("pandas"), []
+    pandas = import_extra("pandas")
     with open_binary(path) as file:
         lines, encoding = _first_lines(path, file.read(_HEAD), encoding)
-    sep = _separator(lines, sep)
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            rows = _rows(path, text, sep, notes)
+            rows = _rows(path, text, _separator(lines, sep), notes)
             start = list(islice(rows, _START))
-            names = _names(path, start) if start else []
-            chunk = start[1:]
-            while chunk:
-                frames.append(pandas.DataFrame(chunk, dtype=str))
-                chunk = list(islice(rows, _CHUNK))
+            if len(start) < 2:
+                raise InputError(f"{path}: holds no rows")
+            names = _names(path, start)
+            others = iter(lambda: list(islice(rows, _CHUNK)), [])
+            frames = [pandas.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         raise InputError(
             f"{path}: is not {name} text (it has the byte 0x{byte:02x}); save it as UTF-8, or try "
             "--encoding cp1252, or latin-1"
         ) from error
-    if not frames:
-        raise InputError(f"{path}: holds no rows")
     frame = pandas.concat(frames, ignore_index=True).set_axis(names, axis=1)
     has_trailing_separators = len(names) > 1 and not names[-1] and (frame.iloc[:, -1] == "").all()
     return frame.iloc[:, :-1] if has_trailing_separators else frame
@@ -75,10 +76,7 @@ def _separator(lines: list[str], given: str | None) -> str:
         return sep
     best, most = ",", (0.0, 1)
     for sep in ",;\t| ":
-        widths = [
-            len(cells)
-            for cells in csv.reader(_tidy(lines, sep), delimiter=sep, skipinitialspace=True)
-        ]
+        widths = [len(cells) for cells in _reader(lines, sep, strict=False)]
         agreeing = widths.count(widths[0]) / len(widths)
         # Blanks also stand between words: they count where nothing else does.
         is_possible = sep != " " or (agreeing == 1 and most[0] < 1)
@@ -87,9 +85,10 @@ def _separator(lines: list[str], given: str | None) -> str:
     return best
 
 
-def _tidy(lines: Iterable[str], sep: str) -> Iterator[str]:
-    """Yield the lines, with single blanks where blanks separate the cells."""
-    return (" ".join(line.split()) + "\n" if sep == " " else line for line in lines)
+def _reader(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
+    """Return the cells of the lines; several blanks count as one where blanks separate cells."""
+    tidy = (" ".join(line.split()) + "\n" if sep == " " else line for line in lines)
+    return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
 
 
 def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterator[list[str]]:
@@ -102,9 +101,7 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
             left_out["comment"] += is_comment
             yield "\n" if is_comment else line
 
-    reader = csv.reader(
-        _tidy(without_comments(), sep), delimiter=sep, skipinitialspace=True, strict=True
-    )
+    reader = _reader(without_comments(), sep, strict=True)
     try:
         for cells in reader:
             start = reader.line_num + 1

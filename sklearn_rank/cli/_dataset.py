@@ -1,51 +1,32 @@
-"""Features, target and queries from a table and the options."""
+"""The data set of a table: the one way from a file to features, target, queries and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.cli._columns import (
-    NUMBER,
-    Column,
-    Schema,
-    check_columns,
-    check_known,
-    choose_features,
-    feature_frame,
-)
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._columns import NUMBER, Column, Schema, check_columns, choose_kinds
+from sklearn_rank.cli._errors import InputError, count, import_extra
+from sklearn_rank.cli._feature_frame import check_known, feature_frame, note_leaks
 from sklearn_rank.cli._numbers import written
+from sklearn_rank.cli._roles import (
+    check_names,
+    checked_relevance,
+    choose_classes,
+    features_of,
+    labelled_rows,
+    queries,
+    weights,
+)
+from sklearn_rank.cli._settings import Reading, TableOptions
 from sklearn_rank.cli._tables import Table, read_table
-from sklearn_rank.cli._target import binary_target, choose_classes, note_leaks, role_column
 from sklearn_rank.datasets import make_credit, make_queries
 
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """The options of the commands that read a table."""
-
-    data: str | None = None
-    target: str | None = None
-    qid: str | None = None
-    weight: str | None = None
-    positive: str | None = None
-    relevance: str = "binary"
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    category: Sequence[str] = ()
-    decimal: str | None = None
-    sep: str | None = None
-    encoding: str | None = None
-    skip_unlabelled: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,148 +61,79 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     if options.data is None:
         table, options = _example(options)
     else:
-        table = read_table(options.data, notes, options.sep, options.encoding)
-    options = check_names(table, options)
-    table = _labelled_rows(table, options.target or "target", options, notes)
-    schema, X = read_features(table, options, features_of(table, options, notes), notes)
-    data = _dataset(table, schema, X, notes, labelled=True)
-    note_leaks(X, data.y, data.qid, notes)
-    return replace(data, weight=weights_of(table, schema))
+        table = read_table(options.data, options.reading, notes)
+    roles = check_names(table, options)
+    skip = options.reading.skip_unlabelled
+    table = labelled_rows(table, roles.target or "", notes, skip=skip)
+    schema = choose_schema(table, roles, features_of(table, roles, notes), notes)
+    data = _dataset(table, schema, notes, labelled=True, weighted=True)
+    note_leaks(data.X, data.y, data.qid, notes)
+    return replace(data, schema=with_categories(schema, data.X))
 
 
-def read_features(
-    table: Table, options: TableOptions, features: Sequence[str], notes: list[str]
-) -> tuple[Schema, Any]:
-    """Return the schema of a training table, and the features."""
-    kinds, formats, decimal = choose_features(
-        table, features, notes, options.keep, options.category, options.decimal
-    )
-    target = options.target or "target"
+def choose_schema(
+    table: Table, roles: TableOptions, features: list[str], notes: list[str]
+) -> Schema:
+    """Return how the columns of a training table are read."""
+    kinds, formats, decimal = choose_kinds(table, features, roles, notes)
+    target = roles.target or ""
     positive, classes = None, None
-    if options.relevance == "binary":
-        classes, positive = choose_classes(table, target, options.positive, notes)
+    if roles.relevance == "binary":
+        classes, positive = choose_classes(table, target, roles.positive, notes)
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
-    elif options.positive is not None:
+    elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    schema = Schema(
-        kinds, target, options.qid, options.relevance, positive, table.is_letor, classes
-    )
-    schema = replace(schema, weight=options.weight, decimal=decimal, formats=formats)
-    X = feature_frame(table, schema, notes)
+    is_letor = table.is_letor
+    schema = Schema(kinds, target, roles.qid, roles.relevance, positive, is_letor, classes)
+    return replace(schema, weight=roles.weight, decimal=decimal, formats=formats)
+
+
+def with_categories(schema: Schema, X: Any) -> Schema:
+    """Return a schema with the categories of the features."""
     known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
-    return replace(schema, categories=known), X
-
-
-def features_of(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
-    """Return the columns without a role."""
-    target = options.target or ""
-    roles = {target, options.qid, options.weight, *options.drop, *(["comment"] * table.is_letor)}
-    features = [name for name in table.frame.columns if name not in roles]
-    if options.qid is None and not table.is_letor and "qid" in features:
-        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
-    notes += [
-        f"column {name!r} looks like the target {target!r}; --drop it if it is"
-        for name in features
-        if name.strip().casefold() == target.strip().casefold()
-    ]
-    return features
-
-
-def validation_data(path: str, data: Dataset, options: TableOptions, notes: list[str]) -> Dataset:
-    """Read labelled rows, with their weights, as those of `data` were read."""
-    other = model_data(path, data.schema, options, notes, labelled=True)
-    return replace(other, weight=weights_of(other.table, data.schema))
+    return replace(schema, categories=known)
 
 
 def model_data(
-    path: str, schema: Schema, options: TableOptions, notes: list[str], *, labelled: bool
+    path: str,
+    schema: Schema,
+    reading: Reading,
+    notes: list[str],
+    *,
+    labelled: bool,
+    weighted: bool = False,
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    table, mark = read_table(path, notes, options.sep, options.encoding), options.decimal
+    table, mark = read_table(path, reading, notes), reading.decimal
     if mark is not None:
         names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
         read = {name: mark for name in names if Column(table, name, notes).fits(mark)}
         schema = replace(schema, decimal=mark, formats={**schema.formats, **read})
     if labelled:
         check_columns(table, [schema.target], "the target")
-        table = _labelled_rows(table, schema.target, options, notes)
-    X = feature_frame(table, schema, notes, ", as it did in training,")
-    check_known(X, schema, table.path, notes)
-    return _dataset(table, schema, X, notes, labelled=labelled)
+        table = labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
+    when = ", as it did in training,"
+    data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
+    check_known(data.X, schema, table.path, notes)
+    return data
 
 
-def _dataset(table: Table, schema: Schema, X: Any, notes: list[str], *, labelled: bool) -> Dataset:
-    qid: Any = None
-    if schema.qid is not None:
-        check_columns(table, [schema.qid], "the query")
-        qid = role_column(table, schema.qid).texts.codes
-        if (qid < 0).any():
-            raise table.error(schema.qid, f"is missing in {count(int((qid < 0).sum()), 'row')}")
-    y: Any = None
-    if labelled:
-        if schema.positive is None:
-            column = Column(table, schema.target, notes)
-            y = column.values(NUMBER, schema.decimal, " for --relevance graded,")
-        else:
-            y = binary_target(table, schema.target, schema.positive, schema.classes, notes)
-        lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
-        if import_extra("pandas").Series(y).groupby(lists).nunique().max() < 2:
-            where = "" if qid is None else f" within any query of {schema.qid!r}"
-            raise table.error(schema.target, f"has no two different values{where}: nothing to rank")
+def _dataset(
+    table: Table,
+    schema: Schema,
+    notes: list[str],
+    when: str = ",",
+    *,
+    labelled: bool,
+    weighted: bool,
+) -> Dataset:
+    qid = queries(table, schema.qid)
+    y = checked_relevance(table, schema, qid, notes) if labelled else None
+    weight = weights(table, schema) if weighted else None
+    X = feature_frame(table, schema, notes, when)
     numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
     table = replace(table, frame=table.frame.assign(**numbers))
-    return Dataset(X, y, qid, schema, table.path, table=table)
-
-
-def weights_of(table: Table, schema: Schema) -> Floats | None:
-    """Return the weights of the rows; None if all are one."""
-    if schema.weight is None:
-        return None
-    check_columns(table, [schema.weight], "--weight")
-    column = Column(table, schema.weight, [])
-    values: Floats = column.values(NUMBER, schema.decimal, " to be --weight,")
-    if not (values >= 0).all():
-        column.refuse("must hold weights from 0 on,", int(np.argmin(values >= 0)))
-    return values
-
-
-def _labelled_rows(table: Table, target: str, options: TableOptions, notes: list[str]) -> Table:
-    is_missing = role_column(table, target).texts.codes < 0
-    if not is_missing.any():
-        return table
-    rows = count(int(is_missing.sum()), "row")
-    if not options.skip_unlabelled or is_missing.all():
-        raise table.error(target, f"is missing in {rows}; --skip-unlabelled leaves them out")
-    notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
-    return table.rows(~is_missing)
-
-
-def check_names(table: Table, options: TableOptions) -> TableOptions:
-    """Return the options with the columns that they name; all must be there, and differ."""
-    has = set(table.frame.columns)
-    target, query = options.target, options.qid
-    if table.is_letor:
-        target, query = target or "target", query or ("qid" if "qid" in has else None)
-    if target is None:
-        columns = listing(table.frame.columns)
-        raise InputError(f"--target COL is needed; the columns of {table.path} are {columns}")
-    many = {name: _split(getattr(options, name), has) for name in ("drop", "keep", "category")}
-    single = {"target": target, "qid": query, "weight": options.weight}
-    named = {role: [name] for role, name in single.items() if name} | many
-    for role, names in named.items():
-        check_columns(table, names, f"--{role}")
-    taken = [name for role, names in named.items() if role != "keep" for name in set(names)]
-    if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
-        several = "--target, --qid, --weight, --drop and --category must name different columns"
-        raise InputError(f"{several}, and --keep none of the first four")
-    drop, keep, category = many.values()
-    return replace(options, target=target, qid=query, drop=drop, keep=keep, category=category)
-
-
-def _split(words: Sequence[str], columns: set[str]) -> list[str]:
-    """Return the column names of words like "a,b"; a column may have a comma in its name."""
-    names = [[word] if word in columns else word.split(",") for word in words]
-    return [name if name in columns else name.strip() for part in names for name in part]
+    return Dataset(X, y, qid, schema, table.path, weight, table)
 
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:

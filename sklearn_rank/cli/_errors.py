@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _LONGEST = 1000
@@ -54,6 +56,20 @@ def show_notes(notes: Iterable[str]) -> None:
         print(f"note: {one_line(note)}", file=sys.stderr)
 
 
-def split(values: Iterable[str]) -> list[str]:
-    """Return the values of an option that is repeated or has several, separated by commas."""
-    return [part for value in values for part in value.split(",") if part]
+def with_name(name: str, message: str) -> str:
+    """Prefix a message with a name that it does not contain."""
+    return message if name in message else f"{name}: {message}"
+
+
+@contextmanager
+def noting(
+    notes: list[str], name: str = "", refused: tuple[type[Exception], ...] = (ValueError, TypeError)
+) -> Iterator[None]:
+    """Make notes of warnings, and an InputError, with a name, of what is refused."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except refused as error:
+            raise InputError(with_name(name, str(error))) from error
+    notes += dict.fromkeys(str(one.message).partition("\n")[0] for one in caught)

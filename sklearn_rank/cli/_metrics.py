@@ -16,7 +16,7 @@ import numpy as np
 from sklearn_rank import metrics
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._errors import InputError, split
+from sklearn_rank.cli._errors import InputError
 from sklearn_rank.metrics import ranking_scorer
 
 _LEAST = 10
@@ -53,7 +53,7 @@ class Measured:
 
 def choose_metrics(names: Iterable[str], data: Dataset | None) -> list[str]:
     """Return the metrics of an option, checked, or those that are shown by default."""
-    chosen = list(dict.fromkeys(split(names)))
+    chosen = list(dict.fromkeys(names))
     for name in chosen:
         try:
             ranking_scorer(name)

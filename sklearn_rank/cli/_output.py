@@ -8,58 +8,70 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import click
-import pandas as pd
 
-from sklearn_rank.cli._errors import InputError
+from sklearn_rank.cli._errors import InputError, import_extra
 
 
-def optional_output(name: str | None, suffixes: tuple[str, ...], options: Any) -> Path | None:
-    """Return the path of an output; InputError if it can't or mustn't be written."""
-    if name is None:
+@dataclass(frozen=True)
+class Output:
+    """A file to write; the name was checked."""
+
+    path: Path
+    force: bool = False
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Yield a temporary path, renamed to the output's when the block succeeds."""
+        # The suffixes are kept: the writers choose format and compression by them. The name is
+        # known before the file exists, so that Ctrl-C at any moment leaves nothing.
+        name = f".{self.path.stem}.{token_hex(8)}{''.join(self.path.suffixes)}"
+        temporary = self.path.with_name(name)
+        try:
+            temporary.touch(exist_ok=False)
+            yield temporary
+            if self.path.exists() and not self.force:
+                what = "has come into being meanwhile; add --force to overwrite it"
+                raise InputError(f"{self}: {what}")
+            temporary.replace(self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def checked_output(
+    name: str | None, suffixes: Iterable[str], inputs: Iterable[str], *, force: bool
+) -> Output | None:
+    """Return an output, None for the terminal; InputError if it can't or mustn't be written."""
+    if name is None or (name == "-" and "-" in suffixes):
         return None
-    path = Path(name)
-    if not path.name.lower().endswith(suffixes):
-        raise InputError(f"{path}: the name of this output must end in {' or '.join(suffixes)}")
+    path, ends = Path(name), tuple(end for end in suffixes if end != "-")
+    if not path.name.lower().endswith(ends):
+        raise InputError(f"{path}: the name of this output must end in {' or '.join(ends)}")
     if path.is_dir():
         raise InputError(f"{path}: is a folder")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
     if path.exists():
-        inputs = (getattr(options, key, None) for key in ("data", "model", "validation", "card"))
-        if any(one and os.path.exists(one) and path.samefile(one) for one in inputs):
+        if any(os.path.exists(one) and path.samefile(one) for one in inputs):
             raise InputError(f"{path}: is an input of this command and will not be overwritten")
-        if not options.force:
+        if not force:
             raise InputError(f"{path}: exists; add --force to overwrite it")
-    return path
+    return Output(path, force)
 
 
-@contextmanager
-def write_atomically(path: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a temporary path, renamed to `path` when the block succeeds."""
-    # The suffixes are kept: the writers choose format and compression by them. The name is known
-    # before the file exists, so that Ctrl-C at any moment leaves nothing.
-    name = f".{path.stem}.{token_hex(8)}{''.join(path.suffixes)}"
-    temporary = path.with_name(name)
-    try:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        if path.exists() and not force:
-            raise InputError(f"{path}: has come into being meanwhile; add --force to overwrite it")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(path: Path, content: dict[str, Any], *, force: bool) -> None:
+def write_json(output: Output, content: dict[str, Any]) -> None:
     """Write results as JSON; undefined metrics become null."""
-    with write_atomically(path, force=force) as temporary:
+    with output.writing() as temporary:
         text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False)
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -80,7 +92,8 @@ def print_table(
     click.secho(textwrap.fill(title, width), bold=True)
     if sentence:
         click.echo(textwrap.fill(sentence, width))
-    click.echo(f"\n{pd.DataFrame(columns).to_string(line_width=width)}\n")
+    cells = import_extra("pandas").DataFrame(columns).to_string(line_width=width)
+    click.echo(f"\n{cells}\n")
     click.secho(textwrap.fill(about, width), dim=True)
 
 

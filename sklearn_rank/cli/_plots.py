@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,15 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._errors import InputError, import_extra
 from sklearn_rank.cli._metrics import LabelledRows, Measured, heading
-from sklearn_rank.cli._output import write_atomically
-
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
+from sklearn_rank.cli._output import Output
 
 
 def plot_comparison(
-    path: Path,
+    output: Output,
     rows: LabelledRows,
     scores: Mapping[str, Floats],
     table: Mapping[str, Mapping[str, Measured]],
     title: str,
-    *,
-    force: bool,
 ) -> None:
     """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
     shown = {
@@ -46,12 +41,10 @@ def plot_comparison(
         _draw_intervals(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown)
     else:
         raise InputError("--plot needs two classes in one list, or metrics with intervals")
-    _save(figure, path, force)
+    _save(figure, output)
 
 
-def plot_evaluation(
-    path: Path, rows: LabelledRows, scores: Floats, title: str, *, force: bool
-) -> None:
+def plot_evaluation(output: Output, rows: LabelledRows, scores: Floats, title: str) -> None:
     """Draw the labels down the ranked list, with precision and recall."""
     from sklearn_rank.plotting import RankedListDisplay
 
@@ -59,7 +52,7 @@ def plot_evaluation(
     RankedListDisplay.from_predictions(
         rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots()
     )
-    _save(figure, path, force)
+    _save(figure, output)
 
 
 def _new_figure(title: str, width: float, height: float) -> Any:
@@ -70,8 +63,8 @@ def _new_figure(title: str, width: float, height: float) -> Any:
     return figure
 
 
-def _save(figure: Any, path: Path, force: bool) -> None:
-    with write_atomically(path, force=force) as temporary:
+def _save(figure: Any, output: Output) -> None:
+    with output.writing() as temporary:
         figure.savefig(temporary)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,44 +14,51 @@ from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
-from sklearn_rank.cli._output import optional_output, progress, write_atomically
+from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import scores_of
+from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 from sklearn_rank.rows.groups import Groups
 
-_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 _N_REASONS = 3
 
 
-def rank(options: Any) -> None:
+def rank(settings: Rank) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
-    output = None if options.output == "-" else options.output
-    path = optional_output(output, _TABLE_SUFFIXES, options)
-    model = load_model(options.model, notes)
-    data = model_data(options.data, model.schema, options.table, notes, labelled=False)
+    output, reading = settings.output, settings.reading
+    model = load_model(settings.model, notes)
+    data = model_data(settings.data, model.schema, reading, notes, labelled=False)
     with progress("ranking"):
-        scores = model_scores(model, data.X, options.model)
-        added: dict[str, Any] = {"score": scores}
-        if options.fdr is not None:
-            added |= _select(model, scores, options, notes)
-        if options.explain:
+        added: dict[str, Any] = {"score": model_scores(model, data.X, settings.model)}
+        if settings.fdr is not None:
+            _check_one_list(model.schema, "--fdr")
+            known = model.calibration
+            if settings.calibration is not None:
+                other = model_data(
+                    settings.calibration, model.schema, reading, notes, labelled=True
+                )
+                known = calibration(model.pipeline, other)
+            added["selected"] = _select(added["score"], known, settings.fdr, settings.model, notes)
+        if settings.explain:
             added |= _reasons(model, data.X)
-    ranked = _ranked(data, added, options.top, keeps_text=path is None or _is_text(path))
-    if path is None:
+    is_text = output is None or output.path.suffix != ".parquet"
+    ranked = _ranked(data, added, settings.top, keeps_text=is_text)
+    if output is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
         return
-    with write_atomically(path, force=options.force) as temporary:
-        if _is_text(path):
-            ranked.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+    with output.writing() as temporary:
+        if is_text:
+            sep = "\t" if ".tsv" in output.path.suffixes else ","
+            ranked.to_csv(temporary, index=False, sep=sep)
         else:
             ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
-    written = f", {len(ranked)} written" if len(ranked) < len(scores) else ""
-    print(f"{path}: {count(len(scores), 'row')} ranked in {lists}{written}")
+    written = f", {len(ranked)} written" if len(ranked) < len(data.X) else ""
+    print(f"{output}: {count(len(data.X), 'row')} ranked in {lists}{written}")
 
 
 def _ranked(data: Dataset, added: dict[str, Any], top: int | None, *, keeps_text: bool) -> Any:
@@ -96,30 +102,25 @@ def _check_one_list(schema: Schema, option: str) -> None:
 
 
 def _select(
-    model: Model, scores: Floats, options: Any, notes: list[str]
-) -> dict[str, Mask | Floats]:
-    """Return the column that marks the rows to take; a note says how many they are."""
-    _check_one_list(model.schema, "--fdr")
-    stored, schema = model.calibration, model.schema
-    if options.calibration is not None:
-        data = model_data(options.calibration, schema, options.table, notes, labelled=True)
-        stored = calibration(model.pipeline, data)
-    if stored is None:
+    scores: Floats, known: dict[str, Any] | None, fdr: float, model: str, notes: list[str]
+) -> Mask:
+    """Return which rows to take, by rows whose class is known; a note says how many they are."""
+    if known is None:
         raise InputError(
-            f"--fdr needs labelled rows that {options.model} was not fitted to: train --calibrate "
+            f"--fdr needs labelled rows that {model} was not fitted to: train --calibrate "
             "0.25 holds some out, or --calibration FILE brings them"
         )
-    n_held_out, negatives = stored["n_rows"], np.asarray(stored["negatives"], dtype=np.float64)
-    selected = select_head(conformal_p_values(scores, negatives, n_held_out), options.fdr)
-    least = int(np.ceil(len(scores) / (options.fdr * (n_held_out + 1)) - 1e-9))
+    n_known, negatives = known["n_rows"], np.asarray(known["negatives"], dtype=np.float64)
+    selected = select_head(conformal_p_values(scores, negatives, n_known), fdr)
+    least = int(np.ceil(len(scores) / (fdr * (n_known + 1)) - 1e-9))
     notes.append(
         f"{count(int(selected.sum()), 'row')} selected: the longest head whose expected share of "
-        f"false alarms is at most {options.fdr:g}"
+        f"false alarms is at most {fdr:g}"
         if selected.any()
-        else f"no row is selected: {count(n_held_out, 'calibration row')} don't show that any "
+        else f"no row is selected: {count(n_known, 'calibration row')} don't show that any "
         f"head is pure enough; a head must have at least {least} of the {len(scores)} rows"
     )
-    return {"selected": selected}
+    return selected
 
 
 def _reasons(model: Model, X: Any) -> dict[str, Any]:
@@ -159,7 +160,3 @@ def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
         elif getattr(step, "indicator_", None) is not None:
             found = np.append(found, found[step.indicator_.features_])
     return found
-
-
-def _is_text(path: Path) -> bool:
-    return path.suffix != ".parquet"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,8 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._errors import InputError, import_extra, listing, split
-from sklearn_rank.engines._registry import get_engine
+from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
+from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
 
 TREES = "BoostedTreesRanker"
@@ -56,27 +54,14 @@ def choose_rankers(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(by_form[name.casefold()] for name in names))
 
 
-def parse_params(
-    texts: Iterable[str], option: str = "--param", *, several: bool = False
+def make_rankers(
+    names: Iterable[str],
+    params: Mapping[str, Any],
+    grid: Mapping[str, list[Any]],
+    relevance: str,
+    seed: int,
 ) -> dict[str, Any]:
-    """Parse texts of the form ``name=value``, or ``name=value,value``."""
-    params: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"{option} {text}: must read NAME=VALUE, such as p=8")
-        if name == "relevance":
-            raise InputError(f"{option} {text}: use --relevance {value}")
-        if name in params:
-            raise InputError(f"{option} {text}: {name!r} is given twice")
-        params[name] = [_parse_value(one) for one in split([value])] if several else value
-    return params if several else {name: _parse_value(one) for name, one in params.items()}
-
-
-def make_rankers(names: list[str], options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return unfitted rankers, and the values of --search; each gets the parameters it has."""
-    params = parse_params(options.param)
-    grid = parse_params(options.search, "--search", several=True)
+    """Return unfitted rankers; each gets the parameters that it has."""
     rankers = {name: getattr(sklearn_rank, name)() for name in names}
     for ranker in rankers.values():
         if "weak_ranker" in ranker.get_params(deep=False):
@@ -85,34 +70,35 @@ def make_rankers(names: list[str], options: Any) -> tuple[dict[str, Any], dict[s
     allowed = list(dict.fromkeys(p for has in known.values() for p in has if p != "relevance"))
     for option, given in (("--param", params), ("--search", grid)):
         for param in given.keys() - set(allowed):
-            who = f"{names[0]} has no" if len(names) == 1 else "no ranker has a"
-            parameters = listing(allowed, 99)
+            who = f"{next(iter(known))} has no" if len(known) == 1 else "no ranker has a"
             raise InputError(
-                f"{option} {param}: {who} parameter {param!r}; the parameters are {parameters}"
+                f"{option} {param}: {who} parameter {param!r}; the parameters are "
+                f"{listing(allowed, 99)}"
             )
     for param in params.keys() & grid.keys():
         raise InputError(f"--search {param}: --param sets it to {params[param]}")
-    given = {"relevance": options.relevance, "random_state": options.seed, **params}
     for name, ranker in rankers.items():
-        mine = {**(_OF_TREES if name == TREES else {}), **given}
-        ranker.set_params(**{key: value for key, value in mine.items() if key in known[name]})
-    grids = {name: {k: v for k, v in grid.items() if k in has} for name, has in known.items()}
-    return rankers, grids
+        given = {**(_OF_TREES if name == TREES else {}), "relevance": relevance}
+        given |= {"random_state": seed, **params}
+        ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
+    return rankers
 
 
-def stop_early(rankers: Mapping[str, Any], options: Any, n_rows: int) -> None:
+def stop_early(rankers: Iterable[Any], params: Mapping[str, Any], n_rows: float) -> None:
     """Let boosting stop early where there are rows to spare, unless parameters say otherwise."""
-    is_set = {"n_iter_no_change"} & {text.partition("=")[0] for text in options.param}
-    enough = n_rows >= MIN_STOPPING_ROWS or getattr(options, "validation", None) is not None
-    for ranker in rankers.values() if enough and not is_set else ():
+    if n_rows < MIN_STOPPING_ROWS or "n_iter_no_change" in params:
+        return
+    for ranker in rankers:
         if hasattr(ranker, "n_iter_no_change"):
             ranker.set_params(n_iter_no_change=_PATIENCE)
 
 
-def left_out_by_default(options: Any, n_rows: int, *, has_grades: bool) -> dict[str, str]:
-    """Return the rankers that are compared only when asked for, and why if it needs a note."""
+def leave_out(
+    rankers: dict[str, Any], notes: list[str], kernel: str | None, n_rows: int, *, has_grades: bool
+) -> None:
+    """Remove the rankers that are compared only when asked for; notes say why if they must."""
     left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
-    if n_rows > MAX_QUADRATIC_ROWS and "kernel=linear" not in options.param:
+    if n_rows > MAX_QUADRATIC_ROWS and kernel != "linear":
         left_out[_QUADRATIC] = (
             f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         )
@@ -120,7 +106,9 @@ def left_out_by_default(options: Any, n_rows: int, *, has_grades: bool) -> dict[
         check_engine({TREES: sklearn_rank.BoostedTreesRanker()})
     except InputError as error:
         left_out[TREES] = str(error)
-    return left_out
+    for name, reason in left_out.items():
+        del rankers[name]
+        notes += [f"no {name}: {reason}"] * bool(reason)
 
 
 def check_engine(rankers: Mapping[str, Any]) -> None:
@@ -188,38 +176,18 @@ def fit_pipeline(
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
     given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            X = pipeline[:-1].fit_transform(data.X, y)
-            if validation is not None:
-                given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
-                given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
-            model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
-        except (ValueError, TypeError) as error:  # an error of the ranker's own checks
-            raise InputError(with_name(name, str(error))) from error
-    lines = [str(one.message).partition("\n")[0] for one in caught]
+    lines: list[str] = []
+    with noting(lines, name):
+        X = pipeline[:-1].fit_transform(data.X, y)
+        if validation is not None:
+            given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
+            given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
+        model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
     short = "equals RankBoost here, having found no ranking without errors"
     return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
-
-
-def with_name(name: str, message: str) -> str:
-    """Prefix a message with a name that it does not contain."""
-    return message if name in message else f"{name}: {message}"
 
 
 def scores_of(pipeline: Pipeline, X: Any) -> Floats:
     """Return the scores of the rows."""
     method = "decision_function" if hasattr(pipeline, "decision_function") else "predict"
     return np.asarray(getattr(pipeline, method)(X), dtype=np.float64)
-
-
-def _parse_value(text: str) -> Any:
-    """Parse a value: none, true, false, a number, or else text."""
-    named = {"none": None, "true": True, "false": False}
-    if text.lower() in named:
-        return named[text.lower()]
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text

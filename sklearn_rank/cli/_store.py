@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import warnings
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,19 +17,18 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._columns import NUMBER, Schema, check_schema
-from sklearn_rank.cli._errors import InputError, import_extra, listing
-from sklearn_rank.cli._output import write_atomically
+from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
+from sklearn_rank.cli._output import Output
 from sklearn_rank.cli._rankers import scores_of
 
-MODEL_SUFFIXES = (".skops",)
 _FORMAT = "sklearn-rank model"
 _FORMAT_VERSION = 2
 _MOST_UNPACKED = 100
 """Bytes that a byte of a file may unpack to; `save_model` packs nothing."""
 _NOT_OURS = "is not a model written by sklearn-rank train"
 _OURS = re.compile(
-    r"sklearn_rank\.(engines|estimators|models|objectives|pair_sums|metrics|scorecard|weak_rankers)"
-    r"\.[\w.]+"
+    r"sklearn_rank\.(bins|engines|estimators|metrics|models|objectives|pair_sums|rows|scorecard"
+    r"|solvers|weak_rankers)\.[\w.]+"
 )
 _FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
 _FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}
@@ -48,7 +46,7 @@ class Model:
     """Scores of held-out negatives, and the number of held-out rows."""
 
 
-def save_model(model: Model, path: Path, *, force: bool) -> None:
+def save_model(model: Model, output: Output) -> None:
     """Store a model."""
     content = {
         "format": _FORMAT,
@@ -60,7 +58,7 @@ def save_model(model: Model, path: Path, *, force: bool) -> None:
         "calibration": model.calibration,
     }
     skops_io = import_extra("skops.io")
-    with write_atomically(path, force=force) as temporary:
+    with output.writing() as temporary:
         skops_io.dump(content, temporary)
 
 
@@ -83,13 +81,8 @@ def load_model(name: str, notes: list[str]) -> Model:
     foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
     if foreign:
         raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            content = skops_io.load(path, trusted=untrusted)
-        except Exception as error:  # a damaged file can raise anything
-            raise InputError(f"{path}: the model cannot be loaded ({error})") from error
-    notes += [str(warning.message).partition("\n")[0] for warning in caught]
+    with noting(notes, f"{path}: the model cannot be loaded", (Exception,)):
+        content = skops_io.load(path, trusted=untrusted)
     return _as_model(content, path)
 
 

@@ -20,8 +20,9 @@ import numpy as np
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
 from sklearn_rank.cli._numbers import plain_numbers
+from sklearn_rank.cli._settings import Reading
 from sklearn_rank.datasets import load_letor
-from sklearn_rank.datasets._letor import open_binary
+from sklearn_rank.datasets.files import open_binary
 
 _KINDS = {
     "csv": (".csv", ".tsv"),
@@ -75,35 +76,35 @@ class Table:
         return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
 
 
-def read_table(name: str, notes: list[str], sep: str | None, encoding: str | None) -> Table:
+def read_table(name: str, reading: Reading, notes: list[str]) -> Table:
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
     if name != "-":
-        return _read_file(Path(name), notes, sep, encoding)
+        return _read_file(Path(name), reading, notes)
     with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
         path = Path(folder, "input.data")
         path.write_bytes(sys.stdin.buffer.read())
         try:
-            table = _read_file(path, notes, sep, encoding)
+            table = _read_file(path, reading, notes)
         except InputError as error:
             raise InputError(str(error).replace(str(path), "standard input")) from error
     notes[:] = [note.replace(str(path), "standard input") for note in notes]
     return replace(table, path="standard input")
 
 
-def _read_file(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
+def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
     readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
     kind = "csv"
     try:
         kind = _kind_of(path)
         if kind == "csv":
-            table = _read_csv(path, notes, sep, encoding)
+            table = _read_csv(path, reading, notes)
         else:
             table = readers.get(kind, _read_letor)(path, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except OSError as error:
-        reasons = {FileNotFoundError: "no such file", IsADirectoryError: "is a folder, not a file"}
-        reason = reasons.get(type(error), f"cannot be read ({error.strerror or error})")
+        reason = f"cannot be read ({error.strerror or error})"
+        reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else reason
         raise InputError(f"{path}: {reason}") from error
     except RecursionError as error:
         raise InputError(f"{path}: its objects are nested too deeply") from error
@@ -134,9 +135,10 @@ def _kind_of(path: Path) -> str:
     raise InputError(f"{path}: unknown kind of file; the name must end in {endings}, or these .gz")
 
 
-def _read_csv(path: Path, notes: list[str], sep: str | None, encoding: str | None) -> Table:
-    sep = "tab" if sep is None and path.name.lower().removesuffix(".gz").endswith(".tsv") else sep
-    text = read_csv(path, sep, encoding, notes)
+def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
+    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    sep = "tab" if is_tsv and reading.sep is None else reading.sep
+    text = read_csv(path, sep, reading.encoding, notes)
     columns = [plain_numbers(text.iloc[:, j]) for j in range(text.shape[1])]
     frame = import_extra("pandas").concat(columns, axis=1).set_axis(_filled(text.columns), axis=1)
     return Table(frame, str(path), text=text, is_typed=False)

@@ -297,22 +297,19 @@ def _fit_on_client(
         check_whole_queries(tasks, partitions, name)
     sizes = [one.n_rows for one in summaries]
 
-    described = _Description(given[0])
-    described.set_on(estimator)
     bins = None
     if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
-        parts, bins = bin_partitions(tasks, partitions, estimator.binning())
+        is_weighted = min(s.lightest for s in summaries) < max(s.heaviest for s in summaries)
+        parts, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted)
     else:
         parts = tasks.start(partitions.map(_as_they_are))
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
-    plan = replace(
-        plan,
-        is_whole=isinstance(estimator, BoostedTreesRanker),
-        described=described.attributes,
-    )
+    plan = replace(plan, is_whole=isinstance(estimator, BoostedTreesRanker))
     fit = ClusterFit(client, plan, parts, sizes, lambda news: False)
+    described = _Description(given[0])
+    described.set_on(estimator)
     fit.observe = _client_observer(estimator, fit, given, described)
     try:
         attributes = fit.run()
@@ -343,10 +340,10 @@ class _Description:
     """Number and names of the features, for the fitted ranker."""
 
     def __init__(self, X: Any) -> None:
+        self._n_features = int(X.shape[1]) if not hasattr(X, "columns") else len(X.columns)
         columns = list(getattr(X, "columns", ()))
-        self.attributes: dict[str, Any] = {"n_features_in_": len(columns) or int(X.shape[1])}
-        if columns and all(isinstance(one, str) for one in columns):
-            self.attributes["feature_names_in_"] = np.array(columns, dtype=object)
+        are_names = bool(columns) and all(isinstance(one, str) for one in columns)
+        self._names = np.array(columns, dtype=object) if are_names else None
 
     def of(self, estimator: Any, attributes: dict[str, Any]) -> Any:
         """Set fitted attributes and return the estimator."""
@@ -356,7 +353,9 @@ class _Description:
 
     def set_on(self, estimator: Any) -> None:
         """Set number and names on an estimator, as validation of X does."""
-        vars(estimator).update(self.attributes)
+        estimator.n_features_in_ = self._n_features
+        if self._names is not None:
+            estimator.feature_names_in_ = self._names
 
 
 def _client_observer(

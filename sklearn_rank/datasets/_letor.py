@@ -7,20 +7,19 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.datasets.files import open_binary
 
 _DENSE_SHARE = 0.5
 """Share of written entries from which on a dense array needs about as little memory."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -151,17 +150,6 @@ def _set_width(path: Path, matrix: Any, n_features: int | None) -> None:
             f"{path}: has {matrix.shape[1]} features, more than n_features={n_features}."
         )
     matrix.resize(matrix.shape[0], n_features)
-
-
-@contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """Open for reading; the first bytes show whether the file is compressed."""
-    with open(path, "rb") as file:
-        if file.peek(2)[:2] != _GZIP_MAGIC:
-            yield file
-            return
-        with gzip.open(file, "rb") as unpacked:
-            yield unpacked
 
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:

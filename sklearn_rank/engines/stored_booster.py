@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank.engines._engine import Engine
-from sklearn_rank.engines._registry import get_engine
+from sklearn_rank.engines.registry import get_engine
 
 
 class StoredBooster:

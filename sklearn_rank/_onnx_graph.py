@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Values
 from sklearn_rank._release import __version__
 
@@ -15,16 +15,8 @@ _OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
 
 
 def import_onnx(owner: str, module: str = "onnx") -> Any:
-    """Import onnx, or skl2onnx; the error says how to install it."""
-    package = module.partition(".")[0]
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in (package, "onnx"):
-            raise
-        raise ImportError(
-            f'{owner} needs {package}. pip install "sklearn-rank[onnx]" brings it.'
-        ) from error
+    """Import onnx, or skl2onnx."""
+    return import_extra(module, "onnx", owner)
 
 
 class GraphBuilder:

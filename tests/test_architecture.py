@@ -38,7 +38,7 @@ LAYERS = [
     {"_observers"},
     {"rows"},
     {"_protocols"},
-    {"_parallel", "_release", "_warnings"},
+    {"_imports", "_parallel", "_release", "_warnings"},
 ]
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 

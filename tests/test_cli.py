@@ -997,7 +997,8 @@ def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
     assert sorted(Path().iterdir()) == before
     name = module.partition(".")[0]
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f'sklearn-rank: error: {name} is not installed; pip install "sklearn-rank[cli]" brings it'
+        f"sklearn-rank: error: This command needs {name}. "
+        'pip install "sklearn-rank[cli]" brings it.'
     )
 
 

@@ -787,7 +787,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    expected = 'TopROCDisplay needs matplotlib to draw. pip install "sklearn-rank[plot]" brings it.'
+    expected = 'TopROCDisplay needs matplotlib. pip install "sklearn-rank[plot]" brings it.'
     assert run_python(script) == expected
 
 

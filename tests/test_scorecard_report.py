@@ -312,5 +312,5 @@ def test_what_a_report_refuses(options, message):
 
 def test_a_report_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="report needs matplotlib to draw"):
+    with pytest.raises(ImportError, match="report needs matplotlib"):
         report(fitted(), X[NEW], Y[NEW])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from sklearn_rank import _imports
 
 _LONGEST = 1000
 """Characters of a message, most of which are names of the user's columns."""
@@ -18,16 +19,8 @@ class InputError(Exception):
 
 
 def import_extra(name: str, extra: str = "cli") -> Any:
-    """Import a module of an extra; the error says how to install it."""
-    package = name.partition(".")[0]
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package:
-            raise
-        raise InputError(
-            f'{package} is not installed; pip install "sklearn-rank[{extra}]" brings it'
-        ) from error
+    """Import a module of an extra; the error is one line."""
+    return _imports.import_extra(name, extra, "This command", InputError)
 
 
 def listing(names: Iterable[object], at_most: int = 20) -> str:

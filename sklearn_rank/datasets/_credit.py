@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import Number, check_parameters
 
@@ -146,7 +147,7 @@ def make_credit(
     check_parameters(
         "make_credit", {"n_samples": n_samples}, {"n_samples": Number(1, integer=True)}
     )
-    pandas = _import_pandas()
+    pandas = import_extra("pandas", "cli", "make_credit")
     rng = check_random_state(random_state)
     table, aside = _draw_applications(rng, int(n_samples))
     hazards = hazards_of(table)
@@ -169,16 +170,6 @@ def make_credit(
         kind=np.array(KINDS)[kind],
         DESCR=_DESCR.format(**described),
     )
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "make_credit returns a DataFrame with categories and needs pandas: pip install pandas."
-        ) from error
-    return pandas
 
 
 def _choose(rng: np.random.RandomState, names: tuple[str, ...], shares: list[Any]) -> Values:

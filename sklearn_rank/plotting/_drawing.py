@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from sklearn_rank._imports import import_extra
 
 # Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
 # white. Dashes and hatches distinguish lines and bars in grey.
@@ -18,15 +19,8 @@ REFERENCE = "reference"
 
 
 def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
-    """Import a module of matplotlib; the error says how to install it."""
-    try:
-        return importlib.import_module(f"matplotlib.{module}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "matplotlib":
-            raise
-        raise ImportError(
-            f'{owner} needs matplotlib to draw. pip install "sklearn-rank[plot]" brings it.'
-        ) from error
+    """Import a module of matplotlib."""
+    return import_extra(f"matplotlib.{module}", "plot", owner)
 
 
 def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> Any:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank._release import __version__
 from sklearn_rank.plotting._drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
 from sklearn_rank.scorecard._cases import column_name
-from sklearn_rank.scorecard._points_table import import_optional, rows_of
+from sklearn_rank.scorecard._points_table import rows_of
 from sklearn_rank.scorecard._report_figures import TOP, Estimate, figures_of
 from sklearn_rank.scorecard.card import Card, class_label
 from sklearn_rank.scorecard.monitoring import StabilityTable
@@ -219,7 +220,7 @@ _FILTERS = {
 
 def _render(owner: str, template: str, **values: Any) -> str:
     """Return a page; all values are escaped."""
-    import_optional("jinja2", "report", owner)
+    import_extra("jinja2", "report", owner)
     return str(_environment().get_template(template).render(values)) + "\n"
 
 

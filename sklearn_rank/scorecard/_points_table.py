@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import math
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank.scorecard._cases import column_name, plain
 from sklearn_rank.scorecard.card import Card, Variable, number_text
 
@@ -88,19 +88,6 @@ def _rows_of_variable(name: str, variable: Variable) -> Iterator[Row]:
         yield Row(name, label, int(points), float(count), rate, **place)
 
 
-def import_optional(module: str, extra: str, what: str) -> Any:
-    """Import a module of an extra; the error says how to install it."""
-    package = module.partition(".")[0]
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != package:
-            raise
-        raise ImportError(
-            f'{what} needs {package}. pip install "sklearn-rank[{extra}]" brings it.'
-        ) from error
-
-
 def to_frame(card: Card) -> Any:
     """Return the points as a pandas DataFrame.
 
@@ -120,7 +107,7 @@ def to_frame(card: Card) -> Any:
     >>> to_frame(card)["points"].tolist()
     [1, -1, 2, 0]
     """
-    pandas = import_optional("pandas", "cli", "The table of a scorecard as a data frame")
+    pandas = import_extra("pandas", "cli", "The table of a scorecard as a data frame")
     rows = rows_of(card)
     columns = ([getattr(row, name) for row in rows] for name in ("label", *COLUMNS[2:]))
     named = dict(zip(COLUMNS[1:], columns, strict=True))
@@ -202,7 +189,7 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     to_excel(card, Path(folder) / "card.xlsx")
     """
-    openpyxl = import_optional("openpyxl", "excel", "A scorecard as a workbook of Excel")
+    openpyxl = import_extra("openpyxl", "excel", "A scorecard as a workbook of Excel")
     book = openpyxl.Workbook()
     points = book.active
     points.title = "points"

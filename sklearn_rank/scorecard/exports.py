@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank.scorecard._json import card_to_json
 from sklearn_rank.scorecard._pages import to_html
 from sklearn_rank.scorecard._pmml import to_pmml
-from sklearn_rank.scorecard._points_table import import_optional, to_csv, to_excel, to_frame
+from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
 from sklearn_rank.scorecard.card import Card
@@ -111,5 +112,5 @@ class ExportsMixin(ABC):
         Columns are total, risk, and low and high, the ends of its interval of 95 %.
         """
         card = self._fitted_card()
-        pandas = import_optional("pandas", "cli", "The risk table of a scorecard")
+        pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
         return pandas.DataFrame(list(card.risk), columns=["total", "risk", "low", "high"])

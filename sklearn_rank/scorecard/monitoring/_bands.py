@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import Number, check_floats
 
@@ -47,13 +48,8 @@ class FiguresTable:
         ImportError
             Without pandas.
         """
-        try:
-            import pandas
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{type(self).__name__}.to_frame needs pandas: pip install pandas. to_dict returns "
-                "the columns without it."
-            ) from error
+        owner = f"{type(self).__name__}.to_frame, unlike to_dict,"
+        pandas = import_extra("pandas", "cli", owner)
         return pandas.DataFrame(self.to_dict())
 
 

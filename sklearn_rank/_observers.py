@@ -85,7 +85,7 @@ def combine(*observers: Observer | None) -> Observer:
 
 
 @contextmanager
-def observed(estimator: Any, observer: Observer) -> Iterator[None]:
+def observed(estimator: Any, observer: Observer | None) -> Iterator[None]:
     """Let an observer see the iterations of an estimator that is fitted inside the block."""
     estimator._observer = observer
     try:

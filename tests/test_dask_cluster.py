@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import dask.dataframe as dd
@@ -17,10 +18,11 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker
+from sklearn_rank.dask import DaskRanker, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
-from sklearn_rank.dask._partitions import wait_for_tasks
+from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
+from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -313,3 +315,116 @@ def test_a_cluster_without_workers_is_not_waited_for_for_ever():
         cluster.scale(1)
         wait_for_tasks(client, [task])
         assert task.result() == 3
+
+
+# Calls, replies and clients that are lost -----------------------------------------------------
+
+
+def result_in(seconds, function):
+    """Return what the function returns, in a thread; fail where it takes longer."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "it waits for ever"
+    return results[0]
+
+
+@pytest.mark.parametrize("has_callback", [True, False])
+def test_lost_calls_and_replies_are_repeated(client, monkeypatch, has_callback):
+    X, y, _ = draw(200)
+    est = with_callback(Ender(7)) if has_callback else RankBoost(n_estimators=30, tol=0, verbose=2)
+    run, calls = Client.run, []
+
+    def run_badly(client, function, *arguments, **options):
+        if "workers" not in options:  # not a call for news
+            return run(client, function, *arguments, **options)
+        calls.append(function)
+        if len(calls) % 3 == 0:  # the call does not arrive
+            raise OSError
+        found = run(client, function, *arguments, **options)
+        return found if len(calls) % 3 == 1 else {}  # the reply does not
+
+    monkeypatch.setattr(Client, "run", run_badly)
+    rows = chunked(2, X, y)
+    ranker = result_in(60.0, lambda: DaskRanker(est, client=client).fit(*rows))
+    assert ranker.estimator_.n_iter_ == (7 if has_callback else 30)
+    assert len(calls) > 3 * has_callback
+
+
+@pytest.mark.slow
+def test_two_fits_at_once_take_turns(client, monkeypatch):
+    """The second would have a worker before the first has both: each would wait for the other."""
+    submit, rows, begun = Client.submit, chunked(2, *draw(300)[:2]), threading.Event()
+    ranker = DaskRanker(RankBoost(n_estimators=5), client=client)
+
+    def submit_slowly(client, function, *arguments, **options):
+        if "fit_RankBoost" in options.get("key", "") and not begun.is_set():
+            begun.set()
+            found = submit(client, function, *arguments, **options)
+            time.sleep(3.0)
+            return found
+        return submit(client, function, *arguments, **options)
+
+    def fit_both():
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(clone(ranker).fit, *rows)
+            assert begun.wait(30.0)
+            second = pool.submit(clone(ranker).fit, *rows)
+            return [fit.result().estimator_.n_iter_ for fit in (first, second)]
+
+    monkeypatch.setattr(Client, "submit", submit_slowly)
+    assert result_in(60.0, fit_both) == [5, 5]
+
+
+_ORPHAN = """
+import sys
+import dask.array as da, numpy as np
+from distributed import Client
+from sklearn_rank import RankBoost
+from sklearn_rank.dask import DaskRanker
+X = np.random.default_rng(0).standard_normal((400, 4))
+rows = da.from_array(X, (200, 4)), da.from_array(X[:, 0] > 0, 200)
+DaskRanker(RankBoost(n_estimators=10**5, tol=0), client=Client(sys.argv[1])).fit(*rows)
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_ends_with_its_client(monkeypatch):
+    """It leaves nothing on the workers and beside the scheduler, and the next fit runs."""
+    monkeypatch.setattr(_mailbox, "_CLIENT_SILENCE", 3.0, raising=False)
+    tcp = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**tcp, protocol="tcp://", host="127.0.0.1") as cluster:
+        command = [sys.executable, "-c", _ORPHAN, cluster.scheduler_address]
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        with subprocess.Popen(command, env=path) as orphan:
+            try:
+                assert wait_until(lambda: len(_BOXES) == 2, 60.0)
+                time.sleep(1.0)
+            finally:
+                orphan.kill()
+        assert wait_until(lambda: not _BOXES, 30.0)
+        rows = chunked(2, *draw(200)[:2])
+        with Client(cluster) as client:
+            ranker = DaskRanker(RankBoost(n_estimators=3), client=client)
+            assert result_in(60.0, lambda: ranker.fit(*rows)).estimator_.n_iter_ == 3
+        assert not any("sklearn_rank" in name for name in cluster.scheduler.plugins)
+
+
+def test_news_for_a_silent_client_are_few(monkeypatch):
+    """It may have died: of the checkpoints the last is kept, and the worker leaves the fit."""
+    monkeypatch.setattr(_mailbox, "_MOST_NEWS", 5)
+    monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
+    box = _mailbox.Mailbox(0, waits=False)
+    box.begin(lambda: {"of": "a model"})
+    for number in range(1, 21):
+        time.sleep(0.005)
+        assert not box(number, 1.0)
+    news = box.news()
+    assert [one.number for one in news] == [16, 17, 18, 19, 20]
+    assert sum(one.attributes is not None for one in news) == 1
+    box.check()
+    monkeypatch.setattr(_mailbox, "_CLIENT_SILENCE", 0.0)
+    with pytest.raises(PeerLostError, match="client of the fit does not answer"):
+        box.check()
+    _mailbox.Mailbox(1, waits=False).check()  # the client calls the first worker only

@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
+from distributed import SchedulerPlugin
 from distributed.comm import get_address_host
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
-from sklearn_rank.dask._mailbox import FitStoppedError, News, collect_news, forget_fit, stop_fit
+from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
 
@@ -24,6 +26,9 @@ _PATIENCE = 1.0
 
 _PAUSE = 1.0
 """Seconds between two calls for news, where no round waits for an answer."""
+
+_FAREWELL = 240
+"""Seconds after which the tracker of a fit is stopped whose client is gone: the workers notice."""
 
 _FAIR = 1.05
 """Rows of a worker, by its equal share, from which on partitions move to other workers."""
@@ -112,11 +117,12 @@ class ClusterFit:
 
     def _attempt(self) -> dict[str, Any]:
         """Run the fit once, from the last checkpoint."""
-        places = self._placed()
         plan = replace(self.plan, fit=uuid4().hex, timeout=self.timeouts.message)
         plan = replace(plan, earlier=self.attributes)
         tasks: list[Any] = []
         try:
+            self._wait_for_turn(plan.fit)
+            places = self._placed()
             if len(places) > 1:
                 start, timeout = self.client.run_on_scheduler, self.timeouts.start
                 plan = replace(plan, tracker=start(start_tracker, plan.fit, len(places), timeout))
@@ -132,25 +138,23 @@ class ClusterFit:
         finally:
             self._leave(plan, tasks)
 
+    def _wait_for_turn(self, fit: str) -> None:
+        """Wait until no other fit runs: two would wait for each other's workers."""
+        while not self.client.run_on_scheduler(begin_turn, fit, self.client.id):
+            time.sleep(_PAUSE)
+
     # While it runs ---------------------------------------------------------------------------
 
     def _follow(self, plan: FitPlan, tasks: list[Any], addresses: list[str]) -> None:
         """Pass news on until every task has ended, or one has failed."""
-        answer: bool | None = None
-        while True:
-            news = self._news(plan, answer, addresses[0])
-            answer = None
-            for one in news:
-                answer = self._take(one)
-            status = [task.status for task in tasks]
-            if all(one == "finished" for one in status):
-                for one in self._news(plan, None, addresses[0], patience=0.0):
-                    self._take(one)
-                return
-            if any(one in ("error", "lost", "cancelled") for one in status):
+        n_taken, ends = 0, False
+        while not all(task.status == "finished" for task in tasks):
+            if any(task.status in ("error", "lost", "cancelled") for task in tasks):
                 return
             if not set(addresses) <= set(self.client.nthreads()):
                 raise LostWorkersError("A worker of the fit has left the cluster.")
+            for news in self._exchange(plan, n_taken, ends, addresses[0]):
+                n_taken, ends = news.place, self._take(news) or ends
 
     def _take(self, news: News) -> bool:
         """Keep a checkpoint and tell the observer; return whether the fit ends."""
@@ -158,16 +162,14 @@ class ClusterFit:
             self.attributes, self.n_rounds = news.attributes, news.number
         return self.observe(news)
 
-    def _news(
-        self, plan: FitPlan, answer: bool | None, address: str, patience: float = _PATIENCE
-    ) -> list[News]:
-        """Return what the first worker tells; nothing where it does not answer."""
+    def _exchange(self, plan: FitPlan, n_taken: int, ends: bool, address: str) -> list[News]:
+        """Answer the first worker and return what it tells; nothing where it is not reached."""
         with suppress(OSError, ValueError):  # the connection is closed
-            pause = 0.0 if plan.waits or not patience else _PAUSE
-            arguments = plan.fit, answer, patience, pause
-            found = self.client.run(collect_news, *arguments, workers=[address], on_error="ignore")
+            pause = 0.0 if plan.waits else _PAUSE
+            arguments = plan.fit, n_taken, ends, _PATIENCE, pause
+            found = self.client.run(exchange, *arguments, workers=[address], on_error="ignore")
             return list(found.get(address) or ())
-        time.sleep(patience / 10)
+        time.sleep(_PATIENCE / 10)
         return []
 
     def _model_of(self, tasks: list[Any]) -> dict[str, Any]:
@@ -188,13 +190,17 @@ class ClusterFit:
                 "The workers ended the fit with different models, of which none is kept. Please "
                 "report this, with the processors of the workers."
             )
+        for news in outcomes[0].news:
+            self._take(news)
         attributes = outcomes[0].attributes
         assert attributes is not None
         return attributes
 
     def _leave(self, plan: FitPlan, tasks: list[Any]) -> None:
         """Let every worker leave the fit, and wait until they have."""
-        if not all(task.status == "finished" for task in tasks):
+        is_over = all(task.status == "finished" for task in tasks)
+        self.client.cancel(tasks)
+        if not is_over:
 
             def are_idle() -> bool:
                 running = self.client.run(stop_fit, plan.fit, on_error="ignore")
@@ -205,11 +211,8 @@ class ClusterFit:
                 if not wait_until(are_idle, _PATIENCE):
                     self.client.run_on_scheduler(stop_tracker, plan.fit)
                     wait_until(are_idle, self.timeouts.end)
-        self.client.cancel(tasks)
         with suppress(OSError):
-            self.client.run_on_scheduler(stop_tracker, plan.fit)
-        with suppress(OSError, ValueError):
-            self.client.run(forget_fit, plan.fit, on_error="ignore")
+            self.client.run_on_scheduler(end_turn, plan.fit)
 
     # Before it runs --------------------------------------------------------------------------
 
@@ -260,7 +263,43 @@ def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[
 
 # Beside the scheduler ------------------------------------------------------------------------
 
-_TRACKERS: dict[str, Any] = {}
+_TURN = "sklearn_rank-fit"
+"""Name of the plugin of the fit that runs."""
+
+
+class Turn(SchedulerPlugin):
+    """The fit that runs, and its tracker; both end when the client leaves the cluster."""
+
+    def __init__(self, fit: str, client: str) -> None:
+        self.fit, self.client = fit, client
+        self.tracker: RabitTracker | None = None
+
+    def stop_tracker(self, patience: int = 0) -> None:
+        """Stop the tracker, after some seconds if workers don't take leave of it earlier.
+
+        Workers that are about to join get an error.
+        """
+        tracker, self.tracker = self.tracker, None
+        if tracker is None:
+            return
+        with suppress(XGBoostError):
+            if patience:
+                tracker.wait_for(patience)
+        with suppress(XGBoostError):  # it was still waiting for workers
+            tracker.free()
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        """Give the turn up if the client is that of the fit."""
+        if client == self.client:
+            scheduler.remove_plugin(name=_TURN)
+            Thread(target=self.stop_tracker, args=[_FAREWELL], daemon=True).start()
+
+
+def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
+    """Return whether it is the turn of a fit; it is if no other fit runs."""
+    if _TURN not in dask_scheduler.plugins:
+        dask_scheduler.add_plugin(Turn(fit, client), name=_TURN)
+    return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
 def start_tracker(
@@ -271,13 +310,20 @@ def start_tracker(
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
     tracker = RabitTracker(n_workers, host, sortby="task", timeout=timeout)
     tracker.start()
-    _TRACKERS[fit] = tracker
+    dask_scheduler.plugins[_TURN].tracker = tracker
     return dict(tracker.worker_args())
 
 
-async def stop_tracker(fit: str) -> None:
-    """Stop a tracker; workers that are about to join get an error."""
-    tracker = _TRACKERS.pop(fit, None)
-    if tracker is not None:
-        with suppress(XGBoostError):  # it was still waiting for workers
-            await asyncio.to_thread(tracker.free)
+async def stop_tracker(fit: str, dask_scheduler: Any = None) -> None:
+    """Stop the tracker of a fit, if it is its turn."""
+    turn = dask_scheduler.plugins.get(_TURN)
+    if turn is not None and turn.fit == fit:
+        await asyncio.to_thread(turn.stop_tracker)
+
+
+async def end_turn(fit: str, dask_scheduler: Any = None) -> None:
+    """Stop the tracker of a fit and let the next fit run."""
+    await stop_tracker(fit, dask_scheduler)
+    turn = dask_scheduler.plugins.get(_TURN)
+    if turn is not None and turn.fit == fit:
+        dask_scheduler.remove_plugin(name=_TURN)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +13,12 @@ from distributed import get_worker
 from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
+from sklearn_rank.dask._mailbox import News, mailbox
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.models._binned_columns import BinnedX
 from sklearn_rank.models._cells import Bins
 from sklearn_rank.models.partitioned_rows import PartitionedRows
-
-_SHARE = 0.05
-"""Share of the time of a fit that checkpoints may take."""
-
-_PAUSE = 0.5
-"""Seconds between two checkpoints, at least."""
-
 
 @dataclass(frozen=True, eq=False)
 class FitPlan:
@@ -75,50 +67,28 @@ class Outcome:
         Fitted attributes, from the first worker.
     digest : str
         Digest of the model.
+    news : list of News
+        What the client has not taken.
     """
 
     attributes: dict[str, Any] | None
     digest: str
-
-
-class Teller:
-    """Tells the client of each round, and how the model stands from time to time."""
-
-    def __init__(self, box: Mailbox, waits: bool) -> None:
-        self._box, self._waits = box, waits
-        self._next = 0.0
-
-    def __call__(
-        self, number: int, objective: float, attributes: Callable[[], dict[str, Any]]
-    ) -> bool:
-        """Return whether the fit ends."""
-        news, begin = News(number, objective), time.monotonic()
-        if self._waits or begin >= self._next:
-            news.attributes = attributes()
-            end = time.monotonic()
-            self._next = end + max(_PAUSE, (end - begin) / _SHARE)
-        self._box.news.append(news)
-        return self._box.answer() if self._waits else False
+    news: list[News]
 
 
 def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
-    box = mailbox(plan.fit, rank)
-    box.is_running = True
-    try:
-        box.check()
+    with mailbox(plan.fit, rank, plan.waits) as box:
         with joined(plan.tracker, rank, plan.timeout):
             collective = XGBoostCollective(box.check)
             if collective.rank != rank:
                 raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
+            box.agree = collective.agree
             plain = estimator_on(plan.estimator)
             rows = worker_rows(parts, plan)
             release_unused_memory()
-            teller = Teller(box, plan.waits) if rank == 0 else None
-            attributes = fit_rows(plain, rows, collective, teller, plan.earlier)
-    finally:
-        box.is_running, box.is_over = False, True
-    return Outcome(attributes if rank == 0 else None, digest_of(attributes))
+            attributes = fit_rows(plain, rows, collective, box, plan.earlier)
+        return Outcome(attributes if rank == 0 else None, digest_of(attributes), box.news())
 
 
 def release_unused_memory() -> None:

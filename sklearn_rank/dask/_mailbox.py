@@ -1,7 +1,9 @@
 """News from the first worker of a fit to the client, and the client's answers.
 
 The client calls these functions on a worker by ``client.run``: they run on the worker's event
-loop, beside the thread of the fit. Nothing is stored on the scheduler.
+loop, beside the thread of the fit. A call or its reply may be lost on the way. So the worker keeps
+its news until the client says that it has taken them, and the client says with each call how many
+it has taken and whether the fit ends.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn_rank.dask._xgboost_collective import PeerLostError
@@ -19,23 +22,34 @@ from sklearn_rank.dask._xgboost_collective import PeerLostError
 _CLIENT_SILENCE = 120.0
 """Seconds without a call of the client after which a worker leaves the fit."""
 
+_MOST_NEWS = 10_000
+"""Rounds that are kept for a client that does not call; the oldest are dropped."""
+
 _PAUSE = 0.01
 """Seconds between two looks for news, where a round waits for an answer."""
 
 _LONG_PAUSE = 0.05
 """The same where none does."""
 
+_SHARE = 0.05
+"""Share of the time of a fit that checkpoints may take."""
+
+_BETWEEN_CHECKPOINTS = 0.5
+"""Seconds between two checkpoints, at least."""
+
 
 class FitStoppedError(RuntimeError):
     """The client has ended the fit."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class News:
     """What the first worker tells of a round.
 
     Attributes
     ----------
+    place : int
+        Place in the order of the news, from 1 on.
     number : int
         Number of the round.
     objective : float
@@ -44,81 +58,132 @@ class News:
         Fitted attributes after this round; None where they were not asked for.
     """
 
+    place: int
     number: int
     objective: float
     attributes: dict[str, Any] | None = None
 
 
-@dataclass
 class Mailbox:
-    """What a fit on this worker and the client tell each other."""
+    """Observes a fit on one worker; the first worker tells the client of each round.
 
-    news: deque[News] = field(default_factory=deque)
-    answers: SimpleQueue[bool] = field(default_factory=SimpleQueue)
-    stopped: threading.Event = field(default_factory=threading.Event)
-    is_running: bool = False
-    is_over: bool = False
-    last_call: float = field(default_factory=time.monotonic)
+    Parameters
+    ----------
+    rank : int
+        Number of the worker.
+    waits : bool
+        Whether each round waits until the client has answered.
+    """
+
+    def __init__(self, rank: int, waits: bool) -> None:
+        self.agree: Callable[[bool], bool] = bool
+        """Returns what the first worker passes; set when the workers have joined."""
+        self._rank, self._waits = rank, waits
+        self._attributes: Callable[[], dict[str, Any]] = dict
+        self._news: deque[News] = deque(maxlen=_MOST_NEWS)
+        self._n_told = self._n_taken = 0
+        self._ends = self._is_stopped = False
+        self._next_checkpoint = 0.0
+        self._last_call = time.monotonic()
+        self._changed = threading.Condition()
+
+    # Called by the fit -----------------------------------------------------------------------
+
+    def begin(self, attributes: Callable[[], dict[str, Any]]) -> None:
+        """Take what returns the fitted attributes so far."""
+        self._attributes = attributes
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Tell the client of a round; return whether the fit ends, the same on all workers."""
+        if self._rank == 0:
+            self._tell(number, objective)
+        return self.agree(self._ends)
 
     def check(self) -> None:
         """Raise where the fit is to be left."""
-        if self.stopped.is_set():
+        if self._is_stopped:
             raise FitStoppedError("The client has ended the fit.")
+        # The client calls the first worker only: the others lose it, and leave as well.
+        if self._rank == 0 and time.monotonic() - self._last_call > _CLIENT_SILENCE:
+            raise PeerLostError("The client of the fit does not answer.")
 
-    def answer(self) -> bool:
-        """Wait for the client's answer: whether the fit ends."""
-        while True:
+    def _tell(self, number: int, objective: float) -> None:
+        """Add the news of a round, and wait for the answer if rounds do."""
+        attributes, begin = None, time.monotonic()
+        if self._waits or begin >= self._next_checkpoint:
+            attributes, end = self._attributes(), time.monotonic()
+            self._next_checkpoint = end + max(_BETWEEN_CHECKPOINTS, (end - begin) / _SHARE)
+        with self._changed:
+            if attributes is not None:  # the last checkpoint is the only one that counts
+                kept = [replace(one, attributes=None) for one in self._news]
+                self._news = deque(kept, _MOST_NEWS)
+            self._n_told += 1
+            self._news.append(News(self._n_told, number, objective, attributes))
+        is_taken = False
+        while self._waits and not is_taken:
             self.check()
-            if time.monotonic() - self.last_call > _CLIENT_SILENCE:
-                raise PeerLostError("The client of the fit does not answer.")
-            try:
-                return self.answers.get(timeout=1.0)
-            except Empty:
-                continue
+            with self._changed:
+                is_taken = self._changed.wait_for(lambda: self._n_taken >= self._n_told, 1.0)
+
+    # Called for the client -------------------------------------------------------------------
+
+    def hear(self, n_taken: int, ends: bool) -> None:
+        """Take an answer: how many news the client has taken, and whether the fit ends."""
+        with self._changed:
+            self._last_call = time.monotonic()
+            self._n_taken = max(self._n_taken, n_taken)
+            self._ends |= ends
+            while self._news and self._news[0].place <= self._n_taken:
+                self._news.popleft()
+            self._changed.notify_all()
+
+    def news(self) -> list[News]:
+        """Return the news that the client has not taken."""
+        with self._changed:
+            return list(self._news)
+
+    def stop(self) -> None:
+        """Let the fit end with an error."""
+        self._is_stopped = True
 
 
 _BOXES: dict[tuple[str, int], Mailbox] = {}
-_LOCK = threading.Lock()
 
 
-def mailbox(fit: str, rank: int) -> Mailbox:
-    """Return the mailbox of a fit, made if there is none."""
-    with _LOCK:
-        return _BOXES.setdefault((fit, rank), Mailbox())
+@contextmanager
+def mailbox(fit: str, rank: int, waits: bool) -> Iterator[Mailbox]:
+    """Yield the mailbox of a fit on this worker, which is there while the block runs."""
+    _BOXES[fit, rank] = Mailbox(rank, waits)
+    try:
+        yield _BOXES[fit, rank]
+    finally:
+        del _BOXES[fit, rank]
 
 
-async def collect_news(
-    fit: str, answer: bool | None, patience: float, pause: float = 0.0
+async def exchange(
+    fit: str, n_taken: int, ends: bool, patience: float, pause: float = 0.0
 ) -> list[News]:
-    """Hand an answer over, wait for news, and return them.
+    """Hand an answer over, wait for news, and return all that the client has not taken.
 
-    It takes at least `pause` seconds, unless the fit is over, so that short rounds come together,
-    and then at most `patience` seconds.
+    It takes at least `pause` seconds, so that short rounds come together, and then at most
+    `patience` seconds; where no fit runs only a moment.
     """
-    box = mailbox(fit, 0)
-    box.last_call = time.monotonic()
-    if answer is not None:
-        box.answers.put(answer)
-    start = time.monotonic()
-    while time.monotonic() < start + pause and not box.is_over:
+    begin, box = time.monotonic(), _BOXES.get((fit, 0))
+    if box is None:
         await asyncio.sleep(_LONG_PAUSE)
-    end = time.monotonic() + patience
-    while not box.news and not box.is_over and time.monotonic() < end:
+        return []
+    box.hear(n_taken, ends)
+    while (fit, 0) in _BOXES:
+        seconds = time.monotonic() - begin
+        if seconds >= pause and (box.news() or seconds >= pause + patience):
+            break
         await asyncio.sleep(_LONG_PAUSE if pause else _PAUSE)
-    return [box.news.popleft() for _ in range(len(box.news))]
+    return box.news()
 
 
 def stop_fit(fit: str) -> bool:
     """Let the processes of a fit on this worker leave it; return whether some still run."""
-    with _LOCK:
-        boxes = [box for key, box in _BOXES.items() if key[0] == fit]
+    boxes = [box for key, box in list(_BOXES.items()) if key[0] == fit]
     for box in boxes:
-        box.stopped.set()
-    return any(box.is_running for box in boxes)
-
-
-def forget_fit(fit: str) -> None:
-    """Remove the mailboxes of a fit."""
-    with _LOCK:
-        for key in [key for key in _BOXES if key[0] == fit]:
-            del _BOXES[key]
+        box.stop()
+    return bool(boxes)

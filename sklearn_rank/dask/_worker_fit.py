@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._observers import observed
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank.base import TrainingData
 from sklearn_rank.rows.processes import Collective
 
 Attributes = dict[str, Any]
-Tell = Callable[[int, float, Callable[[], Attributes]], bool]
-"""Takes the number of a round, the objective after it, and what returns the fitted attributes
-so far; returns True to end the fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,30 +40,11 @@ class WorkerRows:
     classes: Values | None = None
 
 
-class _LockStep:
-    """Tells of the rounds of the first process, and ends the fit of all where it says so."""
-
-    def __init__(self, collective: Collective, tell: Tell | None) -> None:
-        self._collective, self._tell = collective, tell
-        self._attributes: Callable[[], Attributes] = dict
-
-    def begin(self, attributes: Callable[[], Attributes]) -> None:
-        """Take what returns the fitted attributes so far."""
-        self._attributes = attributes
-
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        """Return whether the fit ends."""
-        is_over = False
-        if self._collective.rank == 0 and self._tell is not None:
-            is_over = self._tell(number, objective, self._attributes)
-        return self._collective.agree(is_over)
-
-
 def fit_rows(
     estimator: Any,
     rows: WorkerRows,
     collective: Collective,
-    tell: Tell | None = None,
+    observer: Observer | None = None,
     earlier: Attributes | None = None,
 ) -> Attributes:
     """Fit a ranker to the rows of all processes and return its fitted attributes.
@@ -80,8 +57,9 @@ def fit_rows(
         The rows of this process.
     collective : Collective
         The processes.
-    tell : callable or None
-        Told of each round, in the first process only.
+    observer : Observer or None
+        Told of each round, in every process; it returns the same in all. If it has a method
+        `begin`, that gets a function that returns the fitted attributes so far.
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
     """
@@ -93,7 +71,7 @@ def fit_rows(
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
         estimator.warm_start = True
-    with observed(estimator, _LockStep(collective, tell)):
+    with observed(estimator, observer):
         estimator.check_training(data)
         fitted: Attributes = estimator.fit_rows(data)
     return fitted

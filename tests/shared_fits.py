@@ -56,6 +56,21 @@ class ThreadCollective:
         return self._exchange("agree", value)[0]
 
 
+class Observer:
+    """Asks `tell`, in the first process, whether the fit of all ends after a round."""
+
+    def __init__(self, collective: Any, tell: Any) -> None:
+        self._collective, self._tell = collective, tell
+
+    def begin(self, attributes: Any) -> None:
+        self._attributes = attributes
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        is_first = self._tell is not None and self._collective.rank == 0
+        ends = is_first and self._tell(number, objective, self._attributes)
+        return self._collective.agree(ends)
+
+
 def run_together(n_processes: int, task: Any) -> tuple[list[Any], int]:
     """Return ``task(collective)`` of each process, and the number of messages."""
     board = Board(n_processes)

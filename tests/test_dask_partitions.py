@@ -42,6 +42,7 @@ from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.models._binned_columns import find_bins
+from sklearn_rank.pair_sums.margin_losses import MARGIN_LOSSES, Exponential, LeastSquares
 
 
 def parts_of(arrays, cuts):
@@ -268,8 +269,38 @@ def test_what_can_not_be_fitted_is_refused_by_name(setting):
         check_supported(REFUSED[setting], has_queries=False)
 
 
-def test_hinge_losses_are_allowed_with_queries():
-    check_supported(KernelPairwiseSGDRanker(kernel="linear", loss="hinge"), has_queries=True)
+class Steeper(LeastSquares):
+    """A loss of one's own; it says how several processes add it up."""
+
+    def value_and_derivative(self, margin):
+        return 2 * (1 - margin) ** 2, -4 * (1 - margin)
+
+
+class SteeperOfAll(Steeper):
+    def in_processes(self, collective):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        PNormPushRanker(loss=MARGIN_LOSSES["logistic"], p=1),
+        PNormPushRanker(loss=Exponential()),
+        KernelPairwiseSGDRanker(kernel="linear", loss=LeastSquares()),
+        PNormPushRanker(loss=SteeperOfAll(), p=1),
+    ],
+    ids=["logistic", "exponential", "least squares", "own"],
+)
+def test_loss_objects_are_asked_for_what_they_can(ranker):
+    check_supported(ranker, has_queries=False)
+
+
+def test_losses_that_sort_are_allowed_with_queries():
+    for loss in ("hinge", MARGIN_LOSSES["hinge"], Steeper()):
+        ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss)
+        check_supported(ranker, has_queries=True)
+        with pytest.raises(ValueError, match="in one list: its sum over pairs sorts"):
+            check_supported(ranker, has_queries=False)
 
 
 def test_other_estimators_are_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from shared_fits import run_together
+from shared_fits import Observer, run_together
 from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -50,7 +50,7 @@ def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None)
             weight[here],
             None if graded else np.array([0, 1]),
         )
-        return fit_rows(clone(ranker), rows, collective, tell, earlier)
+        return fit_rows(clone(ranker), rows, collective, Observer(collective, tell), earlier)
 
     return run_together(size, fit)
 
@@ -162,7 +162,7 @@ def test_a_fit_goes_on_where_it_was_interrupted():
         here = np.arange(300) % 2 == collective.rank
         x = BinnedX([codes[:, here]], bins)
         rows = WorkerRows(x, y[here], None, np.ones(here.sum()), np.array([0, 1]))
-        return fit_rows(clone(ranker), rows, collective, tell, earlier)
+        return fit_rows(clone(ranker), rows, collective, Observer(collective, tell), earlier)
 
     def tell(number, objective, attributes):
         so_far.append(attributes())

@@ -20,6 +20,7 @@ from sklearn_rank.models._binned_columns import BinnedX
 from sklearn_rank.models._cells import Bins
 from sklearn_rank.models.partitioned_rows import PartitionedRows
 
+
 @dataclass(frozen=True, eq=False)
 class FitPlan:
     """What each worker needs besides its rows.

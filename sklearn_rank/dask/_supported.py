@@ -16,6 +16,7 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.models import as_model
+from sklearn_rank.pair_sums.margin_losses import MARGIN_LOSSES
 
 _RANKERS = (
     BoostedTreesRanker,
@@ -25,9 +26,6 @@ _RANKERS = (
     RankBoost,
     SmoothMarginRanker,
 )
-
-_ADDITIVE = ("exponential", "logistic", "least_squares")
-"""Losses whose sum over the pairs of one list is a function of sums over rows."""
 
 
 def check_supported(estimator: Any, has_queries: bool) -> None:
@@ -70,12 +68,19 @@ def _refused(ranker: BaseRanker, has_queries: bool) -> Iterator[tuple[str, str]]
         yield (
             f"loss={loss!r} in one list",
             "its sum over pairs sorts all rows. With qid, where each query is on one worker, it "
-            f"can; in one list the losses are {', '.join(map(repr, _ADDITIVE))}",
+            f"can; in one list the losses are {', '.join(map(repr, _additive_losses()))}, and "
+            "objects with the method `in_processes`",
         )
 
 
 def _is_additive(loss: Any) -> bool:
-    return isinstance(loss, str) and loss in _ADDITIVE
+    """Whether the sum over the pairs of one list is a function of sums over rows."""
+    loss = MARGIN_LOSSES.get(loss) if isinstance(loss, str) else loss
+    return getattr(loss, "factorises", False) or hasattr(loss, "in_processes")
+
+
+def _additive_losses() -> list[str]:
+    return [name for name, loss in MARGIN_LOSSES.items() if _is_additive(loss)]
 
 
 def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:

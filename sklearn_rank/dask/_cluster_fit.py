@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Thread
@@ -16,6 +16,8 @@ from distributed.comm import get_address_host
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
+from sklearn_rank._observers import combine
+from sklearn_rank._protocols import Observer
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
@@ -77,8 +79,8 @@ class ClusterFit:
         The partitions, with the property ``n_rows``.
     sizes : list of int
         Their numbers of rows.
-    observe : callable
-        Takes `News` and returns whether the fit ends.
+    observe : Observer
+        Told of each round, once.
     timeouts : Timeouts
         How long to wait for what.
     """
@@ -87,10 +89,11 @@ class ClusterFit:
     plan: FitPlan
     parts: list[Any]
     sizes: list[int]
-    observe: Callable[[News], bool]
+    observe: Observer = field(default_factory=combine)
     timeouts: Timeouts = field(default_factory=Timeouts)
     attributes: dict[str, Any] | None = None
     n_rounds: int = 0
+    n_observed: int = 0
 
     def run(self) -> dict[str, Any]:
         """Return the fitted attributes.
@@ -160,7 +163,10 @@ class ClusterFit:
         """Keep a checkpoint and tell the observer; return whether the fit ends."""
         if news.attributes is not None:
             self.attributes, self.n_rounds = news.attributes, news.number
-        return self.observe(news)
+        if news.number <= self.n_observed:  # rounds after a checkpoint that are done again
+            return False
+        self.n_observed = news.number
+        return self.observe(news.number, news.objective)
 
     def _exchange(self, plan: FitPlan, n_taken: int, ends: bool, address: str) -> list[News]:
         """Answer the first worker and return what it tells; nothing where it is not reached."""

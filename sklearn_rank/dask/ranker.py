@@ -10,19 +10,17 @@ from distributed import get_client
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
 from sklearn_rank._observers import Printer
 from sklearn_rank._protocols import Observer, Values
-from sklearn_rank._validation import refuse_dates
 from sklearn_rank.base import find_classes, is_binary, warn_of_order
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
-from sklearn_rank.dask._mailbox import News
 from sklearn_rank.dask._partitions import (
     Partitions,
     RowChecks,
@@ -230,15 +228,9 @@ def _partitions_of(
     """Return the partitions, checked as far as it goes without reading them."""
     owner, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     n_features = n_features_of(X, owner)
-    if fitted and n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {owner} is expecting {estimator.n_features_in_} "
-            "features as input."
-        )
-    described = getattr(X, "_meta_nonempty", None)
-    if described is not None:
-        refuse_dates(owner, described)
-        estimator.check_columns(described, reset=not fitted)
+    table = _empty_table(X)
+    estimator.check_columns(table, reset=not fitted)
+    validate_data(estimator, table, reset=not fitted, skip_check_array=True)
     checks = RowChecks(
         owner,
         is_graded,
@@ -307,19 +299,24 @@ def _fit_on_client(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
     plan = replace(plan, is_whole=isinstance(estimator, BoostedTreesRanker))
-    fit = ClusterFit(client, plan, parts, sizes, lambda news: False)
-    described = _Description(given[0])
-    described.set_on(estimator)
-    fit.observe = _client_observer(estimator, fit, given, described)
+    fit = ClusterFit(client, plan, parts, sizes)
+    fit.observe = _client_observer(estimator, fit, given)
     try:
-        attributes = fit.run()
+        estimator.set_fitted(fit.run())
     except BaseException:
         if fit.attributes is not None:
-            ranker.partial_estimator_ = described.of(clone(estimator), fit.attributes)
+            partial = clone(estimator)
+            validate_data(partial, _empty_table(given[0]), skip_check_array=True)
+            partial.set_fitted(dict(fit.attributes))
+            ranker.partial_estimator_ = partial
         raise
-    described.of(estimator, attributes)
     end_fit_task(estimator, X=given[0], y=given[1])
     return estimator
+
+
+def _empty_table(X: Any) -> Any:
+    """Return an array or data frame that has the columns of a dask collection."""
+    return X._meta_nonempty if hasattr(X, "columns") else np.empty((1, X.shape[1]))
 
 
 def _as_they_are(rows: Any) -> Any:
@@ -336,37 +333,13 @@ def _for_workers(estimator: Any) -> Any:
     return plain.set_params(verbose=0)
 
 
-class _Description:
-    """Number and names of the features, for the fitted ranker."""
-
-    def __init__(self, X: Any) -> None:
-        self._n_features = int(X.shape[1]) if not hasattr(X, "columns") else len(X.columns)
-        columns = list(getattr(X, "columns", ()))
-        are_names = bool(columns) and all(isinstance(one, str) for one in columns)
-        self._names = np.array(columns, dtype=object) if are_names else None
-
-    def of(self, estimator: Any, attributes: dict[str, Any]) -> Any:
-        """Set fitted attributes and return the estimator."""
-        self.set_on(estimator)
-        estimator.set_fitted(dict(attributes))
-        return estimator
-
-    def set_on(self, estimator: Any) -> None:
-        """Set number and names on an estimator, as validation of X does."""
-        estimator.n_features_in_ = self._n_features
-        if self._names is not None:
-            estimator.feature_names_in_ = self._names
-
-
-def _client_observer(
-    estimator: Any, fit: ClusterFit, given: tuple[Any, Any], described: _Description
-) -> Any:
-    """Return what takes news: `verbose` and callbacks of the estimator."""
+def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) -> Observer:
+    """Return what the client tells of each round: `verbose` and callbacks of the estimator."""
     values = estimator.get_params(deep=False)
     unit = "round" if "n_estimators" in values else "iteration"
     total = values.get("n_estimators", values.get("max_iter"))
     shows_total = "eta0" not in values or "loss" not in values
-    observer: Observer = make_observer(
+    return make_observer(
         estimator,
         unit=unit,
         total=total,
@@ -375,13 +348,3 @@ def _client_observer(
         y=lambda: given[1],
         printer=Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total),
     )
-    seen = 0
-
-    def observe(news: News) -> bool:
-        nonlocal seen
-        if news.number <= seen:  # rounds after a checkpoint that are done again
-            return False
-        seen = news.number
-        return observer(news.number, news.objective)
-
-    return observe

@@ -42,7 +42,12 @@ from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.models._binned_columns import find_bins
-from sklearn_rank.pair_sums.margin_losses import MARGIN_LOSSES, Exponential, LeastSquares
+from sklearn_rank.pair_sums.margin_losses import (
+    MARGIN_LOSSES,
+    Exponential,
+    LeastSquares,
+    MarginLoss,
+)
 
 
 def parts_of(arrays, cuts):
@@ -269,8 +274,8 @@ def test_what_can_not_be_fitted_is_refused_by_name(setting):
         check_supported(REFUSED[setting], has_queries=False)
 
 
-class Steeper(LeastSquares):
-    """A loss of one's own; it says how several processes add it up."""
+class Steeper(MarginLoss):
+    """A loss of one's own."""
 
     def value_and_derivative(self, margin):
         return 2 * (1 - margin) ** 2, -4 * (1 - margin)

@@ -1,8 +1,7 @@
-"""Stored models of other versions: a stamp, a warning, and the conversion of old attributes."""
+"""Stored models of other versions: a stamp, and a warning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -34,7 +33,7 @@ class InconsistentRankerVersionWarning(InconsistentVersionWarning):
 
 
 class VersionedMixin:
-    """Stamps what is stored with the version of this package, and upgrades what is loaded.
+    """Stamps what is stored with the version of this package, and warns of other versions.
 
     For pickle, joblib and skops, which all store and restore an estimator by
     ``__getstate__`` and ``__setstate__``. Stands before ``BaseEstimator`` among the bases,
@@ -58,43 +57,10 @@ class VersionedMixin:
                 ),
             )
             attributes = {**defaults_of(type(self)), **attributes}
-        super().__setstate__(upgraded(attributes))  # type: ignore[misc]
+        super().__setstate__(attributes)  # type: ignore[misc]
 
 
 def defaults_of(estimator: type) -> dict[str, Any]:
     """Return the defaults of all parameters, for those that an old version did not have."""
     parameters = signature(estimator).parameters
     return {name: one.default for name, one in parameters.items() if one.default is not one.empty}
-
-
-class OldRecord:
-    """A private dataclass of version 0.1.0, as its pickles and model files restore it.
-
-    The modules they name hold this class under the old name. Its fields are whatever was
-    stored, until `upgraded` makes them a dict.
-    """
-
-
-def fields_by_name(record: Any) -> dict[str, Any]:
-    """Return the fields of a record of version 0.1.0; a dict as it is."""
-    return record if isinstance(record, dict) else dict(vars(record))
-
-
-def progress_fields(record: Any) -> dict[str, Any]:
-    """Return the fields of the progress of a descent; the averaged iterate was called mean."""
-    return {"average" if k == "mean" else k: v for k, v in fields_by_name(record).items()}
-
-
-# Adding the conversion of an attribute that has changed its form is one line here.
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    "_history_": fields_by_name,  # 0.1.0: History of the boosting rankers
-    "_progress_": progress_fields,  # 0.1.0: Progress of KernelPairwiseSGDRanker
-}
-
-
-def upgraded(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return attributes in their present form, those of old versions converted."""
-    return {
-        name: _CONVERSIONS[name](value) if name in _CONVERSIONS else value
-        for name, value in attributes.items()
-    }

@@ -31,7 +31,7 @@ LAYERS = [
     {"plotting"},
     {"estimators"},
     {"base", "model_selection", "preprocessing", "theory"},
-    {"weak_rankers", "engines"},
+    {"engines"},
     {"objectives", "models", "solvers", "metrics"},
     {"bins", "pair_sums"},
     {"_validation", "_versions", "_callbacks", "_onnx_graph"},
@@ -315,7 +315,7 @@ print("done")
 
 # Parts that meet inside an estimator, and the entry point of the command: no user calls them, so
 # they are documented without an example.
-INNER = ("pair_sums.", "solvers.", "models.", "cli.")
+INNER = ("bins.", "pair_sums.", "solvers.", "models.", "cli.")
 
 
 def modules():
@@ -382,7 +382,7 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 25_150
+    assert anatomy.lines_by_folder().total() <= 24_200
 
 
 def test_a_default_fit_goes_through_little(anatomy):

@@ -1,19 +1,23 @@
 """Thresholds, lookup tables, histograms and the threads that share them."""
 
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_fits import run_together
 
 from sklearn_rank import RankBoost
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import FitRows, RowGradient
-from sklearn_rank.models._binning import _CELLS, Digitizer, SortedValues
-from sklearn_rank.models._histogram import BinnedRows
-from sklearn_rank.models.stumps import StumpColumns
+from sklearn_rank._protocols import RowGradient
+from sklearn_rank.bins.binned_features import Binning, encode
+from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
+from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.thresholds import SortedValues
+from sklearn_rank.models.bin_sums import BinSums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-300, 1e12, 5e-324]))
@@ -21,14 +25,12 @@ VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-30
 
 def assert_exact(thresholds, x):
     """As long as a lookup table is worth it, and with missing values in between."""
-    x = np.resize(x, 2 * _CELLS)
+    x = np.resize(x, 2 * _SLOTS)
     expected = np.searchsorted(thresholds, x)
-    digitizer = Digitizer(thresholds)
-    np.testing.assert_array_equal(digitizer(x, 999), expected)
+    np.testing.assert_array_equal(Digitizer(thresholds)(x), expected)
     x[::3] = np.nan
-    missing = len(thresholds) + 1
-    expected[::3] = missing
-    np.testing.assert_array_equal(digitizer(x, missing), expected)
+    expected[::3] = len(thresholds) + 1
+    np.testing.assert_array_equal(FeatureBins(thresholds)(x), expected)
 
 
 @given(thresholds=st.lists(VALUES, min_size=1, max_size=80, unique=True), x=st.lists(VALUES))
@@ -68,8 +70,8 @@ def stumps(X, weight, max_bins, order=None, n_jobs=1):
     order = np.arange(len(X)) if order is None else order
     pool = ThreadPool(n_jobs)
     with pool.running():
-        found = StumpColumns(FitRows(X, order, weight[order], pool, max_bins=max_bins))
-    return found.thresholds, found._rows.codes
+        bins = Binning(max_bins).find(X, weight, pool)
+        return [one.thresholds for one in bins], encode(X, order, bins, pool)
 
 
 def assert_exact_bins(X, weight, max_bins, order=None, n_jobs=1):
@@ -77,7 +79,8 @@ def assert_exact_bins(X, weight, max_bins, order=None, n_jobs=1):
     thresholds, codes = stumps(X, weight, max_bins, order, n_jobs)
     rows = slice(None) if order is None else order
     for x, found, code in zip(X.T, thresholds, codes, strict=True):
-        expected = np.array(oracles.thresholds(x, weight, max_bins))
+        known = ~np.isnan(x)
+        expected = np.array(oracles.thresholds(x[known], weight[known], max_bins))
         np.testing.assert_array_equal(found, expected)
         bins = np.where(np.isnan(x), len(expected) + 1, np.searchsorted(expected, x))
         np.testing.assert_array_equal(code, bins[rows])
@@ -153,6 +156,59 @@ def test_bins_are_a_function_of_values_and_weights_alone(weights):
             np.testing.assert_array_equal(found, expected)
 
 
+def weights_of(kind, n):
+    rng = np.random.default_rng(5)
+    return {
+        "none": lambda: np.ones(n),
+        "reals": lambda: rng.random(n) + 0.01,
+        "pareto": lambda: rng.pareto(1.05, n) + 0.1,
+        "one heavy row": lambda: np.where(np.arange(n) == 7, 0.4 * n, 1.0),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", ["none", "reals", "pareto", "one heavy row"])
+def test_thresholds_of_a_sample_are_off_by_little(kind):
+    """By five times the stated deviation, at most, of the share of the weight."""
+    n, m, max_bins = 40_000, 4096, 32
+    X = np.random.default_rng(3).normal(size=(n, 2))
+    weight = weights_of(kind, n)
+    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", m):
+        thresholds = [one.thresholds for one in Binning(max_bins).find(X, weight)]
+    levels, most = np.arange(1, max_bins) / max_bins, 5 / (2 * np.sqrt(m))
+    for x, found in zip(X.T, thresholds, strict=True):
+        assert np.isin(found, x).all()
+        upto = np.array([weight[x <= t].sum() for t in found]) / weight.sum()
+        below = np.array([weight[x < t].sum() for t in found]) / weight.sum()
+        for level in levels:  # a threshold has less than this below it, and as much up to it
+            assert np.any((below <= level + most) & (level - most <= upto))
+        assert len(found) == max_bins - 1 or kind != "none"
+    exact = [one.thresholds for one in Binning(max_bins).find(X, weight)]
+    assert any(not np.array_equal(one, other) for one, other in zip(exact, thresholds, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["none", "pareto"])
+def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
+    n, rng = 9000, np.random.default_rng(4)
+    X, weight = rng.normal(size=(n, 2)), weights_of(kind, n)
+    again, order = rng.integers(0, n, 2000), rng.permutation(n + 2000)
+    X, weight = np.concatenate([X, X[again]]), np.concatenate([weight, weight[again]])
+    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", 1000):
+        expected = Binning(20).find(X, weight)
+        shuffled = Binning(20).find(X[order], weight[order])
+        apart, _ = run_together(
+            3, lambda c: Binning(20).find(X[c.rank :: 3], weight[c.rank :: 3], None, c)
+        )
+    for found in (shuffled, *apart):
+        assert all(one.equal(other) for one, other in zip(found, expected, strict=True))
+
+
+def test_fewer_distinct_rows_than_a_sample_give_the_quantiles_of_all():
+    X = np.random.default_rng(0).integers(0, 12, (5000, 2)) / 3.0
+    weight = weights_of("reals", 5000)
+    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", 200):
+        assert_exact_bins(X, weight, 5)
+
+
 def test_weight_two_is_the_row_twice_above_a_hundred_thousand_rows():
     rng = np.random.default_rng(0)
     X, weight = rng.normal(size=(120_000, 2)), rng.integers(1, 3, 120_000)
@@ -172,7 +228,7 @@ def test_joint_codes_give_every_histogram(n_bins, n_features, n_jobs):
     gradient = rng.standard_normal(9000)
     tables = rng.standard_normal((n_features, n_bins))
     with ThreadPool(n_jobs).running() as threads:
-        rows = BinnedRows(codes, n_bins, threads)
+        rows = BinSums(codes, n_bins, threads)
         for pointer in ([0, 9000], [0, 4000, 9000], [0, 9000]):
             found = rows.sum_by_bin(RowGradient(gradient, np.array(pointer)))
             for group in range(len(pointer) - 1):

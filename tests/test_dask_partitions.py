@@ -1,10 +1,14 @@
 """Partitions of dask collections, their checks, thresholds and pairs, without a cluster."""
 
+from unittest.mock import patch
+
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask import delayed
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -17,22 +21,16 @@ from sklearn_rank import (
     RankBoost,
 )
 from sklearn_rank._parallel import ThreadPool
+from sklearn_rank.bins.binned_features import Binning, encode
 from sklearn_rank.dask import DaskRanker
-from sklearn_rank.dask._binning_tasks import (
-    Merge,
-    code_partition,
-    count_near_quantiles,
-    count_values,
-    find_all_bins,
-    finish_codes,
-    plan_pass,
-    replace_counts,
-)
+from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import place
 from sklearn_rank.dask._partitions import (
+    Partitions,
     RowChecks,
     Rows,
+    Tasks,
     divide,
     find_queries,
     merge_queries,
@@ -40,8 +38,6 @@ from sklearn_rank.dask._partitions import (
 )
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.models import Stumps
-from sklearn_rank.models._binned_columns import find_bins
 from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSSES,
     Exponential,
@@ -74,42 +70,39 @@ def divided_columns(draw):
     return X, draw(st.sampled_from(weights)), cuts
 
 
-@given(
-    divided_columns(),
-    st.sampled_from([2, 3, 10, 64, 300]),
-    st.sampled_from([0, 10, 1e9]),
-    st.integers(0, 3),
-    st.sampled_from([1, 10, 1000]),
-)
-def test_thresholds_are_those_of_all_rows(columns, max_bins, most, n_passes, more_points):
+class Here:
+    """Runs the tasks of a cluster in this process, as they come."""
+
+    def start(self, items):
+        return [delayed(dask.compute(item)[0], traverse=False) for item in items]
+
+    def keep(self, value):
+        return self.start([value])[0]
+
+    def result(self, function, *arguments):
+        return function(*dask.compute(*arguments))
+
+    tree = Tasks.tree
+
+
+@given(divided_columns(), st.sampled_from([2, 3, 10, 64, 300]), st.sampled_from([20, 1000]))
+def test_thresholds_are_those_of_one_process(columns, max_bins, most):
+    """Of all rows, and of a sample of them."""
     X, weight, cuts = columns
-    codes, expected = find_bins(X, np.arange(len(X)), weight, max_bins, ThreadPool(1))
-    y = np.zeros(len(X))
-    parts = [
-        Rows(x, y[: len(x)], None, w)
-        for x, w in zip(np.split(X, cuts), np.split(weight, cuts), strict=True)
-    ]
-    is_weighted = weight.min() < weight.max()
-    n_points = max_bins + more_points
-    found = [count_values(part, n_points, is_weighted) for part in parts]
-    counts = Merge(n_points)([Merge(n_points)(found[:3]), *found[3:]])
-    for number in range(4):
-        plan = plan_pass(
-            counts, max_bins, n_points, most if number < n_passes else np.inf, is_weighted
-        )
-        coded = [code_partition(part, plan) for part in parts]
-        found = [count_near_quantiles(part, plan) for part in coded]
-        merge = Merge(None if plan.n_points is None else n_points)
-        counts = replace_counts(merge(found), counts)
-        if plan.n_points is None:
-            break
-    bins = find_all_bins(counts, max_bins)
-    for one, other in zip(bins, expected, strict=True):
-        np.testing.assert_array_equal(one.thresholds, other.thresholds)
-        assert one.has_missing == other.has_missing
-    encoded = np.concatenate([finish_codes(part, plan, bins).codes for part in coded], axis=1)
-    np.testing.assert_array_equal(encoded, codes)
-    assert encoded.dtype == codes.dtype
+    with (
+        patch("sklearn_rank.dask._binning_tasks.MOST_ROWS", most),
+        patch("sklearn_rank.bins.thresholds.MOST_ROWS", most),
+        patch("sklearn_rank.dask._binning_tasks.release", lambda futures: None),
+    ):
+        binning = Binning(max_bins, special={3: np.array([0.0])})
+        expected = binning.find(X, weight)
+        arrays = zip(np.split(X, cuts), np.split(weight, cuts), strict=True)
+        chunks = [(x, np.zeros(len(x)), None, w) for x, w in arrays if len(x)]
+        partitions = Partitions(chunks, RowChecks("Ranker", True, True, X.shape[1]))
+        parts, bins = bin_partitions(Here(), partitions, binning)
+    assert all(one.equal(other) for one, other in zip(bins, expected, strict=True))
+    codes = np.concatenate([part.codes for part in dask.compute(*parts)], axis=1)
+    np.testing.assert_array_equal(codes, encode(X, np.arange(len(X)), bins, ThreadPool(1)))
 
 
 class ScoredByFirst:
@@ -253,10 +246,7 @@ REFUSED = {
     "n_iter_no_change=5": RankBoost(n_iter_no_change=5),
     "warm_start=True": RankBoost(warm_start=True),
     "n_bags=3": RankBoost(n_bags=3),
-    "monotonic_cst": RankBoost(monotonic_cst=[1, 0]),
-    "max_features_used": RankBoost(weak_ranker=Stumps(max_features_used=1)),
     "categorical_features": RankBoost(categorical_features=[0]),
-    "min_bin_size": RankBoost(weak_ranker=Stumps(min_bin_size=0.1)),
     "solver='corrective'": PNormPushRanker(solver="corrective"),
     "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
     "qid=None": ListNetLinear(),

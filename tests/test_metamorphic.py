@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from boosters import rules_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rankers import BOOSTERS, PAIRWISE, RANKERS, cheap
@@ -13,7 +14,6 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.models import StumpRules
 from sklearn_rank.objectives import MARGIN_LOSSES
 
 N_ROUNDS = 6
@@ -232,7 +232,7 @@ def test_many_rows_are_scored_as_few():
         ]
     )
     feature = np.repeat(np.arange(4), 200)
-    rules = StumpRules(feature, thresholds.ravel(), rng.random(800) < 0.5)
+    rules = rules_of(feature, thresholds.ravel(), rng.random(800) < 0.5)
     X = rng.choice(thresholds, 9000, axis=1).T
     X = np.nextafter(
         X, rng.choice([-np.inf, 0, np.inf], X.shape), where=rng.random(X.shape) < 0.7, out=X

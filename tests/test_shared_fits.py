@@ -9,11 +9,14 @@ from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank._parallel import ThreadPool
+from sklearn_rank.bins.binned_features import BinnedX, Binning, encode
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
-from sklearn_rank.models._binned_columns import BinnedX, find_bins
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.models import Stumps
 from sklearn_rank.rows.processes import ONE_PROCESS, led, log_add_exp
 
+BOUNDED = Stumps(
+    special_values={2: [0.25]}, thresholds={1: [0.1, 0.6]}, max_thresholds=4, max_features_used=2
+)
 RANKERS = {
     "RankBoost": RankBoost(n_estimators=8),
     "RankBoost, optimal": RankBoost(n_estimators=8, selection="optimal"),
@@ -23,6 +26,8 @@ RANKERS = {
     "features": RankBoost(n_estimators=8, weak_ranker="feature"),
     "features, top": PNormPushRanker(p=4, n_estimators=8, weak_ranker="feature"),
     "margin": SmoothMarginRanker(n_estimators=8),
+    "constraints": RankBoost(n_estimators=12, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
+    "bins": PNormPushRanker(n_estimators=8, weak_ranker=Stumps(min_bin_size=0.2, max_bins=4)),
 }
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
@@ -30,21 +35,11 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None):
     """Return the fitted attributes of each of several processes."""
     graded = ranker.relevance == "graded"
-    codes = bins = None
-    if getattr(ranker, "weak_ranker", None) == "stump":
-        # Graded rankers take their thresholds from the rows that are in a pair.
-        pairs = Preferences.from_labels(y, qid, weight)
-        rows = np.sort(pairs.order[pairs.is_paired]) if graded else np.arange(len(y))
-        _, bins = find_bins(X, rows, weight[rows], ranker.max_bins, ThreadPool())
-        codes = np.zeros(X.T.shape, dtype=np.uint8)
-        for code, x, one in zip(codes, X.T, bins, strict=True):
-            code[:] = np.searchsorted(one.thresholds, x)
-            code[np.isnan(x)] = len(one.thresholds) + 1
 
     def fit(collective):
         here = np.flatnonzero(part == collective.rank)
         rows = WorkerRows(
-            X[here] if bins is None else BinnedX([codes[:, here]], bins),
+            X[here],
             y[here].astype(float) if graded else y[here].astype(bool),
             None if qid is None else qid[here],
             weight[here],
@@ -155,7 +150,8 @@ def test_many_rows_have_the_offset_of_all():
 def test_a_fit_goes_on_where_it_was_interrupted():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(300, 3)), random.random(300) < 0.4
-    codes, bins = find_bins(X, np.arange(300), np.ones(300), 64, ThreadPool())
+    bins = Binning(64).find(X, np.ones(300))
+    codes = encode(X, np.arange(300), bins, ThreadPool())
     ranker, so_far = RankBoost(n_estimators=20), []
 
     def fit(collective, earlier=None, tell=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import joblib
@@ -13,11 +13,11 @@ from distributed import get_worker
 from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats, Values
+from sklearn_rank.bins.binned_features import BinnedX
+from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
-from sklearn_rank.models._binned_columns import BinnedX
-from sklearn_rank.models._cells import Bins
 from sklearn_rank.models.partitioned_rows import PartitionedRows
 
 
@@ -37,7 +37,7 @@ class FitPlan:
         Seconds after which a worker that waits for another gives up.
     classes : ndarray of shape (2,) or None
         The two classes.
-    bins : list of Bins or None
+    bins : list of FeatureBins or None
         The bins of the features, where their values are not held.
     earlier : dict or None
         Fitted attributes from which the fit goes on.
@@ -45,6 +45,8 @@ class FitPlan:
         Whether the client answers after each round.
     is_whole : bool
         Whether the features of a worker are to be one array.
+    described : dict
+        Attributes that validation of X sets: number and names of the features.
     """
 
     fit: str
@@ -52,10 +54,11 @@ class FitPlan:
     tracker: dict[str, Any]
     timeout: int
     classes: Values | None = None
-    bins: list[Bins] | None = None
+    bins: list[FeatureBins] | None = None
     earlier: dict[str, Any] | None = None
     waits: bool = False
     is_whole: bool = False
+    described: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
                 raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
             box.agree = collective.agree
             plain = estimator_on(plan.estimator)
+            vars(plain).update(plan.described)
             rows = worker_rows(parts, plan)
             release_unused_memory()
             attributes = fit_rows(plain, rows, collective, box, plan.earlier)

@@ -107,7 +107,8 @@ def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[
             f"weak_ranker={ranker.weak_ranker!r}",
             "weak rankers there are 'stump' or 'feature'",
         )
-    for name in ranker.used_constraints():
-        yield name, "stumps are without constraints there"
-    if ranker.categorical_features != "from_dtype":
-        yield f"categorical_features={ranker.categorical_features!r}", "X is of numbers there"
+    wanted = as_model(ranker.weak_ranker)
+    for owner in (ranker, wanted) if hasattr(wanted, "categorical_features") else (ranker,):
+        categories = owner.categorical_features
+        if not (categories is None or isinstance(categories, str)):
+            yield f"categorical_features={categories!r}", "X is of numbers there"

@@ -44,6 +44,10 @@ def _is_binary(ranker: Any) -> bool:
     return is_binary(ranker.estimator)
 
 
+_DESCRIBED = ("n_features_in_", "feature_names_in_", "_category_codes_")
+"""Attributes that validation of X sets, which the workers need too."""
+
+
 class DaskRanker(BaseEstimator):
     """Fits a ranker to rows on a Dask cluster; the model is that of one process.
 
@@ -291,14 +295,17 @@ def _fit_on_client(
 
     bins = None
     if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
-        is_weighted = min(s.lightest for s in summaries) < max(s.heaviest for s in summaries)
-        parts, bins = bin_partitions(tasks, partitions, estimator.max_bins, is_weighted)
+        parts, bins = bin_partitions(tasks, partitions, estimator.binning())
     else:
         parts = tasks.start(partitions.map(_as_they_are))
     plan = FitPlan(
         "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
     )
-    plan = replace(plan, is_whole=isinstance(estimator, BoostedTreesRanker))
+    plan = replace(
+        plan,
+        is_whole=isinstance(estimator, BoostedTreesRanker),
+        described={name: known for name, known in vars(estimator).items() if name in _DESCRIBED},
+    )
     fit = ClusterFit(client, plan, parts, sizes)
     fit.observe = _client_observer(estimator, fit, given)
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.engines._bins import bin_starts
+from sklearn_rank.bins.starts import bin_starts
 from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _BLOCK_VALUES = 1 << 22

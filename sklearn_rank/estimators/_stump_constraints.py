@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._validation import Constraint, Number
+from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.bins.categories import CategoricalFeatures
 from sklearn_rank.estimators._feature_parameters import CategoricalMixin
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
@@ -135,6 +136,16 @@ class ConstrainedMixin(CategoricalMixin):
             dict(zip(self._categorical_positions, n_categories, strict=True)),
             "" if has_signs else type(self).__name__,
         )
+
+    def binning(self) -> Binning:
+        """Return how the values of checked features become bins of stumps.
+
+        Returns
+        -------
+        Binning
+            With features by their positions.
+        """
+        return (self._constraints() or StumpConstraints()).binning(self._most_bins)
 
     def stump_settings(self) -> dict[str, Any]:
         """Return the most bins and the constraints of the stumps by parameter, as plain values.

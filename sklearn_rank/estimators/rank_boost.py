@@ -182,7 +182,7 @@ class RankBoost(BagsMixin, BoostingRanker):
     ----------
     Freund2003, Figure 1 (algorithm), sec. 3.2 (step, ``selection="optimal"``).
     RudinSchapire2009, sec. 4 (the smooth margin), sec. 5 (the offset).
-    The best subset of categories: derived in `models.TableColumns`.
+    The best subset of categories: derived in `models.StumpColumns`.
 
     Examples
     --------

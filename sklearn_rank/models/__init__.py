@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Candidate, FitRows, Model
-from sklearn_rank.models.constrained_stumps import TableColumns
+from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.estimator import EstimatorModel
-from sklearn_rank.models.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
-from sklearn_rank.models.rules import EstimatorRules, FeatureRules, StumpRules
+from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns
 from sklearn_rank.models.stump_constraints import StumpConstraints
+from sklearn_rank.models.stump_rules import StumpRules
 from sklearn_rank.models.stumps import Stumps
-from sklearn_rank.models.table_rules import TableRules
 
 __all__ = [
     "WEAK_RANKERS",
@@ -32,8 +31,6 @@ __all__ = [
     "StumpConstraints",
     "StumpRules",
     "Stumps",
-    "TableColumns",
-    "TableRules",
     "WeakRankerChoice",
     "as_model",
 ]

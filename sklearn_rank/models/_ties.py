@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sklearn_rank._protocols import Floats
 
 TIE_TOLERANCE = 1e-10
@@ -17,4 +15,10 @@ ROUNDING = 1e-13
 def first_largest(gains: Floats) -> int:
     """Return the first index whose gain is the largest, up to rounding."""
     largest = float(gains.max())
-    return int(np.argmax(gains >= largest - TIE_TOLERANCE * abs(largest)))
+    return int((gains >= largest - TIE_TOLERANCE * abs(largest)).argmax())
+
+
+def first_positive(gains: Floats) -> int | None:
+    """Return the first index whose gain is the largest; None when none is positive."""
+    largest = float(gains.max(initial=0.0))
+    return int((gains >= largest - TIE_TOLERANCE * largest).argmax()) if largest > 0 else None

@@ -1,167 +1,410 @@
-"""Threshold weak rankers: h(x) = 1 when a feature exceeds a threshold."""
+"""Stumps on the training rows: all of them, and the search for the best."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import (
-    Candidate,
-    FitRows,
-    Floats,
-    Gain,
-    Indices,
-    Mask,
-    RowGradient,
-    Values,
-)
-from sklearn_rank.models._binned_columns import (
-    BinnedColumns,
-    as_candidate,
-    find_bins,
-    smaller_side,
-)
-from sklearn_rank.models._histogram import BinnedRows
-from sklearn_rank.models._ties import first_largest
-from sklearn_rank.models.rules import StumpRules
+from sklearn_rank._protocols import Candidate, FitRows, Floats, Gain, Indices, Mask, RowGradient
+from sklearn_rank.bins.binned_features import BinnedFeatures
+from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.models._ties import ROUNDING, first_positive
+from sklearn_rank.models.bin_sums import BinSums
+from sklearn_rank.models.stump_rules import StumpRules
+from sklearn_rank.rows.processes import ONE_PROCESS, shared_property
+
+_BELOW, _ALL_BUT_ONE = 1, 2
+"""The sides of a subset of categories where h is 1 for those below a place, or all but one."""
+
+Subset = tuple[int, Mask]
+"""The feature of a subset of categories, and which of its bins are members."""
 
 
-class StumpColumns(BinnedColumns):
-    """All threshold weak rankers on the training rows, h(x) = 1[x_j > t].
+class StumpColumns:
+    r"""All stumps on the training rows: 0/1 functions of the bins of one feature.
 
-    A row whose feature is missing has h = 0 or, in a second weak ranker, h = 1
-    (Freund2003 calls this value q_def). Coordinates are ordered by feature,
-    threshold and side of the missing values, padded to one number of thresholds. The last
-    one of a feature with missing values is 1[x_j is missing], with the threshold infinity.
+    The coordinate of ``1[x_j > t]``, of a single bin of x_j (a special code, or missing values):
+    the number of the first bin with h = 1, in a matrix of features and bins. Where thresholds
+    have missing values on either side, each has two coordinates: 0, 0 where x is missing, and
+    1, where h is 1 there too. A subset of categories gets the next coordinate after these when it
+    is first chosen.
+
+    The best subset. The gain of h is a convex function of two sums over the rows with h = 1:
+    of the shares of both sides (two groups), or of gradient and curvature (one group). The
+    decrease at a fixed step is convex in them, and the gain is the maximum of these over the
+    allowed steps; the steepest edge is the absolute value of a linear function. With
+    :math:`v_c` the pair of sums over the rows of category c, the pairs
+    :math:`\sum_{c \in S} v_c` of all subsets span a zonotope, and a convex function is largest
+    at a vertex: where a linear function u is, so that S holds the categories with
+    :math:`u \cdot v_c > 0`. One coordinate of every :math:`v_c` is never negative, so
+    these are the first or the last ones when the categories are sorted by the ratio of the
+    two sums. Only these are tried. With one group and no curvature the gain is that of all
+    categories of one sign. The set of all categories is left out: up to a constant it is
+    ``1[x is missing]``. Where u is positive for every category and missing values are too few
+    for a weak ranker, the best of the other sets lacks one category: these are tried too.
 
     Parameters
     ----------
+    binned : BinnedFeatures
+        Bins of the training rows.
     rows : FitRows
-        Training rows, NaN for missing values. `max_bins` does not count the bin of missing
-        values.
+        The training rows, of which only the weights are used.
+    both_sides : bool
+        Whether a threshold may have missing values on its upper side.
+    subsets : list of (int, ndarray)
+        Feature and members of the subsets that already have coordinates.
     """
 
-    def __init__(self, rows: FitRows) -> None:
-        codes, bins = find_bins(rows.X, rows.order, rows.weight, rows.max_bins, rows.threads)
-        self.thresholds = [one.thresholds for one in bins]
-        self.has_missing = np.array([one.has_missing for one in bins])
-        self._n_thresholds = np.array([len(t) for t in self.thresholds])
-        # The missing bin comes after the last one: codes 0 ... n_thresholds are values.
-        self._missing_code = self._n_thresholds + 1
-        depth = max(1, int(self._n_thresholds.max()))
-        n_sides = 2 if self.has_missing.any() else 1
-        self._shape = (len(bins), depth, n_sides)
-        self._is_valid = np.zeros(self._shape, dtype=bool)
-        self._is_valid[:, :, 0] = np.arange(depth) < self._n_thresholds[:, None]
+    is_two_sided = True
+    sums_curvature = True
+
+    def __init__(
+        self,
+        binned: BinnedFeatures,
+        rows: FitRows,
+        *,
+        both_sides: bool,
+        subsets: Sequence[Subset] = (),
+    ) -> None:
+        bins, usable = binned.bins, binned.is_usable
+        n_features, depth = usable.shape
+        self.bins = bins
+        self._sums = BinSums(binned.codes, depth, rows.threads)
+        self._weight = rows.weight
+        self._collective = rows.collective or ONE_PROCESS
+        self._n_values = [one.n_values for one in bins]
+        n_values = np.array(self._n_values)
+        self._is_value = np.arange(depth) < n_values[:, np.newaxis]
+        is_valid = usable.copy()
+        is_valid[n_values > 0, 0] = False  # no threshold lies below the first bin
+        self._categorical = [j for j, one in enumerate(bins) if one.categories is not None]
+        self._is_subset = np.zeros(usable.shape, dtype=bool)
+        self._is_subset[self._categorical] = self._is_value[self._categorical]
+        # Missing values of features that have some and may have them on both sides of a threshold.
+        self._missing_bin = missing = np.array([one.missing for one in bins])
+        has_both = both_sides & (missing < depth)
+        has_both[has_both] = usable[has_both, missing[has_both]]
+        self._missing = np.where(has_both, missing, -1)
+        n_sides = 2 if has_both.any() else 1
+        self._shape = (n_features, depth, n_sides)
+        self._is_valid = np.repeat(is_valid[..., np.newaxis], n_sides, axis=2)
         if n_sides == 2:
-            self._is_valid[:, :, 1] = self._is_valid[:, :, 0]
-            self._is_valid[~self.has_missing, :, 1] = False
-            # The last threshold is the largest value: only missing rows exceed it.
-            with_missing = np.flatnonzero(self.has_missing)
-            self._is_valid[with_missing, self._n_thresholds[with_missing] - 1, 0] = False
-        self._name_missing(rows.earlier)
-        binned = BinnedRows(codes, depth + 1 + (n_sides == 2), rows.threads)
-        super().__init__(binned, rows.weight, rows.collective)
+            self._is_valid[..., 1] &= self._is_value & has_both[:, np.newaxis]
+        self._n_fixed = int(np.prod(self._shape))
+        self._subsets = list(subsets)
+        self._number_of = {_key(*one): number for number, one in enumerate(subsets)}
 
-    def _name_missing(self, earlier: StumpRules | None) -> None:
-        """Make infinity the threshold of 1[x is missing].
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same stumps on some of the training rows.
 
-        In models of version 0.1.0 it is the largest value, which a warm start keeps.
+        Both have one list of subsets, so that a coordinate means the same to both.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_some,)
+            The rows, in fit order.
+        weight : ndarray of shape (n_some,)
+            Their weights.
+        earlier : sequence of int
+            Coordinates in other parts of one model. Where a model is bounded in size, they count
+            as in this one.
+        share : float
+            Share of that bound which this part and `earlier` may fill.
         """
-        for j in np.flatnonzero(self.has_missing & (self._n_thresholds > 0)):
-            largest = self.thresholds[j][-1]
-            if earlier is not None:
-                named = earlier.threshold[(earlier.feature == j) & earlier.missing_right]
-                if (named == largest).any():
-                    continue
-            self.thresholds[j] = np.append(self.thresholds[j][:-1], np.inf)
+        part = copy(self)
+        part._sums, part._weight = self._sums.at(rows), weight
+        vars(part).pop("_weight_by_bin", None)
+        return part
 
     @property
     def n_coordinates(self) -> int:
-        """Number of weak rankers, padding included."""
-        return int(np.prod(self._shape))
+        """Number of stumps so far: thresholds and single bins, padded, and subsets."""
+        return self._n_fixed + len(self._subsets)
+
+    # The search ---------------------------------------------------------------------------
+
+    def search(
+        self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
+    ) -> Candidate | None:
+        """Return the stump with the largest gain; ties go to the first.
+
+        Those with an `excluded` coordinate are left out.
+        """
+        by_bin, curvature = self._sums.sum_by_bin(gradient), None
+        size = 1.0 if len(by_bin) == 2 else float(np.abs(gradient.data).sum())
+        if gradient.curvature is not None:
+            curvature = self.histogram(RowGradient.signed(gradient.curvature))[0]
+        if self._collective.size > 1:
+            by_bin, curvature, size = self._summed(by_bin, curvature, size)
+            size = 1.0 if len(by_bin) == 2 else size
+        found = self.choose(by_bin, gain, curvature, size, excluded)
+        if self._collective.size > 1 and self._categorical:
+            # Rounding might find another subset elsewhere: all take those of the first process.
+            self._subsets[:] = self._collective.agree(self._subsets)
+            self._number_of = {_key(*one): number for number, one in enumerate(self._subsets)}
+        return found
+
+    def _summed(
+        self, by_bin: Floats, curvature: Floats | None, size: float
+    ) -> tuple[Floats, Floats | None, float]:
+        """Return the sums of a search over the rows of all processes, with one message."""
+        here = by_bin if curvature is None else np.concatenate([by_bin, curvature[None]])
+        numbers = self._collective.reduce(np.add, np.append(here.ravel(), size))
+        everywhere = numbers[:-1].reshape(here.shape)
+        if curvature is None:
+            return everywhere, None, float(numbers[-1])
+        return everywhere[:-1], everywhere[-1], float(numbers[-1])
+
+    def histogram(self, gradient: RowGradient) -> Floats:
+        """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
+        return self._sums.sum_by_bin(gradient)
 
     def choose(
         self,
-        histogram: Floats,
+        by_bin: Floats,
         gain: Gain,
-        curvature_histogram: Floats | None = None,
+        curvature: Floats | None = None,
         size: float = 0.0,
         excluded: Sequence[int] = (),
     ) -> Candidate | None:
-        """Return the weak ranker with the largest gain; ties go to the first.
+        """Return the stump with the largest gain; ties go to the first.
 
         `size` is what edges are compared with: one where they are differences of shares, and
         else the sum of the absolute gradient. None is found where an edge is mere rounding.
         """
-        if not self._is_valid.any():
+        index = self._best(by_bin, gain, curvature, excluded)
+        if index is None:
             return None
-        totals = histogram[:, 0].sum(axis=-1)
-        of_bin = curvature_histogram
-        bounds = None if of_bin is None else self._bounds(of_bin)
-        gains = gain(self._sums_above(histogram, totals), totals, bounds)
-        gains = np.where(self._is_valid, gains, -np.inf).ravel()
-        gains[list(excluded)] = -np.inf
-        index = first_largest(gains)
-        if gains[index] == -np.inf:
-            return None
-        feature, h = self._by_code(index)
-        of_feature = None if of_bin is None else of_bin[feature]
-        return as_candidate(index, h, histogram[:, feature], of_feature, size)
+        feature, h = self.feature_and_members(index)
+        of_feature = None if curvature is None else curvature[feature]
+        return as_candidate(index, h, by_bin[:, feature], of_feature, size)
 
-    def values(self, candidate: Candidate) -> Values:
+    def _best(
+        self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
+    ) -> int | None:
+        """Return the coordinate of the best stump, with all subsets of categories."""
+        order = self._order(by_bin, curvature) if self._categorical else {}
+        totals, bounds = by_bin[:, 0].sum(axis=-1), None
+        if curvature is not None:
+            bounds = smaller_side(self._above(curvature[np.newaxis], order)[0], curvature[0].sum())
+        is_tried, limits = self._allowed()
+        above = self._above(by_bin, order) if order else self._sums_above(by_bin)
+        gains = np.array(gain(above, totals, bounds, limits))
+        gains[~is_tried] = -np.inf
+        while (best := first_positive(gains.ravel())) is not None:
+            index = self._coordinate(best, gains.shape, order)
+            if index not in excluded:
+                return index
+            gains.flat[best] = -np.inf
+        return None
+
+    def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
+        """Return the stumps that may be chosen, and the smallest and the largest step of each.
+
+        Masks of shape (n_features, n_bins, n_sides); None where all steps are allowed.
+        """
+        if not self._categorical:
+            return self._is_valid, None
+        further = np.repeat(self._is_valid & self._is_subset[..., np.newaxis], 2, axis=2)
+        return np.concatenate([self._is_valid, further], axis=2), None
+
+    def _above(self, by_bin: Floats, order: dict[int, Indices]) -> Floats:
+        """Return the sums where h = 1, of shape (n_groups, n_features, n_bins, n_sides).
+
+        Bins of categories are taken in their order, and have two sides more: the sums of the
+        categories below, and of all but one.
+        """
+        if not order:
+            return self._sums_above(by_bin)
+        by_bin = by_bin.copy()
+        for j, places in order.items():
+            by_bin[:, j] = by_bin[:, j, places]
+        of_values = np.where(self._is_value, by_bin, 0.0)
+        below = np.cumsum(of_values, axis=-1) - of_values
+        others = of_values.sum(axis=-1, keepdims=True) - of_values
+        sides = [self._sums_above(by_bin), below[..., np.newaxis], others[..., np.newaxis]]
+        return np.concatenate(sides, axis=-1)
+
+    def _sums_above(self, by_bin: Floats) -> Floats:
+        """Return the sums where h = 1: of values, from each bin on; of other bins, in it."""
+        of_values = by_bin * self._is_value
+        above = of_values[..., ::-1].cumsum(axis=-1)[..., ::-1]
+        above += by_bin - of_values  # other bins come after the values: nothing is above them
+        if self._shape[2] == 1:
+            return above[..., np.newaxis]
+        both = np.empty((*above.shape, 2))
+        both[..., 0] = above
+        missing = by_bin[:, np.arange(len(self._missing)), self._missing]
+        np.add(above, missing[..., np.newaxis], out=both[..., 1])
+        return both
+
+    def _order(self, by_bin: Floats, curvature: Floats | None) -> dict[int, Indices]:
+        """Return the bins of each categorical feature, values sorted by ratio."""
+        sums = by_bin[:, self._categorical]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if len(sums) == 2:
+                totals = by_bin[:, 0].sum(axis=-1)
+                ratio = (sums[0] / totals[0]) / (sums[1] / totals[1])
+            elif curvature is not None:
+                ratio = sums[0] / curvature[self._categorical]
+            else:
+                ratio = sums[0].copy()
+        ratio[np.isnan(ratio)] = 0.0
+        order: dict[int, Indices] = {}
+        for j, line in zip(self._categorical, ratio, strict=True):
+            n_values = self.bins[j].n_values
+            rest = np.arange(n_values, len(line))
+            order[j] = np.append(np.argsort(line[:n_values], kind="stable"), rest)
+        return order
+
+    def _coordinate(self, best: int, shape: tuple[int, ...], order: dict[int, Indices]) -> int:
+        """Return the coordinate of an entry of the gains."""
+        if not order:
+            return best
+        feature, place, side = map(int, np.unravel_index(best, shape))
+        if not self._is_subset[feature, place]:
+            return feature * shape[1] + place
+        n_values, places = self.bins[feature].n_values, order[feature]
+        members = np.full(n_values, side == _ALL_BUT_ONE)
+        if side == _ALL_BUT_ONE:
+            members[places[place]] = False
+        else:
+            members[places[:place] if side == _BELOW else places[place:n_values]] = True
+        return self.coordinate_of(feature, members)
+
+    def coordinate_of(self, feature: int, members: Mask) -> int:
+        """Return the coordinate of a subset of the categories of a feature, new or not."""
+        members = members[: self.bins[feature].n_values]
+        key = _key(feature, members)
+        if key not in self._number_of:
+            self._number_of[key] = len(self._subsets)
+            self._subsets.append((feature, members.copy()))
+        return self._n_fixed + self._number_of[key]
+
+    def feature_and_members(self, index: int) -> tuple[int, Mask]:
+        """Return the feature of a stump and its value in each bin."""
+        h = np.zeros(self._shape[1], dtype=bool)
+        if index >= self._n_fixed:
+            feature, members = self._subsets[index - self._n_fixed]
+            h[: len(members)] = members
+            return feature, h
+        feature, first, end = self._range(index)
+        h[first:end] = True
+        return feature, h
+
+    def _range(self, index: int) -> tuple[int, int, int]:
+        """Return the feature of a stump that is no subset, and the range of bins with h = 1."""
+        place, side = divmod(index, self._shape[2])
+        feature, first = divmod(place, self._shape[1])
+        n_values = self._n_values[feature]
+        # Where a threshold has missing values above, their bin is the next after the values.
+        return feature, first, n_values + side if first < n_values else first + 1
+
+    # On the training rows -----------------------------------------------------------------
+
+    def values(self, candidate: Candidate) -> Mask:
         """Return h on the training rows."""
-        feature, h = self._by_code(candidate.index)
-        codes = self._rows.codes[feature]
-        first = int(np.argmax(h))
+        if candidate.index >= self._n_fixed:
+            feature, h = self.feature_and_members(candidate.index)
+            return np.asarray(h.take(self._sums.codes[feature]))
+        feature, first, end = self._range(candidate.index)  # comparisons are the fastest
+        codes = self._sums.codes[feature]
         above: Mask = codes >= first
-        if self.has_missing[feature] and not h[self._missing_code[feature]]:
-            above &= codes != self._missing_code[feature]
-        return above
+        return above if end == self._shape[1] else above & (codes < end)
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return the scores of the training rows."""
+        return self._sums.look_up(self._values_by_bin(coefficients))
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients."""
-        by_bin = self.histogram(RowGradient.signed(gradient))
-        above = self._sums_above(by_bin, by_bin[:, 0].sum(axis=-1))[0]
-        by_coefficient = np.where(self._is_valid, above, 0.0).ravel()
-        return np.asarray(self._collective.reduce(np.add, by_coefficient))
+        by_bin = self._collective.reduce(np.add, self.histogram(RowGradient.signed(gradient)))
+        above = np.where(self._is_valid, self._sums_above(by_bin)[0], 0.0)
+        if self._categorical:
+            above[self._is_subset] = 0.0
+        rest = [by_bin[0, j, : len(members)] @ members for j, members in self._subsets]
+        return np.append(above.ravel(), rest)
 
     def _values_by_bin(self, coefficients: Floats) -> Floats:
         """Return the step function of each feature, shape (n_features, n_bins)."""
-        steps = np.asarray(coefficients).reshape(self._shape)
-        tables = np.zeros((self._shape[0], self._rows.n_bins))
-        np.cumsum(steps.sum(axis=2), axis=1, out=tables[:, 1 : self._shape[1] + 1])
-        for feature in np.flatnonzero(self.has_missing):
-            tables[feature, self._missing_code[feature]] = steps[feature, :, 1].sum()
+        steps = np.asarray(coefficients[: self._n_fixed]).reshape(self._shape)
+        both = steps.sum(axis=2)
+        upto = np.cumsum(np.where(self._is_value, both, 0.0), axis=1)
+        tables = np.where(self._is_value, upto, both)
+        for j in np.flatnonzero(self._missing >= 0) if self._shape[2] == 2 else ():
+            tables[j, self._missing[j]] += steps[j, :, 1].sum()
+        for (feature, members), step in zip(
+            self._subsets, coefficients[self._n_fixed :], strict=True
+        ):
+            tables[feature, : len(members)] += step * members
         return tables
 
+    def mean_contributions(self, indices: Indices, weights: Floats) -> Floats:
+        """Return the mean over the training rows of the sum of the rules on each feature."""
+        coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
+        by_bin = self._weight_by_bin
+        means = np.einsum("jb,jb->j", self._values_by_bin(coefficients), by_bin)
+        return np.asarray(means / by_bin[0].sum())
+
+    @shared_property
+    def _weight_by_bin(self) -> Floats:
+        """Weight of the training rows in each bin, shape (n_features, n_bins)."""
+        by_bin = self.histogram(RowGradient.signed(self._weight))[0]
+        return np.asarray(self._collective.reduce(np.add, by_bin))
+
     def rules(self, indices: Indices) -> StumpRules:
-        """Return the weak rankers of some coordinates, ready for new rows."""
-        feature, place, side = np.unravel_index(indices, self._shape)
-        threshold = [self.thresholds[j][b] for j, b in zip(feature, place, strict=True)]
-        return StumpRules(feature.astype(np.intp), np.array(threshold, dtype=float), side == 1)
+        """Return the stumps of some coordinates, ready for new rows."""
+        indices = np.asarray(indices, dtype=np.intp)
+        subset = np.where(indices >= self._n_fixed, indices - self._n_fixed, -1)
+        fixed = np.where(subset >= 0, 0, indices)
+        feature, first, side = np.unravel_index(fixed, self._shape)
+        of_subset = np.array([j for j, _ in self._subsets], dtype=np.intp)
+        feature = np.where(subset >= 0, of_subset[subset] if len(of_subset) else 0, feature)
+        longest = max((len(m) for _, m in self._subsets), default=0)
+        members = np.zeros((len(self._subsets), longest), dtype=bool)
+        for row, (_, one) in zip(members, self._subsets, strict=True):
+            row[: len(one)] = one
+        bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
+        first = np.where(subset >= 0, -1, first)
+        right = (side == 1) | (first == self._missing_bin[feature])
+        return StumpRules(feature, first, right, subset, members, of_subset, bins)
 
-    def _sums_above(self, by_bin: Floats, totals: Floats) -> Floats:
-        """Return the sums where h = 1, for each group, feature, threshold and side."""
-        up_to = np.cumsum(by_bin[:, :, : self._shape[1]], axis=2)
-        above = totals[:, None, None] - up_to
-        if self._shape[2] == 1:
-            return above[..., None]
-        features = np.arange(self._shape[0])
-        last = np.minimum(self._missing_code, self._rows.n_bins - 1)
-        missing = np.where(self.has_missing, by_bin[:, features, last], 0.0)
-        return np.stack([above - missing[..., None], above], axis=-1)
 
-    def _bounds(self, curvature: Floats) -> Floats:
-        """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given c by bin."""
-        totals = curvature[:1].sum(axis=-1)
-        return smaller_side(self._sums_above(curvature[None], totals)[0], totals)
+def as_candidate(
+    index: int, h: Mask, by_bin: Floats, curvature: Floats | None, size: float
+) -> Candidate | None:
+    """Return a chosen weak ranker, None where its edge is mere rounding.
 
-    def _by_code(self, index: int) -> tuple[int, Mask]:
-        """Return the feature of a weak ranker and its value in each bin."""
-        feature, threshold, side = np.unravel_index(index, self._shape)
-        h = np.arange(self._rows.n_bins) > threshold
-        if side == 0 and self.has_missing[feature]:
-            h[self._missing_code[feature]] = False
-        return int(feature), h
+    `h` is its value in each bin of its feature, `by_bin` and `curvature` are the histograms
+    of that feature, of shape (n_groups, n_bins) and (n_bins,).
+    """
+    one, zero = by_bin @ h, by_bin @ ~h
+    edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
+    if abs(edge) <= ROUNDING * size:
+        return None
+    bound = None if curvature is None else float(min(curvature @ h, curvature @ ~h))
+    return Candidate(index, float(edge), one, zero, bound)
+
+
+def smaller_side(one: Floats, total: Any) -> Floats:
+    """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given ``c @ h``."""
+    # Differences of sums: below this they may be rounding alone.
+    return np.maximum(np.minimum(one, total - one), ROUNDING * total)
+
+
+def _key(feature: int, members: Mask) -> tuple[int, bytes]:
+    """Return a name that equal subsets share."""
+    return feature, members.tobytes()
+
+
+def subsets_of(rules: StumpRules, bins: Sequence[FeatureBins]) -> list[Subset]:
+    """Return the subsets of earlier rules in the order of their coordinates."""
+    return [
+        (j, members[: bins[j].n_values])
+        for j, members in zip(rules.subset_feature.tolist(), rules.subsets, strict=True)
+    ]

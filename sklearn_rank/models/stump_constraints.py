@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
-from sklearn_rank._protocols import Floats
+import numpy as np
+
+from sklearn_rank._protocols import FitRows, Floats
+from sklearn_rank.bins.binned_features import Binning, BinSizes
+from sklearn_rank.rows.processes import ONE_PROCESS
 
 ROUNDING = 1e-9
 """How much less than the smallest size of a bin, relatively, sums of weights may be."""
@@ -70,6 +74,25 @@ class StumpConstraints:
             "categorical_features": sorted(self.n_categories),
             "special_values": plain(self.special),
         }
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the coefficients or the size of a model have bounds."""
+        sizes = self.max_features, self.max_thresholds
+        return bool(self.monotonic) or sizes != (None, None)
+
+    def binning(self, max_bins: int) -> Binning:
+        """Return how values become bins, before small ones are merged."""
+        return Binning(max_bins, self.thresholds, self.special, self.n_categories)
+
+    def bin_sizes(self, rows: FitRows) -> BinSizes:
+        """Return the least that a bin must weigh, of these training rows."""
+        collective, weight = rows.collective or ONE_PROCESS, rows.weight
+        events = weight if rows.upper is None else weight * rows.upper
+        least = self.min_bin_size
+        if least > 0:
+            least *= float(collective.reduce(np.add, float(weight.sum()))) * (1 - ROUNDING)
+        return BinSizes(weight, events, least, self.min_bin_events * (1 - ROUNDING), collective)
 
     @property
     def is_free(self) -> bool:

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rank._protocols import FitRows, Floats, Values
 from sklearn_rank._validation import Constraint, Number, check_parameters
+from sklearn_rank.bins.binned_features import BinnedFeatures, encode
 from sklearn_rank.bins.categories import CategoricalFeatures
-from sklearn_rank.models.constrained_stumps import TableColumns, TableGrid, subsets_of
+from sklearn_rank.models.bounded_stumps import BoundedStumps
 from sklearn_rank.models.feature_parameters import FeatureDict, by_position, check_monotonic
-from sklearn_rank.models.stump_columns import StumpColumns
+from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
 from sklearn_rank.models.stump_constraints import StumpConstraints
+from sklearn_rank.rows.processes import ONE_PROCESS
 
 __all__ = ["Stumps"]
 
@@ -172,21 +174,34 @@ class Stumps(BaseEstimator):
             numbers("special_values"),
         )
 
-    def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> Any:
+    def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> StumpColumns:
         """Return the stumps on the training rows.
 
         `constraints` are what the parameters mean for the features of these rows; None for
         features without names and categories.
         """
         found = self.constraints(rows.X.shape[1]) if constraints is None else constraints
+        binned = self._binned(rows, found)
         if found.is_free:
-            return StumpColumns(rows)
-        grid = self._grid(rows, found)
-        return TableColumns(grid, rows, found, subsets_of(rows.earlier, grid))
+            return StumpColumns(binned, rows, both_sides=True)
+        subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
+        if not found.is_bounded:
+            return StumpColumns(binned, rows, both_sides=False, subsets=subsets)
+        return BoundedStumps(binned, rows, constraints=found, subsets=subsets)
 
-    def _grid(self, rows: FitRows, constraints: StumpConstraints) -> TableGrid:
+    def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
-        return TableGrid.of(rows, constraints)
+        X, order, collective = rows.X, rows.order, rows.collective or ONE_PROCESS
+        if hasattr(X, "bins"):
+            bins, codes = X.bins, X.codes(order)
+        else:
+            weight = np.zeros(len(X))
+            weight[order] = rows.weight
+            is_used = weight > 0
+            used = (X, weight) if is_used.all() else (X[is_used], weight[is_used])
+            bins = constraints.binning(rows.max_bins).find(*used, rows.threads, collective)
+            codes = encode(X, order, bins, rows.threads)
+        return BinnedFeatures.of(bins, codes, constraints.bin_sizes(rows))
 
 
 def _called(number: int, names: Values | None) -> str:

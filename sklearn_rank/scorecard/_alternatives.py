@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import FitRows, Floats
+from sklearn_rank._protocols import Floats
 from sklearn_rank.base import TrainingData
+from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.bins.categories import as_table
-from sklearn_rank.models import StumpColumns, as_model
+from sklearn_rank.models import as_model
 from sklearn_rank.scorecard.card import Card
 
 
@@ -52,11 +52,9 @@ def _grid(ranker: Any, data: TrainingData, settings: dict[str, Any], feature: in
     """Return the thresholds that a search may use for a feature."""
     if feature in settings["thresholds"]:
         return np.array(settings["thresholds"][feature], dtype=np.float64)
-    x = data.X[:, [feature]].copy()
-    x[np.isin(x, settings["special_values"].get(feature, []))] = np.nan
-    rows = FitRows(x, np.arange(len(x)), data.weight, ThreadPool(1), max_bins=settings["max_bins"])
-    known = np.asarray(StumpColumns(rows).thresholds[0])
-    return known[np.isfinite(known)]
+    special = {0: np.array(settings["special_values"].get(feature, []))}
+    x = data.X[:, [feature]]
+    return Binning(settings["max_bins"], special=special).find(x, data.weight)[0].thresholds
 
 
 def _without(X: Any, feature: int) -> Any:

@@ -17,11 +17,11 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import FitRows, Floats, Indices, Mask
 from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
+from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.model_selection._splitters import split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
-from sklearn_rank.models.constrained_stumps import TableGrid
 from sklearn_rank.rows.distinct import distinct_rows
 
 Fold = tuple[Indices, Indices]
@@ -131,7 +131,7 @@ class FoldFits:
     ) -> list[FoldFit]:
         """Return the fits of each ranker to some rows, of which all use the same bins."""
         rows = self.data.take(train).with_moderate_weights()  # once for all
-        shared: list[TableGrid] = []
+        shared: list[BinnedFeatures] = []
         return [self._one(_sharing(ranker, shared), rows, train, test) for ranker in rankers]
 
     def _one(self, ranker: Any, rows: TrainingData, train: Indices, test: Indices) -> FoldFit:
@@ -158,15 +158,15 @@ class FoldFits:
 class _SharedBins(Stumps):
     """The stumps of several fits to the same rows, whose bins are found once."""
 
-    shared: list[TableGrid]
+    shared: list[BinnedFeatures]
 
-    def _grid(self, rows: FitRows, constraints: StumpConstraints) -> TableGrid:
+    def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         if not self.shared:
-            self.shared.append(super()._grid(rows, constraints))
+            self.shared.append(super()._binned(rows, constraints))
         return self.shared[0]
 
 
-def _sharing(ranker: Any, shared: list[TableGrid]) -> Any:
+def _sharing(ranker: Any, shared: list[BinnedFeatures]) -> Any:
     """Return a ranker that has validated its parameters, with bins that may be known."""
     ranker = copy(ranker)
     stumps: Any = as_model(ranker.weak_ranker)

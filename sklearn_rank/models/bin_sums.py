@@ -8,12 +8,12 @@ from scipy.sparse import csr_matrix
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, RowGradient
 
-_MAX_CELLS = 4356
-"""Cells of a joint table (two features of 64 bins and a missing one): first-level cache."""
+_MOST_ENTRIES = 4356
+"""Entries of a joint table (two features of 64 bins and a missing one): first-level cache."""
 
 
-class BinnedRows:
-    """Bin codes of the training rows, laid out so that SciPy sums a gradient by bin.
+class BinSums:
+    """Sums of a gradient over every feature's bins, by SciPy's sparse matrices.
 
     A CSR matrix whose column indices are bin codes *is* a weighted histogram: its row g
     summed densely (``toarray``) is the sum of group g in each bin. Two or three
@@ -36,9 +36,9 @@ class BinnedRows:
         self.codes = codes
         self.n_bins = n_bins
         self._threads = threads
-        cells = min(_MAX_CELLS, max(n_rows // 2, n_bins))
+        entries = min(_MOST_ENTRIES, max(n_rows // 2, n_bins))
         self._width = 1  # features in one joint code
-        while self._width < n_features and n_bins ** (self._width + 1) <= cells:
+        while self._width < n_features and n_bins ** (self._width + 1) <= entries:
             self._width += 1
         n_matrices = -(-n_features // self._width)
         self._joint = threads.map(self._join_codes, n_matrices)
@@ -54,13 +54,15 @@ class BinnedRows:
                 joint += self.codes[feature]
         return joint
 
-    def at(self, rows: Indices) -> BinnedRows:
+    def at(self, rows: Indices) -> BinSums:
         """Return some of the rows."""
-        return BinnedRows(self.codes[:, rows], self.n_bins, self._threads)
+        return BinSums(self.codes[:, rows], self.n_bins, self._threads)
 
     def sum_by_bin(self, gradient: RowGradient) -> Floats:
         """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
-        self._prepare(gradient.n_groups)
+        n_groups = gradient.n_groups
+        if self._tables.shape[1] != n_groups:
+            self._prepare(n_groups)
         pointer = gradient.pointer.astype(np.int32)
 
         def scatter(number: int) -> None:
@@ -69,15 +71,13 @@ class BinnedRows:
             matrix.toarray(out=self._tables[number])
 
         self._threads.map(scatter, len(self._matrices))
-        return self._sum_out(gradient.n_groups)
+        return self._sum_out(n_groups)
 
     def _prepare(self, n_groups: int) -> None:
         """Make the matrices and the tables they are summed into, once a fit."""
-        if self._tables.shape[1] == n_groups:
-            return
-        n_cells = self.n_bins**self._width
-        self._tables = np.zeros((len(self._joint), n_groups, n_cells))
-        self._matrices = [csr_matrix((n_groups, n_cells)) for _ in self._joint]
+        n_entries = self.n_bins**self._width
+        self._tables = np.zeros((len(self._joint), n_groups, n_entries))
+        self._matrices = [csr_matrix((n_groups, n_entries)) for _ in self._joint]
         for matrix, joint in zip(self._matrices, self._joint, strict=True):
             # An attribute, not the constructor, which would scan and copy the indices.
             matrix.indices = joint

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.bins.digitizer import Digitizer
 
 __all__ = ["FeatureBins", "StepFunction"]
+
+
+_MANY_VALUES = 4096
+"""Values from which on the lookup table of `Digitizer` is worth building."""
 
 
 def _no_values() -> Floats:
@@ -67,18 +74,47 @@ class FeatureBins:
 
     def __call__(self, x: Floats) -> Indices:
         """Return the bin of each value."""
-        if self.categories is None:
+        return self.encode(x).astype(np.intp)
+
+    def encode(self, x: Floats) -> Indices:
+        """Return the bin of each value, as integers of few bits where there are many values."""
+        if self.categories is not None:
+            bins = self._categories_of(x)
+        elif len(x) < _MANY_VALUES:
             bins = np.searchsorted(self.thresholds, x)
         else:
-            known = np.append(self.categories, -1)
-            code = np.nan_to_num(x, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
-            is_known = (code == x) & (code >= 0) & (code < len(self.categories))
-            bins = known[np.where(is_known, code, -1)]
-            bins = np.where(bins < 0, self.missing, bins)
+            bins = self._digitizer(x)
         for number, code in enumerate(self.special):
             bins[x == code] = self.n_values + number
         bins[np.isnan(x)] = self.missing
         return bins
+
+    @cached_property
+    def _digitizer(self) -> Digitizer:
+        return Digitizer(self.thresholds, self.n_bins)
+
+    def _categories_of(self, x: Floats) -> Indices:
+        assert self.categories is not None
+        known = np.append(
+            np.where(self.categories < 0, self.missing, self.categories), self.missing
+        )
+        code = np.nan_to_num(x, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
+        is_known = (code == x) & (code >= 0) & (code < len(self.categories))
+        return known[np.where(is_known, code, -1)]
+
+    def equal(self, other: FeatureBins) -> bool:
+        """Whether two maps are equal."""
+        if (self.categories is None) != (other.categories is None):
+            return False
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("thresholds", "special", "categories")
+            if getattr(self, name) is not None
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {name: value for name, value in vars(self).items() if name != "_digitizer"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,4 +145,4 @@ class StepFunction:
 
     def __call__(self, x: Floats) -> Floats:
         """Return what each value adds to the score."""
-        return self.values.take(self.bins(x))
+        return self.values.take(self.bins.encode(x))

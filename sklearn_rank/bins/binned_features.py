@@ -1,0 +1,267 @@
+"""The bins of the training rows: thresholds, codes, and the merging of small bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.thresholds import rows_for_thresholds, sorted_values
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+
+__all__ = ["BinSizes", "BinnedFeatures", "BinnedX", "Binning", "encode"]
+
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedX:
+    """Features of which only the bins are known: stands for X where its values are elsewhere.
+
+    Attributes
+    ----------
+    parts : sequence of ndarray of shape (n_features, n_part_rows)
+        The bins of the rows, part after part.
+    bins : list of FeatureBins
+        The bins of each feature.
+    """
+
+    parts: Sequence[Indices]
+    bins: list[FeatureBins]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return sum(part.shape[1] for part in self.parts), len(self.bins)
+
+    def __getitem__(self, rows: Any) -> BinnedX:
+        """Return some of the rows."""
+        return BinnedX([self.codes(rows)], self.bins)
+
+    def codes(self, rows: Any) -> Indices:
+        """Return the bins of some rows, one line for each feature."""
+        lines = self.by_feature()
+        first = next(lines)[rows]
+        codes = np.empty((len(self.bins), len(first)), dtype=first.dtype)
+        codes[0] = first
+        for number, line in enumerate(lines, 1):  # one at a time: all together would be a copy
+            codes[number] = line[rows]
+        return codes
+
+    def by_feature(self) -> Iterator[Indices]:
+        """Yield the bins of all rows, feature by feature."""
+        for number in range(len(self.bins)):
+            yield np.concatenate([part[number] for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Binning:
+    """How the values of features become bins.
+
+    Attributes
+    ----------
+    max_bins : int
+        Maximum number of bins of the values of a feature.
+    thresholds : dict of int to ndarray
+        Those of some features; the others get quantiles.
+    special : dict of int to ndarray
+        Special codes of some features, increasing.
+    n_categories : dict of int to int
+        Number of codes of each categorical feature.
+    """
+
+    max_bins: int
+    thresholds: Mapping[int, Floats] = field(default_factory=dict)
+    special: Mapping[int, Floats] = field(default_factory=dict)
+    n_categories: Mapping[int, int] = field(default_factory=dict)
+
+    def find(
+        self,
+        X: Floats,
+        weight: Floats,
+        threads: ThreadPool | None = None,
+        collective: Collective = ONE_PROCESS,
+    ) -> list[FeatureBins]:
+        """Return the bins of each feature, given the rows of this process and their weights."""
+        chosen, weight = rows_for_thresholds(X, weight, collective)
+        return self.of_sample(X[chosen], weight, threads, collective)
+
+    def of_sample(
+        self,
+        X: Floats,
+        weight: Floats,
+        threads: ThreadPool | None = None,
+        collective: Collective = ONE_PROCESS,
+    ) -> list[FeatureBins]:
+        """Return the bins of each feature, given the rows that tell the quantiles."""
+        lines = np.ascontiguousarray(X.T)
+
+        def find(j: int) -> FeatureBins:
+            if j in self.n_categories:
+                return FeatureBins(categories=np.arange(self.n_categories[j]))
+            special = self.special.get(j, np.zeros(0))
+            if j in self.thresholds:
+                return FeatureBins(self.thresholds[j], special)
+            x = lines[j]
+            if len(special):
+                x = np.where(np.isin(x, special), np.nan, x)
+            values = sorted_values(x, weight, collective)
+            return FeatureBins(values.thresholds(self.max_bins), special)
+
+        if collective.size > 1 or threads is None:  # messages come in one order
+            return [find(j) for j in range(len(lines))]
+        return threads.map(find, len(lines))
+
+
+def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:
+    """Return the bin of each value of ``X[order]``, one line for each feature."""
+    largest = max(one.n_bins for one in bins)
+    codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(largest))
+
+    def find(number: int) -> None:
+        chunk = slice(number * _CHUNK, (number + 1) * _CHUNK)
+        lines = np.ascontiguousarray(X[order[chunk]].T)
+        for one, x, code in zip(bins, lines, codes[:, chunk], strict=True):
+            code[:] = one.encode(x)
+
+    threads.map(find, -(-len(order) // _CHUNK))
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class BinSizes:
+    """The least that a bin must weigh.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_rows,)
+        Weight of each row.
+    events : ndarray of shape (n_rows,)
+        Weight of each row of the upper class.
+    least_weight, least_events : float
+        The least that a bin must have of each; 0 for any.
+    collective : Collective
+        The processes that hold the rows.
+    """
+
+    weight: Floats
+    events: Floats
+    least_weight: float = 0.0
+    least_events: float = 0.0
+    collective: Collective = ONE_PROCESS
+
+    @property
+    def are_any(self) -> bool:
+        """Whether bins may be of any size."""
+        return self.least_weight == 0 and self.least_events == 0
+
+    def by_bin(self, codes: Indices, n_bins: int) -> Floats:
+        """Return weight and events of each bin, shape (n_features, 2, n_bins)."""
+        sums = np.zeros((len(codes), 2, n_bins))
+        for line, code in zip(sums, codes, strict=True):
+            line[0] = np.bincount(code, self.weight, n_bins)
+            if self.least_events > 0:
+                line[1] = np.bincount(code, self.events, n_bins)
+        return np.asarray(self.collective.reduce(np.add, sums))
+
+    def are_enough(self, sums: Floats) -> Any:
+        """Return which bins weigh enough, of sums of shape (2, ...)."""
+        return (sums[0] >= self.least_weight) & (sums[1] >= self.least_events)
+
+    def merge(self, bins: FeatureBins, sums: Floats) -> tuple[FeatureBins, Indices]:
+        """Return the bins after merging, and the new number of each bin."""
+        sums = sums[:, : bins.n_values]
+        if bins.categories is None:
+            group = self._neighbours(sums)
+            last = np.flatnonzero(np.diff(group))  # bins with a threshold above them
+            merged = FeatureBins(bins.thresholds[last], bins.special)
+        else:
+            group = self._categories(sums)
+            merged = FeatureBins(special=bins.special, categories=group)
+            group = np.where(group < 0, merged.missing, group)
+        others = merged.n_values + np.arange(bins.n_bins - bins.n_values)
+        return merged, np.concatenate([group, others])
+
+    def _neighbours(self, sums: Floats) -> Indices:
+        """Return the number of the bin of each bin of values, merged from below.
+
+        A bin ends where it weighs enough; what is left over above belongs to the last one.
+        """
+        if self.are_any:
+            return np.arange(sums.shape[1])
+        group = np.zeros(sums.shape[1], dtype=np.intp)
+        so_far, number = np.zeros(2), 0
+        for place, one in enumerate(sums.T):
+            group[place] = number
+            so_far = so_far + one
+            if self.are_enough(so_far):
+                so_far, number = np.zeros(2), number + 1
+        return np.minimum(group, max(0, number - 1))
+
+    def _categories(self, sums: Floats) -> Indices:
+        """Return the bin of each category: of its own, that of all rare ones, or -1."""
+        seen = sums[0] > 0
+        is_large = self.are_enough(sums) & seen
+        group = np.where(is_large, np.cumsum(is_large) - 1, -1)
+        rare = seen & ~is_large
+        if rare.any() and self.are_enough(sums[:, rare].sum(axis=1)):
+            group[rare] = np.count_nonzero(is_large)
+        return group
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedFeatures:
+    """The bins of all features, and those of the training rows.
+
+    Attributes
+    ----------
+    bins : list of FeatureBins
+        The bins of each feature.
+    codes : ndarray of shape (n_features, n_rows)
+        The bin of each value, in fit order.
+    is_usable : ndarray of shape (n_features, n_bins)
+        The bins that are large enough, padded to one number of bins.
+    """
+
+    bins: list[FeatureBins]
+    codes: Indices
+    is_usable: Mask
+
+    @classmethod
+    def of(cls, bins: list[FeatureBins], codes: Indices, sizes: BinSizes) -> BinnedFeatures:
+        """Merge bins that are too small; `codes` are those of the rows before."""
+        most = max(one.n_bins for one in bins)
+        if sizes.are_any and all(one.categories is None for one in bins):
+            sums = cls._missing_alone(bins, codes, sizes.collective)
+        else:
+            sums = sizes.by_bin(codes, most)
+            merged = [sizes.merge(one, line) for one, line in zip(bins, sums, strict=True)]
+            former, sums = sums, np.zeros_like(sums)
+            for j, (_, number) in enumerate(merged):
+                codes[j] = number.astype(codes.dtype).take(codes[j])
+                for side in range(2):
+                    sums[j, side] = np.bincount(number, former[j, side, : len(number)], most)
+            bins = [one for one, _ in merged]
+        # Where no value is missing, that bin needs no place in the tables of sums.
+        depth = max(one.n_bins - (sums[j, 0, one.missing] == 0) for j, one in enumerate(bins))
+        is_usable = np.zeros((len(bins), depth), dtype=bool)
+        for j, one in enumerate(bins):
+            enough = sizes.are_enough(sums[j]) & (sums[j, 0] > 0)
+            is_usable[j, : one.n_bins] = enough[: min(one.n_bins, depth)]
+            is_usable[j, : one.n_values] = True
+        return cls(bins, codes, is_usable)
+
+    @staticmethod
+    def _missing_alone(bins: list[FeatureBins], codes: Indices, collective: Collective) -> Floats:
+        """Return 1 in place of the weight of each bin, 0 where no value is missing."""
+        seen = [float((line == one.missing).any()) for one, line in zip(bins, codes, strict=True)]
+        seen = collective.reduce(np.maximum, np.array(seen))
+        sums = np.ones((len(bins), 2, max(one.n_bins for one in bins)))
+        for j, one in enumerate(bins):
+            sums[j, :, one.missing] = seen[j]
+        return sums

@@ -1,0 +1,49 @@
+"""Bins as engines of trees take them: the smallest value of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank.bins.thresholds import rows_for_thresholds, sorted_values
+from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+
+__all__ = ["bin_starts"]
+
+
+def bin_starts(
+    X: Any,
+    weight: Floats,
+    max_bins: int,
+    categorical: tuple[int, ...],
+    collective: Collective = ONE_PROCESS,
+) -> Floats:
+    """Return the smallest value of each bin of each feature, a column each, NaN below the last.
+
+    Weighted quantiles of the rows that `rows_for_thresholds` chooses; every code of a categorical
+    feature has a bin. XGBoost's own take several times as long, and know no weights. Shape
+    (n_bins, n_features), of 32 bits, as the engine compares values.
+    """
+    chosen, weight = rows_for_thresholds(X, weight, collective)
+    rows = X[chosen].astype(np.float32)
+    rows = rows.tocsc() if issparse(rows) else rows
+    columns = []
+    for j in range(X.shape[1]):
+        if j in categorical:
+            largest = float(np.fmax.reduce(X[:, j], initial=0.0))
+            columns.append(np.arange(1 + collective.reduce(np.maximum, largest)))
+            continue
+        x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
+        known = sorted_values(x, weight, collective)
+        # Thresholds are the largest values of bins: the next value begins the next bin.
+        ends = known.thresholds(max_bins) if len(known.values) else known.values
+        following = np.searchsorted(known.values, ends, side="right")
+        values = known.values if len(known.values) else np.zeros(1)
+        columns.append(values[np.concatenate([[0], following])])
+    starts = np.full((max(map(len, columns)), len(columns)), np.nan, dtype=np.float32)
+    for j, column in enumerate(columns):
+        starts[: len(column), j] = column
+    return starts

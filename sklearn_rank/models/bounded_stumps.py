@@ -1,0 +1,118 @@
+"""Stumps within constraints: signs of their coefficients, and the size of the model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
+from sklearn_rank.models._ties import first_positive
+from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
+from sklearn_rank.models.stump_constraints import StumpConstraints
+
+
+class BoundedStumps(StumpColumns):
+    """Stumps of which a model may have so many, with coefficients of given signs.
+
+    They know the net coefficients so far: `take` is told of each step.
+
+    Parameters
+    ----------
+    constraints : StumpConstraints
+        Bounds of the model.
+    **options
+        As for `StumpColumns`; thresholds have missing values below.
+    """
+
+    def __init__(self, *parts: Any, constraints: StumpConstraints, **options: Any) -> None:
+        super().__init__(*parts, both_sides=False, **options)
+        self._constraints = constraints
+        signs = np.zeros(self._shape[0])
+        signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
+        # The sign that the net coefficient of each threshold must have; 0: any.
+        self._sign = np.where(self._is_value, signs[:, np.newaxis], 0.0)
+        self._net: defaultdict[int, float] = defaultdict(float)
+        self._earlier: list[int] = []
+
+    def at_rows(
+        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
+    ) -> Self:
+        """Return the same stumps, without coefficients, on some of the training rows."""
+        part = super().at_rows(rows, weight)
+        part._earlier, part._net = list(earlier), defaultdict(float)
+        part._constraints = self._constraints.shared(share)
+        return part
+
+    # The coefficients so far --------------------------------------------------------------
+
+    def take(self, candidate: Candidate, step: float) -> None:
+        """Add a step to the net coefficient of a stump."""
+        self._net[candidate.index] += step
+
+    def set_coefficients(self, coefficients: Mapping[int, float]) -> None:
+        """Replace all net coefficients; those not given are zero."""
+        self._net = defaultdict(float, coefficients)
+
+    def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest net coefficient of some stumps."""
+        sign = np.append(self._sign.ravel(), np.zeros(len(self._subsets)))[indices]
+        return np.where(sign > 0, 0.0, -np.inf), np.where(sign < 0, 0.0, np.inf)
+
+    def step_limits(self, candidate: Candidate) -> tuple[float, float]:
+        """Return the smallest and the largest step that the constraints allow."""
+        low, high = self._step_limits(np.array([candidate.index]))
+        return float(low[0]), float(high[0])
+
+    def _step_limits(self, indices: Indices) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest step of some stumps."""
+        low, high = self.coefficient_limits(indices)
+        net = np.array([self._net.get(index, 0.0) for index in indices.tolist()])
+        return low - net, high - net
+
+    def _steps(self) -> tuple[Floats, Floats] | None:
+        """Return the smallest and the largest step of each stump; None without signs."""
+        if not self._constraints.monotonic:
+            return None
+        net: Floats = np.zeros(self._n_fixed)
+        fixed = [index for index in self._net if index < self._n_fixed]
+        net[fixed] = [self._net[index] for index in fixed]
+        net = net.reshape(self._sign.shape)
+        low = np.where(self._sign > 0, -net, -np.inf)
+        return low[..., np.newaxis], np.where(self._sign < 0, -net, np.inf)[..., np.newaxis]
+
+    @property
+    def _in_model(self) -> list[int]:
+        """The stumps with a net coefficient other than zero, here or in other parts."""
+        return sorted({*(index for index, value in self._net.items() if value), *self._earlier})
+
+    # The choice ---------------------------------------------------------------------------
+
+    def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
+        most, (is_tried, _) = self._constraints.max_features, super()._allowed()
+        if most is not None:
+            used = np.zeros(self._shape[0], dtype=bool)
+            used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
+            if np.count_nonzero(used) >= most:  # the model has all its features
+                is_tried = is_tried & used[:, np.newaxis, np.newaxis]
+        return is_tried, self._steps()
+
+    def _best(
+        self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
+    ) -> int | None:
+        in_model, most = self._in_model, self._constraints.max_thresholds
+        if most is None or len(in_model) < most:
+            return super()._best(by_bin, gain, curvature, excluded)
+        left = [index for index in in_model if index not in excluded]
+        if not left:
+            return None
+        members = [self.feature_and_members(index) for index in left]
+        feature, h = np.array([j for j, _ in members]), np.array([one for _, one in members])
+        bounds = None
+        if curvature is not None:
+            bounds = smaller_side((curvature[feature] * h).sum(axis=-1), curvature[0].sum())
+        one, totals = (by_bin[:, feature] * h).sum(axis=-1), by_bin[:, 0].sum(axis=-1)
+        best = first_positive(gain(one, totals, bounds, self._step_limits(np.array(left))))
+        return None if best is None else left[best]

@@ -1,0 +1,276 @@
+"""Fitted stumps: what `weak_rankers_` of a boosting ranker of stumps holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
+
+__all__ = ["StumpRules"]
+
+_LAST = "_last"
+_CHUNK = 65_536
+_FEW_COMPARISONS = 2_048
+"""Comparisons of a feature up to which it is fastest to make all of them at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class StumpRules:
+    """Stumps, given by the bins of their features.
+
+    h is one of
+
+    - ``1[x > t]`` with t between two bins of values: 0 where x is a special code, and 0 or 1
+      where it is missing;
+    - ``1[x is missing]`` or ``1[x == code]``, a single bin;
+    - ``1[x in S]`` with S a subset of the categories.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_rules,)
+        Column that each looks at.
+    first_bin : ndarray of shape (n_rules,)
+        Number of the first bin with h = 1: of a threshold the bin above it, of a single bin
+        that bin; -1 of a subset.
+    missing_right : ndarray of shape (n_rules,)
+        Whether h = 1 where x is missing.
+    subset : ndarray of shape (n_rules,)
+        The row of `subsets`; -1 of the others.
+    subsets : ndarray of shape (n_subsets, n_groups)
+        Which groups of categories belong to each subset, padded with False.
+    subset_feature : ndarray of shape (n_subsets,)
+        Their columns.
+    bins : dict of int to FeatureBins
+        The bins of each column, at least of those in `feature`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import RankBoost
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=2).fit(X, y)
+    >>> rules = ranker.weak_rankers_
+    >>> rules.feature, rules.threshold.round(3)
+    (array([20,  7]), array([16.77,  0.05]))
+    >>> np.allclose(
+    ...     rules.scores(X, ranker.estimator_weights_) + ranker.offset_, ranker.decision_function(X)
+    ... )
+    True
+    """
+
+    feature: Indices
+    first_bin: Indices
+    missing_right: Mask
+    subset: Indices
+    subsets: Mask
+    subset_feature: Indices
+    bins: dict[int, FeatureBins]
+
+    @property
+    def threshold(self) -> Floats:
+        """The value that must be exceeded for h = 1; infinity where none is.
+
+        NaN for a subset, and the code itself for a special code.
+        """
+        found = np.full(len(self.feature), np.nan)
+        for number, (j, first) in enumerate(zip(self.feature, self.first_bin, strict=True)):
+            bins = self.bins[int(j)]
+            known = [np.nan, *bins.thresholds, *bins.special, np.inf]
+            if first >= 0:
+                found[number] = known[first + (bins.categories is not None) * (1 - bins.n_values)]
+        return found
+
+    def members(self, number: int) -> Mask:
+        """Return h of one rule in each bin of its feature."""
+        bins, first = self.bins[int(self.feature[number])], int(self.first_bin[number])
+        h = np.zeros(bins.n_bins, dtype=bool)
+        if first < 0:
+            h[: bins.n_values] = self.subsets[self.subset[number], : bins.n_values]
+        else:
+            h[first : bins.n_values if first < bins.n_values else first + 1] = True
+            h[bins.missing] |= self.missing_right[number]
+        return h
+
+    def equal(self, other: object) -> bool:
+        """Whether these are the same stumps in the same order."""
+        return (
+            isinstance(other, StumpRules)
+            and np.array_equal(self.feature, other.feature)
+            and np.array_equal(self.first_bin, other.first_bin)
+            and np.array_equal(self.missing_right, other.missing_right)
+            and all(self.bins[j].equal(other.bins[j]) for j in np.unique(self.feature).tolist())
+            and all(
+                np.array_equal(self.members(number), other.members(number))
+                for number in np.flatnonzero(self.first_bin < 0).tolist()
+            )
+        )
+
+    def importances(self, credit: Floats, n_features: int) -> Floats:
+        """Return the credit of each feature, given that of each rule."""
+        return np.bincount(self.feature, credit, n_features).astype(np.float64)
+
+    def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
+        """Return the numbers of the rules, one for each stump, and their net coefficients.
+
+        A coefficient is the sum of its steps in the order in which they were taken, so that one
+        that was taken back is exactly zero, and one of a constrained sign never crosses it.
+        """
+        width = 2 * (int(self.first_bin.max(initial=0)) + 1)
+        fixed = self.feature * width + 2 * self.first_bin + self.missing_right
+        names = np.where(self.first_bin < 0, -1 - self.subset, fixed)
+        _, first, place = np.unique(names, return_index=True, return_inverse=True)
+        return first, np.bincount(place, weights, len(first)).astype(np.float64)
+
+    def step_functions(self, weights: Floats) -> list[StepFunction]:
+        """Return the sum of the rules on each feature that has some, by feature.
+
+        Bins between which no stump with a coefficient other than zero tells are one. Rising
+        (falling) step functions are those of coefficients none of which is negative (positive),
+        exactly: they are running sums.
+        """
+        rules, coefficients = self.net_coefficients(weights)
+        used = np.flatnonzero(coefficients)
+        used = used[np.lexsort((self.first_bin[rules[used]], self.feature[rules[used]]))]
+        rules, coefficients = rules[used], coefficients[used]
+        features, start = np.unique(self.feature[rules], return_index=True)
+        ends = [*start.tolist(), len(rules)]
+        return [
+            self._step_function(feature, rules[begin:end], coefficients[begin:end])
+            for feature, (begin, end) in zip(features.tolist(), pairwise(ends), strict=True)
+        ]
+
+    def _step_function(self, feature: int, rules: Indices, coefficients: Floats) -> StepFunction:
+        """Return the sum of some rules on a feature, sorted by their first bins."""
+        bins, first = self.bins[feature], self.first_bin[rules]
+        n_values = bins.n_values
+        n_others = int(np.searchsorted(first, n_values))  # thresholds or subsets, then single bins
+        singles = np.zeros(len(bins.special) + 1)
+        singles[first[n_others:] - n_values] = coefficients[n_others:]
+        rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
+        if bins.categories is None:
+            singles[-1] += coefficients[self.missing_right[rules]].sum()
+            last = np.append(first[1:] != first[:-1], True)[: len(first)]
+            values = np.append(0.0, np.cumsum(coefficients)[last])
+            found = FeatureBins(bins.thresholds[first[last] - 1], bins.special)
+        else:
+            h = self.subsets[self.subset[rules], :n_values]
+            groups, group = np.zeros((0, min(1, n_values))), np.zeros(n_values, dtype=np.intp)
+            if h.size:
+                groups, group = np.unique(h, axis=1, return_inverse=True)
+            values = (coefficients[:, np.newaxis] * groups).sum(axis=0)
+            group = np.append(group.ravel(), -1)  # of categories that count as missing
+            found = FeatureBins(special=bins.special, categories=group[bins.categories])
+        return StepFunction(feature, found, np.concatenate([values, singles]) + 0.0)
+
+    def scores(self, X: Floats, weights: Floats, threads: ThreadPool | None = None) -> Floats:
+        """Return ``sum_t weights[t] * h_t(x)`` for each row of X.
+
+        The score of a row is the same to the last bit, however many rows are scored: features
+        are added one after the other, so that rounding keeps the order of two rows of which one
+        has the larger value of every step function.
+        """
+        table = self._table(weights)
+        if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * len(table.steps):
+            return table.score_few(X)
+        out = np.zeros(X.shape[0])
+
+        def score(number: int) -> None:
+            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
+            by_feature = np.ascontiguousarray(X[rows].T[table.features])
+            for x, step in zip(by_feature, table.steps, strict=True):
+                out[rows] += step(x)
+
+        (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
+        return out
+
+    def _table(self, weights: Floats) -> StepTable:
+        """Return the table of the step functions, made once for the same weights in a row.
+
+        To make it takes longer than to score a single row.
+        """
+        last: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
+        if last is None or not np.array_equal(last[0], weights):
+            last = weights.copy(), StepTable(self.step_functions(weights))
+            vars(self)[_LAST] = last
+        return last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {name: value for name, value in vars(self).items() if name != _LAST}
+
+    def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
+        """Return the sum of the rules on each feature, for each row of X."""
+        out = np.zeros((X.shape[0], n_features))
+        for step in self._table(weights).steps:
+            out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
+        return out
+
+    def values(self, X: Floats, number: int) -> Mask:
+        """Return h of one rule for each row of X."""
+        feature = int(self.feature[number])
+        return self.members(number).take(self.bins[feature].encode(X[:, feature]))
+
+    def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
+        """Yield the scores after each rule."""
+        codes = {j: self.bins[j].encode(X[:, j]) for j in np.unique(self.feature).tolist()}
+        out = np.zeros(X.shape[0])
+        for number, weight in enumerate(weights):
+            out = out + weight * self.members(number).take(codes[int(self.feature[number])])
+            yield out
+
+
+class StepTable:
+    """Step functions, and those of numbers without special codes also as one table.
+
+    Parameters
+    ----------
+    steps : sequence of StepFunction
+        One for each feature with a rule.
+    """
+
+    def __init__(self, steps: Sequence[StepFunction]) -> None:
+        self.steps = steps
+        self.features = np.array([step.feature for step in steps], dtype=np.intp)
+        is_plain = [one.bins.categories is None and not len(one.bins.special) for one in steps]
+        self._plain = np.flatnonzero(is_plain)
+        self._others = np.flatnonzero(np.logical_not(is_plain)).tolist()
+        plain = [step for step, chosen in zip(steps, is_plain, strict=True) if chosen]
+        # A feature of which only missing values tell has a threshold that none exceeds.
+        none = np.array([np.inf])
+        parts = [one.bins.thresholds if len(one.bins.thresholds) else none for one in plain]
+        values = [
+            one.values if len(one.bins.thresholds) else np.insert(one.values, 1, 0.0)
+            for one in plain
+        ]
+        self.thresholds = np.concatenate([np.zeros(0), *parts])
+        self._width = np.array([len(one) for one in parts], dtype=np.intp)
+        self._start = np.concatenate([[0], np.cumsum(self._width)]).astype(np.intp)
+        self._values = np.concatenate([np.zeros(0), *values])
+
+    def score_few(self, X: Floats) -> Floats:
+        """Return the scores of few rows, from all comparisons at once."""
+        if not self.steps:
+            return np.zeros(X.shape[0])
+        found = np.empty((X.shape[0], len(self.steps)))
+        if len(self._plain):
+            found[:, self._plain] = self._look_up(X)
+        for number in self._others:
+            found[:, number] = self.steps[number](X[:, self.steps[number].feature])
+        # A running sum adds one after the other, as for many rows; `sum` would not.
+        return np.cumsum(found, axis=1)[:, -1] + 0.0
+
+    def _look_up(self, X: Floats) -> Floats:
+        """Return the value of each plain step function."""
+        x, start = X[:, self.features[self._plain]], self._start[:-1]
+        above = np.repeat(x, self._width, axis=1) > self.thresholds
+        bins = np.add.reduceat(above, start, axis=1, dtype=np.intp)
+        bins = np.where(np.isnan(x), self._width + 1, bins)
+        return self._values.take(bins + (start + 2 * np.arange(len(start))))

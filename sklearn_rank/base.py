@@ -182,6 +182,18 @@ def _with_input(data: TrainingData, fitted: dict[str, Any]) -> dict[str, Any]:
     return {"_has_qid_": data.qid is not None, **classes, **fitted}
 
 
+def check_qid_given(ranker: Any, qid: Any) -> None:
+    """Raise ValueError where a ranker that was fitted with qid is scored without."""
+    if ranker.has_queries_ and qid is None:
+        raise ValueError(
+            f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
+            "rows of different queries are not comparable. Pass qid to score. Inside "
+            "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+            "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
+            "error_score='raise' shows this message instead of NaN."
+        )
+
+
 def find_classes(owner: str, y: Values) -> Values:
     """Return the two classes."""
     if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
@@ -430,15 +442,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             is no comparable pair.
         """
         scores = self._score_validated(X)
-        if self._has_qid_ and qid is None:
-            name = type(self).__name__
-            raise ValueError(
-                f"This {name} was fitted with qid and can't be scored without it: rows of "
-                "different queries are not comparable. Pass qid to score. Inside "
-                "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
-                "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
-                "error_score='raise' shows this message instead of NaN."
-            )
+        check_qid_given(self, qid)
         relevance = self.relevance_of(y, sample_weight)
         check_lengths(X=scores, y=relevance)
         return self._score_order(relevance, scores, qid, sample_weight)

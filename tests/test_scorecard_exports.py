@@ -594,7 +594,9 @@ WRONG = {
     ),
     "all strings or all numbers": edited(job_groups=[["a"], [1]]),
     "a category of 'job' must be a string, a number": edited(job_groups=[["a"], [None]]),
-    "a category of 'job' must have at most 64 bits": edited(job_groups=[[2**63], [1]]),
+    "a category of 'job' must be a string, a number of at most 64 bits, true": edited(
+        job_groups=[[2**63], [1]]
+    ),
     "a group of 'job' must have a category": edited(job_groups=[["a"], []]),
     "a group of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
     "thresholds or groups of categories, not both": edited(job_thresholds=[1.0]),

@@ -198,7 +198,7 @@ class RankingScorer(BaseEstimator):
 
     def _refuse_fitted_with_qid(self, estimator: Any) -> None:
         ranker = _last_step(estimator)
-        if getattr(ranker, "_has_qid_", False):
+        if getattr(ranker, "has_queries_", False):
             raise ValueError(
                 f"This {type(ranker).__name__} was fitted with qid and ranking_scorer("
                 f"{self.label!r}) got none: all rows would count as one list. Switch routing on "

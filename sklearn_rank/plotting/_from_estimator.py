@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from sklearn_rank.plotting._checked_rows import final_ranker, predictions
-from sklearn_rank.plotting._drawing import import_matplotlib
+from sklearn_rank.plotting.drawing import import_matplotlib
 
 
 class PredictionsDisplay(ABC):

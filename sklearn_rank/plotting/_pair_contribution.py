@@ -9,7 +9,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.plotting._checked_rows import predictions, rows_of_two_classes
-from sklearn_rank.plotting._drawing import (
+from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
+from sklearn_rank.plotting.drawing import (
     COLOURS,
     HATCHES,
     import_matplotlib,
@@ -17,7 +18,6 @@ from sklearn_rank.plotting._drawing import (
     show_percent,
     use_light_frame,
 )
-from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 
 
 class PairContributionDisplay:

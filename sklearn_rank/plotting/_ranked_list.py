@@ -11,7 +11,8 @@ from sklearn_rank._validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting._checked_rows import classes_of, is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
-from sklearn_rank.plotting._drawing import (
+from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting.drawing import (
     COLOURS,
     DARK,
     DASHES,
@@ -22,7 +23,6 @@ from sklearn_rank.plotting._drawing import (
     show_percent,
     use_light_frame,
 )
-from sklearn_rank.plotting._from_estimator import PredictionsDisplay
 
 _CELLS = 800
 """Maximum number of cells of the strip; a longer list is averaged."""

@@ -12,13 +12,6 @@ from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import StepFunction
 from sklearn_rank.plotting._checked_rows import ranker_and_rows
-from sklearn_rank.plotting._drawing import (
-    COLOURS,
-    import_matplotlib,
-    legend_above,
-    panels,
-    use_light_frame,
-)
 from sklearn_rank.plotting._step_functions import (
     check_rows,
     choose_features,
@@ -26,6 +19,13 @@ from sklearn_rank.plotting._step_functions import (
     functions_of,
     group_labels,
     shortened,
+)
+from sklearn_rank.plotting.drawing import (
+    COLOURS,
+    import_matplotlib,
+    legend_above,
+    panels,
+    use_light_frame,
 )
 
 

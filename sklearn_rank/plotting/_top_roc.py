@@ -10,7 +10,8 @@ from sklearn.metrics import auc
 from sklearn_rank._protocols import Floats
 from sklearn_rank.plotting._checked_rows import rows_of_two_classes
 from sklearn_rank.plotting._curves import mean_roc_curve
-from sklearn_rank.plotting._drawing import (
+from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting.drawing import (
     REFERENCE,
     legend_above,
     n_named_lines,
@@ -19,7 +20,6 @@ from sklearn_rank.plotting._drawing import (
     style_of,
     use_light_frame,
 )
-from sklearn_rank.plotting._from_estimator import PredictionsDisplay
 
 
 class TopROCDisplay(PredictionsDisplay):

@@ -19,8 +19,7 @@ from sklearn_rank._validation import check_column
 from sklearn_rank.base import TrainingData
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
-from sklearn_rank.model_selection import QueryKFold
-from sklearn_rank.model_selection._splitters import split_queries
+from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
 from sklearn_rank.rows.distinct import distinct_rows
 

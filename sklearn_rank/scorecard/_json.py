@@ -4,45 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard._cases import (
-    LARGEST_TOTAL,
-    common_kind,
-    largest_total,
-    plain,
-)
+from sklearn_rank.scorecard._cases import LARGEST_TOTAL, common_kind, largest_total, plain
 from sklearn_rank.scorecard.card import Card, Variable
 
 _FORMAT = "sklearn_rank.scorecard"
 _VERSION = 1
-_CARD = (
-    "format",
-    "version",
-    "classes",
-    "intercept",
-    "cut",
-    "n_features",
-    "feature_names",
-    "variables",
-    "risk",
-    "details",
-)
-_VARIABLE = (
-    "name",
-    "column",
-    "thresholds",
-    "special",
-    "groups",
-    "points",
-    "counts",
-    "events",
-)
-_RISK = ("total", "probability", "low", "high")
 _NOT_FINITE = "float"
 """Key of an object that stands for an infinite number or NaN among the details."""
+
+Check = Callable[..., Any]
+"""Takes a value, where it stands, and the name of what it belongs to; returns it checked."""
 
 
 def card_to_json(card: Card) -> str:
@@ -63,18 +39,10 @@ def card_to_json(card: Card) -> str:
     >>> card_from_json(text).variables[0].points
     (-1, 2, 0)
     """
-    document = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "classes": _plain_list(card.classes),
-        "intercept": plain(card.intercept),
-        "cut": plain(card.cut),
-        "n_features": plain(card.n_features),
-        "feature_names": None if card.feature_names is None else _plain_list(card.feature_names),
-        "variables": [_variable_fields(one) for one in card.variables],
-        "risk": [dict(zip(_RISK, _plain_list(row), strict=True)) for row in card.risk],
-        "details": _encoded(card.details),
-    }
+    document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
+    document |= {key: _plain(getattr(card, key)) for key in _CARD}
+    document["risk"] = [dict(zip(_RISK, row, strict=True)) for row in document["risk"]]
+    document["details"] = _encoded(card.details)
     _card_of(document)  # a card that could not be loaded is not stored
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -112,23 +80,11 @@ def card_from_json(text: str | bytes) -> Card:
 # Writing -------------------------------------------------------------------------------
 
 
-def _plain_list(values: Iterable[Any]) -> list[Any]:
-    return [plain(one) for one in values]
-
-
-def _variable_fields(variable: Variable) -> dict[str, Any]:
-    """Return the fields of a variable, lists in place of tuples."""
-    groups = variable.groups
-    return {
-        "name": variable.name,
-        "column": plain(variable.column),
-        "thresholds": _plain_list(variable.thresholds),
-        "special": _plain_list(variable.special),
-        "groups": None if groups is None else [_plain_list(group) for group in groups],
-        "points": _plain_list(variable.points),
-        "counts": _plain_list(variable.counts),
-        "events": _plain_list(variable.events),
-    }
+def _plain(value: Any) -> Any:
+    """Return a field of a card as JSON has it: objects and lists of Python's own numbers."""
+    if isinstance(value, Variable):
+        return {key: _plain(getattr(value, key)) for key in _VARIABLE}
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else plain(value)
 
 
 def _encoded(value: Any) -> Any:
@@ -144,22 +100,19 @@ def _encoded(value: Any) -> Any:
 # Reading -------------------------------------------------------------------------------
 
 
-def _fail(place: str, wrong: str) -> ValueError:
-    return ValueError(f"The scorecard is not valid: {place} {wrong}.")
+def _fail(sentence: str) -> ValueError:
+    return ValueError(f"The scorecard is not valid: {sentence}.")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; a key that stands in it twice is an error."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _fail("the document", f"has the key {twice!r} twice in one object")
-    return found
+    for key in _repeated(key for key, _ in pairs):
+        raise _fail(f"the document has the key {key!r} twice in one object")
+    return dict(pairs)
 
 
 def _refused(constant: str) -> Any:
-    raise _fail("the document", f"must have finite numbers only. Got {constant}")
+    raise _fail(f"the document must have finite numbers only. Got {constant}")
 
 
 def _integer_of(digits: str) -> int:
@@ -167,7 +120,7 @@ def _integer_of(digits: str) -> int:
     try:
         return int(digits)
     except ValueError:
-        raise _fail("the document", f"has an integer of {len(digits)} digits") from None
+        raise _fail(f"the document has an integer of {len(digits)} digits") from None
 
 
 _HOOKS: dict[str, Any] = {
@@ -183,238 +136,212 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _fields(value: Any, keys: tuple[str, ...], place: str) -> dict[str, Any]:
-    """Return an object that has these keys and no others."""
-    if not isinstance(value, dict):
-        raise _fail(place, f"must be an object. Got {_shown(value)}")
-    lacking = [key for key in keys if key not in value]
-    if lacking:
-        raise _fail(place, f"lacks {lacking[0]!r}")
-    unknown = [key for key in value if key not in keys]
-    if unknown:
-        raise _fail(place, f"has the unknown key {unknown[0]!r}; known are {', '.join(keys)}")
-    return value
+def _repeated(values: Iterable[Any]) -> list[Any]:
+    """Return the values that were there before."""
+    return [one for one, number in Counter(values).items() if number > 1]
 
 
-def _list(value: Any, place: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _fail(place, f"must be a list. Got {_shown(value)}")
-    return value
+def _check(
+    is_so: Callable[[Any], Any], wanted: str, convert: Callable[[Any], Any] = lambda value: value
+) -> Check:
+    """Return the check that a value is as wanted."""
+
+    def check(value: Any, place: str, owner: str = "") -> Any:
+        if not is_so(value):
+            raise _fail(f"{place} must be {wanted}. Got {_shown(value)}")
+        return convert(value)
+
+    return check
 
 
-def _text(value: Any, place: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise _fail(place, f"must be a string that is not empty. Got {_shown(value)}")
-    return _writable(value, place)
+def _object(fields: dict[str, tuple[str, Check]]) -> Check:
+    """Return the check of an object with these keys and no others."""
+
+    def check(value: Any, place: str, owner: str = "") -> dict[str, Any]:
+        _any_object(value, place, owner)
+        for key in fields:
+            if key not in value:
+                raise _fail(f"{place} lacks {key!r}")
+        for key in value:
+            if key not in fields:
+                raise _fail(f"{place} has the unknown key {key!r}; known are {', '.join(fields)}")
+        found: dict[str, Any] = {}
+        for key, (where, check_one) in fields.items():
+            owner = repr(found["name"]) if "name" in found else place
+            found[key] = check_one(value[key], where.format(owner), owner)
+        return found
+
+    return check
 
 
-def _writable(value: Any, place: str) -> str:
-    """Return a string that can be written to files."""
-    if not isinstance(value, str):
-        raise _fail(place, f"must be a string. Got {_shown(value)}")
+def _list(check: Check, where: str) -> Check:
+    """Return the check of a list; `where` says where an item of it stands."""
+
+    def check_all(values: Any, place: str, owner: str = "") -> tuple[Any, ...]:
+        _any_list(values, place, owner)
+        places = (where.format(owner, number=number) for number in range(len(values)))
+        return tuple(check(one, at, owner) for one, at in zip(values, places, strict=True))
+
+    return check_all
+
+
+def _optional(check: Check) -> Check:
+    return lambda value, place, owner: None if value is None else check(value, place, owner)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a finite number and no truth value."""
     try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _fail(place, f"has half a character. Got {_shown(value)}") from None
-    return value
+        return not isinstance(value, bool | str) and math.isfinite(value)
+    except (OverflowError, TypeError):
+        return False
 
 
-def _integer(value: Any, place: str, least: int = -LARGEST_TOTAL) -> int:
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer or not least <= value <= LARGEST_TOTAL:
-        wanted = f"must be an integer from {least} to {LARGEST_TOTAL}"
-        raise _fail(place, f"{wanted}. Got {_shown(value)}")
-    return int(value)
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, str | bool):
+        return True
+    return _is_finite(value) and (isinstance(value, float) or -(2**63) <= value < 2**63)
 
 
-def _number(value: Any, place: str) -> Any:
-    """Return a finite number, an integer as an integer."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    try:
-        is_finite = is_number and math.isfinite(float(value))
-    except OverflowError:
-        is_finite = False
-    if not is_finite:
-        raise _fail(place, f"must be a finite number. Got {_shown(value)}")
-    return value
+def _integer(least: int = -LARGEST_TOTAL) -> Check:
+    def is_so(value: Any) -> bool:
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return is_integer and least <= value <= LARGEST_TOTAL
+
+    return _check(is_so, f"an integer from {least} to {LARGEST_TOTAL}", int)
 
 
-def _floats(values: Any, place: str) -> tuple[float, ...]:
-    return tuple(float(_number(one, f"a number of {place}")) for one in _list(values, place))
+def _decoded(value: Any, place: str = "a detail", owner: str = "") -> Any:
+    """Return a detail, the counterpart of `_encoded`."""
+    if isinstance(value, dict):
+        if list(value) == [_NOT_FINITE]:
+            return _any_infinite(value[_NOT_FINITE], place)
+        return {key: _decoded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_decoded(one) for one in value]
+    return value if value is None or isinstance(value, bool | str) else _number(value, place)
 
 
-def _scalar(value: Any, place: str) -> Any:
-    """Return a class or a category: a string, a truth value or a finite number."""
-    if isinstance(value, str):
-        return _writable(value, place)
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, int | float):
-        raise _fail(place, f"must be a string, a number, true or false. Got {_shown(value)}")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise _fail(place, f"must have at most 64 bits. Got {_shown(value)}")
-    return _number(value, place)
+_any_object = _check(lambda value: isinstance(value, dict), "an object")
+_any_list = _check(lambda value: isinstance(value, list), "a list")
+_any_infinite = _check(("inf", "-inf", "nan").__contains__, "one of inf, -inf and nan", float)
+_text = _check(lambda value: isinstance(value, str) and value, "a string that is not empty")
+_number = _check(_is_finite, "a finite number")
+_float = _check(_is_finite, "a finite number", float)
+_scalar = _check(_is_scalar, "a string, a number of at most 64 bits, true or false")
 
-
-def _distinct(values: Iterable[Any], place: str) -> None:
-    seen = set()
-    for one in values:
-        if one in seen:
-            raise _fail(place, f"must be distinct. {_shown(one)} is there twice")
-        seen.add(one)
+_VARIABLE: dict[str, tuple[str, Check]] = {
+    "name": ("the name of {}", _text),
+    "column": ("the column of {}", _integer(0)),
+    "thresholds": ("thresholds of {}", _list(_float, "a number of thresholds of {}")),
+    "special": ("special of {}", _list(_float, "a number of special of {}")),
+    "groups": (
+        "groups of {}",
+        _optional(_list(_list(_scalar, "a category of {}"), "a group of {}")),
+    ),
+    "points": ("points of {}", _list(_integer(), "points of {}")),
+    "counts": ("counts of {}", _list(_float, "a number of counts of {}")),
+    "events": ("events of {}", _list(_float, "a number of events of {}")),
+}
+_RISK = {key: (f"{key} of {{}}", _number) for key in ("total", "probability", "low", "high")}
+_CARD: dict[str, tuple[str, Check]] = {
+    "classes": ("classes", _list(_scalar, "a class")),
+    "intercept": ("intercept", _integer()),
+    "cut": ("cut", _integer()),
+    "n_features": ("n_features", _integer(1)),
+    "feature_names": ("feature_names", _optional(_list(_text, "a name of feature_names"))),
+    "variables": ("variables", _list(_object(_VARIABLE), "variable {number}")),
+    "risk": ("risk", _list(_object(_RISK), "a row of risk")),
+    "details": ("details", lambda value, *of: _decoded(_any_object(value, *of))),
+}
+"""The keys of a document: where each value stands, in words, and its check."""
 
 
 def _card_of(document: Any) -> Card:
     """Return the card that a document describes."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise _fail("the document", f'must be an object with "format": "{_FORMAT}"')
+        raise _fail(f'the document must be an object with "format": "{_FORMAT}"')
     version = document.get("version")
     if isinstance(version, bool) or version != _VERSION:
         raise _fail(
-            "the document",
-            f"must be of version {_VERSION}, which this release reads. Got version "
-            f"{_shown(version)}",
+            f"the document must be of version {_VERSION}, which this release reads. Got version "
+            f"{_shown(version)}"
         )
-    given = _fields(document, _CARD, "the document")
-    classes = tuple(_scalar(one, "a class") for one in _list(given["classes"], "classes"))
-    if len(classes) != 2:
-        raise _fail("classes", f"must be two. Got {len(classes)}")
-    _distinct(classes, "classes")
-    n_features = _integer(given["n_features"], "n_features", 1)
-    names = _feature_names(given["feature_names"], n_features)
-    variables = [
-        _variable(one, f"variable {number}", n_features, names)
-        for number, one in enumerate(_list(given["variables"], "variables"))
-    ]
-    _distinct((one.column for one in variables), "columns of variables")
-    _distinct((one.name for one in variables), "names of variables")
-    intercept = _integer(given["intercept"], "intercept")
-    if largest_total(intercept, [one.points for one in variables]) > LARGEST_TOTAL:
-        raise _fail("the sum of the largest points", f"must not exceed {LARGEST_TOTAL}")
-    return Card(
-        variables=tuple(variables),
-        intercept=intercept,
-        cut=_integer(given["cut"], "cut"),
-        classes=(classes[0], classes[1]),
-        n_features=n_features,
-        feature_names=names,
-        risk=_risk(given["risk"]),
-        details=_details(given["details"]),
-    )
-
-
-def _feature_names(given: Any, n_features: int) -> tuple[str, ...] | None:
-    """Return the names of all columns."""
-    if given is None:
-        return None
-    names = tuple(_text(one, "a name of feature_names") for one in _list(given, "feature_names"))
-    if len(names) != n_features:
-        raise _fail("feature_names", f"must be {n_features}, n_features. Got {len(names)}")
-    _distinct(names, "feature_names")
-    return names
-
-
-def _variable(given: Any, place: str, n_features: int, names: tuple[str, ...] | None) -> Variable:
-    """Return a variable."""
-    given = _fields(given, _VARIABLE, place)
-    name = _text(given["name"], f"the name of {place}")
-    column = _integer(given["column"], f"the column of {name!r}", 0)
-    if column >= n_features:
-        raise _fail(f"the column of {name!r}", f"must be below {n_features}. Got {column}")
-    if names is not None and names[column] != name:
-        raise _fail(f"column {column}", f"is {names[column]!r} in feature_names, not {name!r}")
-    thresholds = _floats(given["thresholds"], f"thresholds of {name!r}")
-    if any(low >= high for low, high in pairwise(thresholds)):
-        raise _fail(f"thresholds of {name!r}", f"must increase. Got {_shown(list(thresholds))}")
-    special = _floats(given["special"], f"special of {name!r}")
-    groups = _groups(given["groups"], name, thresholds)
-    _distinct(chain(special, *(groups or ())), f"special codes and categories of {name!r}")
-    common_kind([*chain(*groups), *special] if groups else [], name)
-    points = tuple(
-        _integer(one, f"points of {name!r}")
-        for one in _list(given["points"], f"points of {name!r}")
-    )
-    variable = Variable(name, column, points, thresholds, special, groups)
-    n_bins = variable.n_values + len(special) + 1
-    if len(points) != n_bins:
+    try:
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
         raise _fail(
-            f"points of {name!r}",
-            f"must be {n_bins}: {variable.n_values} of bins of values, {len(special)} of special "
-            f"codes and 1 of missing values. Got {len(points)}",
-        )
-    counts, events = _weights(given, name, n_bins)
-    return Variable(name, column, points, thresholds, special, groups, counts, events)
+            f"the document has half a character. Got {error.object[error.start]!r}"
+        ) from None
+    fields = {key: document[key] for key in document if key not in ("format", "version")}
+    given = _object(_CARD)(fields, "the document")
+    given["variables"] = tuple(Variable(**one) for one in given["variables"])
+    given["risk"] = tuple(tuple(row.values()) for row in given["risk"])
+    card = Card(**given)
+    for is_so, sentence in _rules(card):
+        if not is_so:
+            raise _fail(sentence)
+    return card
 
 
-def _groups(given: Any, name: str, thresholds: tuple[float, ...]) -> Any:
-    """Return the groups of categories."""
-    place = f"groups of {name!r}"
-    if given is None:
-        return None
-    if thresholds:
-        raise _fail(f"{name!r}", "must have thresholds or groups of categories, not both")
-    groups = tuple(
-        tuple(
-            _scalar(one, f"a category of {name!r}") for one in _list(group, f"a group of {name!r}")
-        )
-        for group in _list(given, place)
+Rules = Iterator[tuple[bool, str]]
+"""Whether a rule holds, and what to say where it does not."""
+
+
+def _distinct(values: Iterable[Any], place: str) -> Rules:
+    for one in _repeated(values):
+        yield False, f"{place} must be distinct. {_shown(one)} is there twice"
+
+
+def _rules(card: Card) -> Rules:
+    """Yield what must hold between the fields of a card, the first ones first."""
+    n_features, names = card.n_features, card.feature_names
+    yield len(card.classes) == 2, f"classes must be two. Got {len(card.classes)}"
+    yield from _distinct(card.classes, "classes")
+    if names is not None:
+        wanted = f"feature_names must be {n_features}, n_features"
+        yield len(names) == n_features, f"{wanted}. Got {len(names)}"
+        yield from _distinct(names, "feature_names")
+    for one in card.variables:
+        name, column = repr(one.name), one.column
+        yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
+        known = one.name if names is None else names[column]
+        yield known == one.name, f"column {column} is {known!r} in feature_names, not {name}"
+        yield from _rules_of(one, name)
+    yield from _distinct((one.column for one in card.variables), "columns of variables")
+    yield from _distinct((one.name for one in card.variables), "names of variables")
+    largest = largest_total(card.intercept, [one.points for one in card.variables])
+    yield largest <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
+    yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
+    for total, *shares in card.risk:
+        wanted = "must have numbers from 0 to 1"
+        yield all(0 <= one <= 1 for one in shares), f"the row of risk of the total {total} {wanted}"
+
+
+def _increase(values: Sequence[float]) -> bool:
+    return all(low < high for low, high in pairwise(values))
+
+
+def _rules_of(one: Variable, name: str) -> Rules:
+    """Yield what must hold between the fields of a variable."""
+    limits, groups, n_bins = one.thresholds, one.groups or (), one.n_bins
+    yield _increase(limits), f"thresholds of {name} must increase. Got {_shown(list(limits))}"
+    has_both = one.groups is not None and bool(limits)
+    yield not has_both, f"{name} must have thresholds or groups of categories, not both"
+    yield all(groups), f"a group of {name} must have a category"
+    values = [*one.special, *chain(*groups)]
+    yield from _distinct(values, f"special codes and categories of {name}")
+    common_kind(values if groups else [], one.name)
+    wanted = (
+        f"{n_bins}: {one.n_values} of bins of values, {len(one.special)} of special codes and 1 "
+        "of missing values"
     )
-    if not all(groups):
-        raise _fail(f"a group of {name!r}", "must have a category")
-    return groups
-
-
-def _weights(
-    given: dict[str, Any], name: str, n_bins: int
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return counts and events, both of all bins or both empty."""
-    counts = _floats(given["counts"], f"counts of {name!r}")
-    events = _floats(given["events"], f"events of {name!r}")
-    if not counts and not events:
-        return counts, events
-    for key, weights in (("counts", counts), ("events", events)):
-        if len(weights) != n_bins:
-            raise _fail(f"{key} of {name!r}", f"must be {n_bins} or none. Got {len(weights)}")
-        if min(weights) < 0:
-            raise _fail(f"{key} of {name!r}", f"must not be negative. Got {min(weights)}")
-    for count, of_them in zip(counts, events, strict=True):
-        if of_them > count * (1 + 1e-9):
-            raise _fail(f"events of {name!r}", f"must not exceed counts. Got {of_them} of {count}")
-    return counts, events
-
-
-def _risk(given: Any) -> Any:
-    """Return the rows of the risk table."""
-    rows = []
-    for one in _list(given, "risk"):
-        row = _fields(one, _RISK, "a row of risk")
-        rows.append(tuple(_number(row[key], f"{key} of a row of risk") for key in _RISK))
-    if any(low[0] >= high[0] for low, high in pairwise(rows)):
-        raise _fail("the totals of risk", "must increase")
-    for total, *probabilities in rows:
-        if not all(0 <= one <= 1 for one in probabilities):
-            raise _fail(f"the row of risk of the total {total}", "must have numbers from 0 to 1")
-    return tuple(rows)
-
-
-def _details(given: Any) -> dict[str, Any]:
-    """Return the details."""
-    if not isinstance(given, dict):
-        raise _fail("details", f"must be an object. Got {_shown(given)}")
-    return {_writable(key, "a key of details"): _decoded(one) for key, one in given.items()}
-
-
-def _decoded(value: Any) -> Any:
-    """Return a detail, the counterpart of `_encoded`."""
-    if isinstance(value, dict):
-        if list(value) == [_NOT_FINITE]:
-            name = value[_NOT_FINITE]
-            if name not in ("inf", "-inf", "nan"):
-                raise _fail("a detail", f"must be one of inf, -inf and nan. Got {_shown(name)}")
-            return float(name)
-        return {_writable(key, "a key of details"): _decoded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_decoded(one) for one in value]
-    if isinstance(value, str):
-        return _writable(value, "a detail")
-    return value if value is None or isinstance(value, bool) else _number(value, "a detail")
+    yield len(one.points) == n_bins, f"points of {name} must be {wanted}. Got {len(one.points)}"
+    for key, weights in (("counts", one.counts), ("events", one.events)):
+        right, least = len(weights) == n_bins, min(weights, default=0)
+        is_none = not one.counts and not one.events
+        yield right or is_none, f"{key} of {name} must be {n_bins} or none. Got {len(weights)}"
+        yield least >= 0, f"{key} of {name} must not be negative. Got {least}"
+    for count, events in zip(one.counts, one.events, strict=True):
+        wanted = f"events of {name} must not exceed counts"
+        yield events <= count * (1 + 1e-9), f"{wanted}. Got {events} of {count}"

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank._release import __version__
-from sklearn_rank.plotting._drawing import import_matplotlib
+from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
 from sklearn_rank.scorecard._cases import column_name
@@ -190,8 +190,9 @@ def _interval(ends: Estimate | tuple[float, float], digits: int = 3) -> str:
 
 def _lines(table: Any) -> Iterator[SimpleNamespace]:
     """Yield the lines of a table of figures, by column."""
-    for line in zip(*table.to_dict().values(), strict=True):
-        yield SimpleNamespace(**dict(zip(table.columns, line, strict=True)))
+    columns = table.to_dict()
+    for line in zip(*columns.values(), strict=True):
+        yield SimpleNamespace(**dict(zip(columns, line, strict=True)))
 
 
 def _verdict(table: StabilityTable) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.plotting import TopROCDisplay
-from sklearn_rank.plotting._drawing import (
+from sklearn_rank.plotting.drawing import (
     COLOURS,
     import_matplotlib,
     legend_above,
@@ -59,6 +59,16 @@ def _picture(ax: Any, description: str) -> Picture:
     return Picture(f"data:image/svg+xml;base64,{encoded}", description)
 
 
+def _finished(ax: Any, x: str, y: str, description: str, **legend: Any) -> Picture:
+    """Return axes with labels, shares as percentages and a legend as a picture."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    show_percent(ax.yaxis, "report")
+    use_light_frame(ax)
+    legend_above(ax, **legend)
+    return _picture(ax, description)
+
+
 def distribution(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     """Draw the shares of the two classes by total."""
     ax = _new_axes()
@@ -73,13 +83,11 @@ def distribution(figures: ReportFigures, names: tuple[str, str]) -> Picture:
         ax.stairs(share, edges, color=colour, linewidth=1.5, label=_short(name, 40))
     cut = figures.cut
     ax.axvline(np.floor(cut) + 0.5, color="0.3", linestyle=":", label=f"cut: above {cut:g}")
-    ax.set_xlabel("total" if step == 1 else f"total, {step} in a bar")
-    ax.set_ylabel("share of the class")
-    show_percent(ax.yaxis, "report")
-    use_light_frame(ax)
+    x = "total" if step == 1 else f"total, {step} in a bar"
+    said = f"Totals of both classes, from {low:g} to {high:g}"
     is_long = len("".join(names)) + len(f"{cut:g}") > 18
-    legend_above(ax, n_columns=1 if is_long else 3, handlelength=1.2, columnspacing=1.0)
-    return _picture(ax, f"Totals of both classes, from {low:g} to {high:g}")
+    legend = {"n_columns": 1 if is_long else 3, "handlelength": 1.2, "columnspacing": 1.0}
+    return _finished(ax, x, "share of the class", said, **legend)
 
 
 def roc(figures: ReportFigures, max_fpr: float) -> Picture:
@@ -115,14 +123,10 @@ def distance(figures: ReportFigures, names: tuple[str, str]) -> Picture:
         va="center",
         bbox={"boxstyle": "square,pad=0.2", "facecolor": "white", "edgecolor": "none"},
     )
-    ax.set_xlabel("total")
-    ax.set_ylabel("share with at least this total")
-    show_percent(ax.yaxis, "report")
-    use_light_frame(ax)
-    legend_above(ax, n_columns=2 if len("".join(names)) < 30 else 1, handlelength=1.5)
-    return _picture(
-        ax, f"Cumulative shares of both classes; largest distance {figures.ks.value:.3f}"
-    )
+    said = f"Cumulative shares of both classes; largest distance {figures.ks.value:.3f}"
+    n_columns = 2 if len("".join(names)) < 30 else 1
+    y = "share with at least this total"
+    return _finished(ax, "total", y, said, n_columns=n_columns, handlelength=1.5)
 
 
 def rates(gains: GainsTable, name: str) -> Picture:
@@ -133,12 +137,8 @@ def rates(gains: GainsTable, name: str) -> Picture:
     ax.axhline(gains.rate_of_all, color="0.2", linestyle="--", label="all rows")
     ax.set_xticks(place, list(map(band_label, gains.low, gains.high)))
     _slant(ax)
-    ax.set_xlabel("total, highest first")
-    ax.set_ylabel(f"share of {_short(name, 24)}")
-    show_percent(ax.yaxis, "report")
-    use_light_frame(ax)
-    legend_above(ax)
-    return _picture(ax, f"Share of {name} by band of the total")
+    said = f"Share of {name} by band of the total"
+    return _finished(ax, "total, highest first", f"share of {_short(name, 24)}", said)
 
 
 def calibration(table: CalibrationTable) -> Picture:
@@ -157,13 +157,10 @@ def calibration(table: CalibrationTable) -> Picture:
     )
     ax.set_xlim(0, top)
     ax.set_ylim(0, top)
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("observed share")
-    for axis in (ax.xaxis, ax.yaxis):
-        show_percent(axis, "report")
-    use_light_frame(ax)
-    legend_above(ax, n_columns=2, handlelength=1.8, columnspacing=1.0)
-    return _picture(ax, "Observed shares against predicted probabilities")
+    show_percent(ax.xaxis, "report")
+    said = "Observed shares against predicted probabilities"
+    legend = {"n_columns": 2, "handlelength": 1.8, "columnspacing": 1.0}
+    return _finished(ax, "predicted probability", "observed share", said, **legend)
 
 
 def stability(table: StabilityTable) -> Picture:
@@ -174,12 +171,8 @@ def stability(table: StabilityTable) -> Picture:
     ax.bar(place + width / 2, table.current, width, color=_OTHER, label="these rows")
     ax.set_xticks(place, limit_labels(table.low, table.high))
     _slant(ax)
-    ax.set_xlabel("total")
-    ax.set_ylabel("share of the rows")
-    show_percent(ax.yaxis, "report")
-    use_light_frame(ax)
-    legend_above(ax, n_columns=2, handlelength=1.5)
-    return _picture(ax, f"Shares of the reference and of these rows; PSI {table.psi:.3f}")
+    said = f"Shares of the reference and of these rows; PSI {table.psi:.3f}"
+    return _finished(ax, "total", "share of the rows", said, n_columns=2, handlelength=1.5)
 
 
 def groups(name: str, table: GroupReport) -> Picture:

@@ -27,7 +27,7 @@ from sklearn_rank._validation import (
     refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
-from sklearn_rank.base import TrainingData, order_is_known, warn_of_order
+from sklearn_rank.base import TrainingData, check_qid_given, order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
@@ -334,7 +334,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         """Set what the methods need, and return the scorecard."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        self.card_, self.classes_, self._has_qid_ = card, classes, has_qid
+        self.card_, self.classes_, self.has_queries_ = card, classes, has_qid
         self.n_features_in_ = card.n_features
         if card.feature_names is not None:
             self.feature_names_in_ = np.array(card.feature_names, dtype=object)
@@ -598,13 +598,7 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
             comparable pair.
         """
         scores = self.decision_function(X)
-        if self._has_qid_ and qid is None:
-            raise ValueError(
-                f"This {type(self).__name__} was fitted with qid and can't be scored without it: "
-                "rows of different queries are not comparable. Pass qid to score. Inside "
-                "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
-                "sklearn.set_config(enable_metadata_routing=True) and pass qid once."
-            )
+        check_qid_given(self, qid)
         relevance = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
         check_lengths(X=scores, y=relevance)
         return auc_score(relevance, scores, qid=qid, sample_weight=sample_weight)

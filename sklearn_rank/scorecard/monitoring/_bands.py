@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FiguresTable:
-    """Columns of figures, and single figures.
-
-    `columns` names the attributes that are arrays over the rows of the table.
-    """
-
-    columns: ClassVar[tuple[str, ...]] = ()
+    """Columns of figures, which are arrays over the rows of the table, and single figures."""
 
     def to_dict(self) -> dict[str, Values]:
         """Return the columns by name.
@@ -33,7 +28,7 @@ class FiguresTable:
         dict of str to ndarray
             A column each.
         """
-        return {name: getattr(self, name) for name in self.columns}
+        return {name: one for name, one in vars(self).items() if isinstance(one, np.ndarray)}
 
     def to_frame(self) -> Any:
         """Return the columns as a data frame.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -54,11 +54,6 @@ class GainsTable(FiguresTable):
     >>> gains_table([1, 0, 1, 0], [4, 3, 2, 1], bands=2).found
     array([0.5, 1. ])
     """
-
-    columns: ClassVar[tuple[str, ...]] = (
-        *("low", "high", "count", "events", "rate", "share"),
-        *("found", "taken", "lift", "cumulative_lift", "ks"),
-    )
 
     low: Floats
     high: Floats
@@ -171,11 +166,6 @@ class CalibrationTable(FiguresTable):
     >>> calibration_table([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], bands=2).observed
     array([0., 1.])
     """
-
-    columns: ClassVar[tuple[str, ...]] = (
-        *("low", "high", "count", "events", "predicted", "observed"),
-        *("observed_low", "observed_high"),
-    )
 
     low: Floats
     high: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -62,12 +62,6 @@ class GroupReport(FiguresTable):
     >>> group_report([1, 0, 1, 0], [2, -1, 1, 3], list("aabb")).fpr
     array([0., 1.])
     """
-
-    columns: ClassVar[tuple[str, ...]] = (
-        *("group", "count", "events", "rate", "selection_rate"),
-        *("impact_ratio", "impact_low", "impact_high"),
-        *("tpr", "fpr", "auc", "auc_low", "auc_high"),
-    )
 
     group: Values
     count: Floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -49,8 +49,6 @@ class StabilityTable(FiguresTable):
     >>> found.reference, found.current
     (array([0.5, 0.5]), array([0.25, 0.75]))
     """
-
-    columns: ClassVar[tuple[str, ...]] = ("low", "high", "reference", "current", "index")
 
     low: Floats
     high: Floats
@@ -256,8 +254,6 @@ class CharacteristicStability(FiguresTable):
     >>> characteristic_stability([[0], [2]], [[2], [2]]).shift
     array([1.])
     """
-
-    columns: ClassVar[tuple[str, ...]] = ("name", "csi", "shift", "expected", "p_value")
 
     name: Values
     csi: Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -174,6 +174,17 @@ class Keywords:
 
     def __str__(self) -> str:
         return "None or a dict with names as keys"
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a function allows; `text` completes "must be ..."."""
+
+    text: str
+    allows: Callable[[Any], bool]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Constraint(Protocol):

@@ -34,6 +34,22 @@ def categories_and_points(variable: Variable) -> list[tuple[tuple[Any, ...], int
     return [(tuple(map(plain, group)), points) for group, points in pairs if len(group)]
 
 
+def cases_of(variable: Variable) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
+    """Return cases in their order, each with its points, and the points of all other values.
+
+    A case is "=" with several values or "<=" with one. Missing values, which come first in a
+    variable of numbers, are none.
+    """
+    points, n_values = list(map(int, variable.points)), variable.n_values
+    if variable.groups is not None:
+        cases = [("=", group, int(of_it)) for group, of_it in categories_and_points(variable)]
+        return cases, points[-1]
+    codes = zip(variable.special, points[n_values:-1], strict=True)
+    limits = zip(variable.thresholds, points, strict=False)
+    cases = [("=", (float(one),), of_it) for one, of_it in codes]
+    return cases + [("<=", (float(one),), of_it) for one, of_it in limits], points[n_values - 1]
+
+
 def kind_of(variable: Variable) -> str:
     """Return the kind of values: "number", or of categories "str", "bool", "int" or "float"."""
     if variable.groups is None:

@@ -40,9 +40,8 @@ def card_to_json(card: Card) -> str:
     (-1, 2, 0)
     """
     document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
-    document |= {key: _plain(getattr(card, key)) for key in _CARD}
+    document |= {key: _encoded(getattr(card, key)) for key in _CARD}
     document["risk"] = [dict(zip(_RISK, row, strict=True)) for row in document["risk"]]
-    document["details"] = _encoded(card.details)
     _card_of(document)  # a card that could not be loaded is not stored
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -68,7 +67,8 @@ def card_from_json(text: str | bytes) -> Card:
             f"The scorecard must be JSON as a string or bytes. Got {type(text).__name__}."
         )
     try:
-        return _card_of(json.loads(text, **_HOOKS))
+        hooks: Any = {"parse_constant": _refused, "parse_int": _integer_of}
+        return _card_of(json.loads(text, object_pairs_hook=_unique, **hooks))
     except json.JSONDecodeError as error:
         raise ValueError(f"The scorecard is not valid JSON: {error}.") from error
     except UnicodeDecodeError as error:
@@ -80,16 +80,11 @@ def card_from_json(text: str | bytes) -> Card:
 # Writing -------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
-    """Return a field of a card as JSON has it: objects and lists of Python's own numbers."""
-    if isinstance(value, Variable):
-        return {key: _plain(getattr(value, key)) for key in _VARIABLE}
-    return [_plain(one) for one in value] if isinstance(value, tuple | list) else plain(value)
-
-
 def _encoded(value: Any) -> Any:
-    """Return a detail as JSON has it; numbers that are not finite become objects."""
+    """Return a field as JSON has it; numbers that are not finite become objects."""
     value = plain(value)
+    if isinstance(value, Variable):
+        return {key: _encoded(getattr(value, key)) for key in _VARIABLE}
     if isinstance(value, float) and not math.isfinite(value):
         return {_NOT_FINITE: str(value)}
     if isinstance(value, dict):
@@ -121,13 +116,6 @@ def _integer_of(digits: str) -> int:
         return int(digits)
     except ValueError:
         raise _fail(f"the document has an integer of {len(digits)} digits") from None
-
-
-_HOOKS: dict[str, Any] = {
-    "object_pairs_hook": _unique,
-    "parse_constant": _refused,
-    "parse_int": _integer_of,
-}
 
 
 def _shown(value: Any) -> str:

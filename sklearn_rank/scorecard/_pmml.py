@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
 from sklearn_rank.scorecard._cases import (
-    categories_and_points,
+    cases_of,
     column_name,
     kind_of,
 )
@@ -23,6 +23,7 @@ _FIELDS = {
 }
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _N_REASONS = 4
+_OPERATORS = {"=": "equal", "<=": "lessOrEqual"}
 
 
 def to_pmml(card: Card, *, name: str = "score") -> str:
@@ -145,27 +146,18 @@ def _add_characteristic(parent: Any, variable: Variable, field: str, kind: str) 
         _element(parent, "SimplePredicate", field=field, operator=operator, **value)
 
     simple(attribute(points[-1]), "isMissing")
-    if kind == "number":
-        n_values = variable.n_values
-        for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
-            simple(attribute(of_code), "equal", value=number_text(code))
-        for threshold, below in zip(variable.thresholds, points, strict=False):
-            simple(attribute(below), "lessOrEqual", value=number_text(threshold))
-        _element(attribute(points[n_values - 1]), "True")
-        return
-    for group, of_group in categories_and_points(variable):
-        place = attribute(of_group)
-        if len(group) > 1:
+    cases, other = cases_of(variable)
+    for operator, values, of_case in cases:
+        place = attribute(of_case)
+        if len(values) > 1:
             place = _element(place, "CompoundPredicate", booleanOperator="or")
-        for category in group:
-            simple(place, "equal", value=_category(category, kind))
-    _element(attribute(points[-1]), "True")
+        for value in values:
+            simple(place, _OPERATORS[operator], value=_text_of(value, kind))
+    _element(attribute(other), "True")
 
 
-def _category(category: Any, kind: str) -> str:
-    """Return a category as PMML writes it."""
-    if kind == "str":
-        return str(category)
-    if kind == "bool":
-        return str(category).lower()
-    return str(int(category)) if kind == "int" else number_text(category)
+def _text_of(value: Any, kind: str) -> str:
+    """Return a value as PMML writes it."""
+    if kind in ("str", "bool"):
+        return str(value) if kind == "str" else str(value).lower()
+    return str(int(value)) if kind == "int" else number_text(value)

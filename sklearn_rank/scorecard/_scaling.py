@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Number
+from sklearn_rank._validation import Described, Number
 from sklearn_rank._warnings import warn
 
-_KEYS = {"pdo", "score", "odds"}
 _TOLERANCE = 1e-9
 _LARGEST = 100
-_LARGEST_PDO, _LARGEST_SCORE = 1e6, 1e9
+_KEYS = {
+    "pdo": Number(0, 1e6, closed="right"),
+    "score": Number(-1e9, 1e9),
+    "odds": Number(0, closed="neither"),
+}
 
 
-@dataclass(frozen=True)
-class ScalingChoice:
-    """What `scaling` may be."""
+def _is_scaling(value: Any) -> bool:
+    if isinstance(value, dict):
+        return set(value) == set(_KEYS) and all(_KEYS[key].allows(value[key]) for key in _KEYS)
+    return value is None or (isinstance(value, str) and value == "minmax")
 
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        if value is None or (isinstance(value, str) and value == "minmax"):
-            return True
-        if not isinstance(value, dict) or set(value) != _KEYS:
-            return False
-        allowed = {
-            "pdo": Number(0, _LARGEST_PDO, closed="right"),
-            "score": Number(-_LARGEST_SCORE, _LARGEST_SCORE),
-            "odds": Number(0, closed="neither"),
-        }
-        return all(one.allows(value[key]) for key, one in allowed.items())
 
-    def __str__(self) -> str:
-        return (
-            "None, 'minmax' or a dict with the keys 'pdo', a float in (0, 1e6], 'score', a float "
-            "in [-1e9, 1e9], and 'odds', a float in (0, inf)"
-        )
+SCALING = Described(
+    "None, 'minmax' or a dict with the keys 'pdo', a float in (0, 1e6], 'score', a float in "
+    "[-1e9, 1e9], and 'odds', a float in (0, inf)",
+    _is_scaling,
+)
 
 
 def scaled_points(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.scorecard._cases import (
-    categories_and_points,
+    cases_of,
     column_name,
     kind_of,
 )
@@ -122,14 +122,11 @@ class _Bigquery(_Sqlite):
     def text(self, text: str) -> str:
         return "'" + _escaped(text, "'") + "'"
 
-    def truth(self, value: bool) -> str:
-        return str(value).upper()
+    truth = _Postgresql.truth
+    exact_text = _Postgresql.exact_text
 
     def is_missing(self, column: str) -> str:
         return f"{column} IS NULL OR IS_NAN(CAST({column} AS FLOAT64))"
-
-    def exact_text(self, column: str) -> str:
-        return column
 
 
 def _escaped(text: str, quote: str) -> str:
@@ -229,52 +226,29 @@ def _quoted(sql: _Sqlite, name: Any) -> str:
 
 def _case(sql: _Sqlite, variable: Variable, column: str) -> str:
     """Return the points of a variable."""
-    find = _cases_of_numbers if variable.groups is None else _cases_of_categories
-    cases, other = find(sql, variable, column)
-    if not cases:
+    kind, (cases, other) = kind_of(variable), cases_of(variable)
+    lines, compared = [], sql.exact_text(column) if kind == "str" else column
+    if kind == "number":
+        lines.append(f"WHEN {sql.is_missing(column)} THEN {int(variable.points[-1])}")
+    for operator, values, points in cases:
+        listed = ", ".join(_literal(sql, one, kind, variable.name) for one in values)
+        condition = f"{operator} {listed}" if kind == "number" else f"IN ({listed})"
+        lines.append(f"WHEN {compared} {condition} THEN {points}")
+    if not lines:
         return str(other)
-    lines = [f"WHEN {condition} THEN {points}" for condition, points in cases]
     return "CASE " + "\n         ".join([*lines, f"ELSE {other} END"])
 
 
-def _cases_of_numbers(
-    sql: _Sqlite, variable: Variable, column: str
-) -> tuple[list[tuple[str, int]], int]:
-    """Return conditions with their points, in their order, and the points of all other rows."""
-    points, n_values = list(map(int, variable.points)), variable.n_values
-    for value in (*variable.special, *variable.thresholds):
-        if not math.isfinite(value):
-            raise ValueError(
-                f"Thresholds and special codes must be finite in SQL. {variable.name!r} has "
-                f"{value!r}."
-            )
-    cases = [(sql.is_missing(column), points[-1])]
-    for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
-        cases.append((f"{column} = {sql.number(float(code))}", of_code))
-    for threshold, below in zip(variable.thresholds, points, strict=False):
-        cases.append((f"{column} <= {sql.number(float(threshold))}", below))
-    return cases, points[n_values - 1]
-
-
-def _cases_of_categories(
-    sql: _Sqlite, variable: Variable, column: str
-) -> tuple[list[tuple[str, int]], int]:
-    """Return conditions with their points, and the points of all other rows."""
-    kind, cases = kind_of(variable), []
+def _literal(sql: _Sqlite, value: Any, kind: str, name: str) -> str:
+    """Return a threshold, a code or a category as a literal."""
     if kind == "str":
-        column = sql.exact_text(column)
-    for group, points in categories_and_points(variable):
-        listed = ", ".join(_category(sql, one, kind) for one in group)
-        cases.append((f"{column} IN ({listed})", int(points)))
-    return cases, int(variable.points[-1])
-
-
-def _category(sql: _Sqlite, category: Any, kind: str) -> str:
-    """Return a category as a literal."""
-    if kind == "str":
-        if "\0" in category:
-            raise ValueError(f"SQL has no strings with the character NUL. Got {category!r}.")
-        return sql.text(category)
+        if "\0" in value:
+            raise ValueError(f"SQL has no strings with the character NUL. Got {value!r}.")
+        return sql.text(value)
     if kind == "bool":
-        return sql.truth(category)
-    return str(int(category)) if kind == "int" else sql.number(float(category))
+        return sql.truth(value)
+    if not math.isfinite(value):
+        raise ValueError(
+            f"Thresholds and special codes must be finite in SQL. {name!r} has {value!r}."
+        )
+    return str(int(value)) if kind == "int" else sql.number(float(value))

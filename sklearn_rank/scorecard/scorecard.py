@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
     Constraint,
+    Described,
     Jobs,
     Number,
     Seed,
@@ -49,7 +50,7 @@ from sklearn_rank.scorecard._folds import (
 )
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
-from sklearn_rank.scorecard._scaling import ScalingChoice
+from sklearn_rank.scorecard._scaling import SCALING
 from sklearn_rank.scorecard.card import Card, probability
 from sklearn_rank.scorecard.exports import ExportsMixin
 
@@ -66,54 +67,35 @@ RIDGE = 5.0
 """Ridge of these rankers, times the number of training rows."""
 
 
-@dataclass(frozen=True)
-class PointsRange:
-    """Two integers between which 0 lies, or None."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        if value is None:
-            return True
-        given: Any = value
-        if not isinstance(value, tuple | list) or len(given) != 2:
-            return False
-        integer = Number(-MOST_POINTS, MOST_POINTS, integer=True)
-        return all(map(integer.allows, given)) and given[0] <= 0 <= given[1] and given[0] < given[1]
-
-    def __str__(self) -> str:
-        """Return what completes "must be ..."."""
-        return (
-            "a pair of ints (low, high) with low <= 0 <= high and low < high, neither beyond "
-            f"{MOST_POINTS}, or None"
-        )
+def _is_points(value: Any) -> bool:
+    """Whether a value is a pair of integers between which 0 lies, or None."""
+    if value is None:
+        return True
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    integer = Number(-MOST_POINTS, MOST_POINTS, integer=True)
+    return all(map(integer.allows, value)) and value[0] <= 0 <= value[1] and value[0] < value[1]
 
 
-@dataclass(frozen=True)
-class RankerChoice:
-    """A ranker, a frozen one, or None."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        is_estimator = hasattr(value, "get_params") and hasattr(value, "fit")
-        return value is None or (is_estimator and not isinstance(value, type))
-
-    def __str__(self) -> str:
-        """Return what completes "must be ..."."""
-        return "a ranker of stumps, FrozenEstimator(ranker) or None"
+def _is_ranker(value: Any) -> bool:
+    is_estimator = hasattr(value, "get_params") and hasattr(value, "fit")
+    return value is None or (is_estimator and not isinstance(value, type))
 
 
-@dataclass(frozen=True)
-class FoldsChoice:
-    """A number of folds, or what scikit-learn takes as folds."""
+def _are_folds(value: Any) -> bool:
+    is_iterable = np.iterable(value) and not isinstance(value, str)
+    return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
 
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        is_iterable = np.iterable(value) and not isinstance(value, str)
-        return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
 
-    def __str__(self) -> str:
-        """Return what completes "must be ..."."""
-        return "an int in [2, inf), a splitter or an iterable of (train, test) row indices"
+_POINTS = Described(
+    "a pair of ints (low, high) with low <= 0 <= high and low < high, neither beyond "
+    f"{MOST_POINTS}, or None",
+    _is_points,
+)
+_RANKER = Described("a ranker of stumps, FrozenEstimator(ranker) or None", _is_ranker)
+_FOLDS = Described(
+    "an int in [2, inf), a splitter or an iterable of (train, test) row indices", _are_folds
+)
 
 
 class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
@@ -249,13 +231,13 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     p_scores_: dict[float, Floats]
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        "ranker": RankerChoice(),
-        "points": PointsRange(),
+        "ranker": _RANKER,
+        "points": _POINTS,
         "max_terms": Number(1, integer=True, other=(None,)),
         "p": Number(1, other=("auto", None)),
-        "scaling": ScalingChoice(),
+        "scaling": SCALING,
         "scoring": Scoring(),
-        "cv": FoldsChoice(),
+        "cv": _FOLDS,
         "n_repeats": Number(1, integer=True),
         "n_jobs": Jobs(),
         "random_state": Seed(),

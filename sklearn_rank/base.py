@@ -385,11 +385,6 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             constant, the mean score of the training rows, in binary mode plus `offset_`. Rows sum
             to ``decision_function(X)``, in graded mode to ``predict(X)``.
 
-        Raises
-        ------
-        ValueError
-            When the ranker was fitted by version 0.1.0, which did not store the means.
-
         See Also
         --------
         sklearn_rank.plotting.ShapeFunctionDisplay : Draws the functions of the features.
@@ -562,12 +557,6 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
         """Return the contribution of each feature, and the mean score of the training rows."""
-        if not hasattr(self, "_mean_contributions_"):
-            raise ValueError(
-                f"This {type(self).__name__} was fitted by an earlier version of sklearn_rank, "
-                "which did not store the means over the training rows that contributions "
-                "needs: fit it again."
-            )
         means = self._mean_contributions_
         return self._sum_by_feature(X) - means, float(means.sum())
 

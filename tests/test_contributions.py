@@ -244,15 +244,6 @@ def test_partial_fit_has_the_rows_of_all_calls():
     assert_shapley(ranker, X, np.r_[first, third], np.ones(40))
 
 
-def test_a_stream_that_began_before_means_were_stored_has_none():
-    X, y = make_data()
-    ranker = make("ListNetLinear-ogd").fit(X, y)
-    del ranker._mean_contributions_, ranker._seen_  # as in a model of version 0.1.0
-    with pytest.raises(ValueError, match="fit it again"):
-        ranker.partial_fit(X, y).contributions(X)
-    assert ranker.fit(X, y).contributions(X).shape == (24, 5)
-
-
 # Input --------------------------------------------------------------------------------------
 
 

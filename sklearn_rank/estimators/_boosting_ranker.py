@@ -34,7 +34,7 @@ from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, Sta
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import StepFunction, StumpConstraints, WeakRankerChoice, as_model
+from sklearn_rank.models import StepFunction, WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.objectives._states import make_state
 from sklearn_rank.rows.preferences import Preferences
@@ -234,8 +234,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                 f"{name} with warm_start=True continues on the same data: X had shape "
                 f"{history.shape} and now has {data.shape}."
             )
-        # Version 0.1.0 had no constraints, and no validation rows of the caller's.
-        known = {**StumpConstraints().settings, _GIVEN: None, **history.settings}
+        known = history.settings
         for setting, value in self._fixed_settings(data).items():
             if known[setting] != value:
                 raise ValueError(

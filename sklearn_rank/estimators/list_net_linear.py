@@ -529,9 +529,7 @@ class ListNetLinear(BaseRanker):
         n_values = len(getattr(self, "objective_curve_", ()))
         room[n_values] = value
         fitted = {**self._online_attributes(descent, room[: n_values + 1]), "_room_": room}
-        seen = self._rows_seen(data)
-        if seen is not None:
-            fitted |= _mean_attributes(fitted["coef_"], seen)
+        fitted |= _mean_attributes(fitted["coef_"], self._rows_seen(data))
         if self.relevance == "binary":
             fitted["offset_"] = getattr(self, "offset_", 0.0)
             if data.y.any() and not data.y.all():
@@ -556,13 +554,11 @@ class ListNetLinear(BaseRanker):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_room_"}
 
-    def _rows_seen(self, data: TrainingData) -> RowsSeen | None:
-        """Return the mean and the weight of the rows of all calls; None where not stored."""
+    def _rows_seen(self, data: TrainingData) -> RowsSeen:
+        """Return the mean and the weight of the rows of all calls."""
         means, weight = _rows_of(data)
         if not hasattr(self, "coef_"):
             return means, weight
-        if not hasattr(self, "_seen_"):  # fitted by version 0.1.0
-            return None
         earlier_means, earlier_weight = self._seen_
         share = weight / (weight + earlier_weight)
         return share * means + (1 - share) * earlier_means, weight + earlier_weight

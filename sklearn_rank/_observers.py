@@ -76,6 +76,8 @@ def combine(*observers: Observer | None) -> Observer:
     None stands for an observer that isn't there.
     """
     present = [one for one in observers if one is not None]
+    if len(present) == 1:
+        return present[0]
 
     def observe(number: int, objective: float, validation: float | None = None) -> bool:
         # A list, so that every observer sees the iteration, whatever those before it say.

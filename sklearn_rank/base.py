@@ -44,6 +44,12 @@ from sklearn_rank.metrics import auc_score
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
+_OBJECTS = {
+    "solver": "solver=sklearn_rank.solvers.Corrective()",
+    "weak_ranker": "weak_ranker=sklearn_rank.models.Stumps()",
+}
+"""Parts that are objects, for messages."""
+
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
 """Binary exponents between which weights are taken as they are."""
 
@@ -296,6 +302,30 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
             comparable pair, or in binary mode when there are not exactly two classes.
         """
         return self._learn(X, y, qid, sample_weight)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a part as ``solver__name`` where the part is an object.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            The ranker.
+        """
+        for nested in params:
+            outer, _, inner = nested.partition("__")
+            given = params.get(outer, getattr(self, outer, None))
+            if inner and isinstance(given, str):
+                raise ValueError(
+                    f"{nested} of {type(self).__name__} is a parameter of its {outer}, which must "
+                    f"then be an object, such as {_OBJECTS.get(outer, 'one of its own')}. Got "
+                    f"{outer}={given!r}."
+                )
+        return super().set_params(**params)
 
     def _learn(self, *arrays: Any) -> Self:
         """Check parameters and arrays, those of `_validate_training`, and fit."""

@@ -29,6 +29,7 @@ from sklearn_rank import (
 from sklearn_rank.estimators._boosting_problem import History
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
+from sklearn_rank.solvers import Corrective
 
 RELEVANCES = ["binary", "graded"]
 
@@ -418,7 +419,6 @@ def test_unknown_options(ranker):
         ({"solver": "lbfgs", "p": np.inf, "push": "both"}, ["p=inf", "push='both'", "'bottom'"]),
         ({"solver": "lbfgs", "p": np.inf, "push": "ir"}, ["p=inf", "push='ir'", "'bottom'"]),
         ({"solver": "lbfgs", "selection": "optimal"}, ["selection='optimal'", "'coordinate'"]),
-        ({"n_swaps": 1}, ["n_swaps=1", "solver='corrective'", "'coordinate'"]),
         ({"solver": "corrective", "weak_ranker": "feature"}, ["weak_ranker='feature'", "'lbfgs'"]),
         ({"solver": "corrective", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
         ({"solver": "lbfgs", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
@@ -431,6 +431,10 @@ def test_unknown_options(ranker):
 )
 def test_parameters_that_do_not_go_together(parameters, words):
     refuses(PNormPushRanker(**parameters), "PNormPushRanker", *words)
+
+
+def test_settings_of_a_solver_are_checked():
+    refuses(PNormPushRanker(solver=Corrective(n_swaps=-1)), "'n_swaps'", "of Corrective", "Got -1")
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ from tiers import crossed
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.estimators._bags import draw_weights
 from sklearn_rank.models import Stumps
+from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = {
     "RankBoost": RankBoost(n_estimators=4),
     "push": PNormPushRanker(n_estimators=4),
-    "corrective": PNormPushRanker(n_estimators=3, solver="corrective", n_swaps=1),
+    "corrective": PNormPushRanker(n_estimators=3, solver=Corrective(n_swaps=1)),
 }
 LIMITS = {
     "monotonic_cst": [1, 0, -1, 0, 0],

@@ -230,7 +230,7 @@ def posed(problem, scale=1.0):
     there = np.flatnonzero(w > 0)
     qid = None if problem.qid is None else check_qid(problem.qid[there], len(there))
     preferences = Preferences.from_labels(problem.y[there], qid, scale * w[there])
-    return BoostingProblem(None, preferences, None, None, None)
+    return BoostingProblem(None, preferences, None, None, None, None)
 
 
 @given(problem=problems())

@@ -17,6 +17,7 @@ from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.solvers import Corrective
 
 try:
     from sklearn import callback
@@ -137,7 +138,7 @@ def test_a_callback_gets_the_ranker_as_it_is_after_the_round():
     [
         (RankBoost(n_estimators=3), "round"),
         (PNormPushRanker(n_estimators=3, solver="lbfgs", alpha=0.1), "round"),
-        (PNormPushRanker(n_estimators=3, solver="corrective", n_swaps=1), "round"),
+        (PNormPushRanker(n_estimators=3, solver=Corrective(n_swaps=1)), "round"),
         (RankBoost(n_estimators=3, n_bags=3, random_state=0), "bag"),
         (KernelPairwiseSGDRanker(kernel="linear", max_iter=3), "iteration"),
         (ListNetLinear(max_iter=3, relevance="binary"), "iteration"),
@@ -176,7 +177,8 @@ def test_true_ends_a_fit_of_bags_and_one_before_its_swaps():
     assert len(log.fitted) == len(ranker.bag_weights_) == 2
     log = Log(end_after=2)
     options = {"solver": "corrective", "n_estimators": 2}
-    ranker = PNormPushRanker(n_swaps=5, **options).set_callbacks(log).fit(X, Y)
+    swapping = PNormPushRanker(**options).set_params(solver=Corrective(n_swaps=5))
+    ranker = swapping.set_callbacks(log).fit(X, Y)
     short = PNormPushRanker(**options).fit(X, Y)
     np.testing.assert_array_equal(ranker.decision_function(X), short.decision_function(X))
 

@@ -20,6 +20,7 @@ from sklearn_rank import (
 from sklearn_rank.engines.registry import ENGINES
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.preprocessing import QueryMinMaxScaler
+from sklearn_rank.solvers import Corrective
 
 RELEVANCES = ["binary", "graded"]
 
@@ -62,7 +63,7 @@ STOPPED = {"n_iter_no_change": 5, "validation_fraction": 0.5, "n_estimators": 20
 BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 50}
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
-    PNormPushRanker(solver="corrective", n_estimators=4, n_swaps=2),
+    PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=4),
     PNormPushRanker(solver="corrective", n_estimators=3, n_bags=3),
     RankBoost(n_bags=3, n_estimators=4),
     RankBoost(n_bags=3, n_estimators=4, relevance="graded"),

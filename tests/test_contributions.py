@@ -18,6 +18,7 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank.models import FeatureRules, LinearModel, kernel
+from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -60,7 +61,7 @@ FORMS = {
     "own model": (RankBoost, {"weak_ranker": Squares()}),
     "own model-lbfgs": (PNormPushRanker, {"weak_ranker": Squares(), **LBFGS}),
     "push-lbfgs": (PNormPushRanker, LBFGS),
-    "push-corrective": (PNormPushRanker, {"solver": "corrective", "n_swaps": 1}),
+    "push-corrective": (PNormPushRanker, {"solver": Corrective(n_swaps=1)}),
     "bags": (RankBoost, {"n_bags": 3, "random_state": 0}),
     "push-lbfgs-feature": (PNormPushRanker, {"weak_ranker": "feature", **LBFGS}),
     "push-inf": (PNormPushRanker, {"p": np.inf, **LBFGS}),

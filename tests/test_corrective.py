@@ -1,5 +1,7 @@
 """solver="corrective": each refit, each choice and each swap against the definition."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import oracles
 import oracles_corrective
@@ -16,7 +18,7 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.solvers import CoefficientObjective, minimise, steepest
+from sklearn_rank.solvers import CoefficientObjective, Corrective, minimise, steepest
 from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
@@ -66,6 +68,11 @@ def preferences_of(problem):
     return preferences, keep[preferences.order]
 
 
+def no_columns(preferences):
+    """Return no columns, for a problem of which only the preferences are known."""
+    return ChosenColumns.none(SimpleNamespace(preferences=preferences))
+
+
 @crossed(push=list(PUSHES), p=[1, 4], loss=["exponential", "logistic"])
 @FEWER
 @given(problem=problems(missing=True))
@@ -74,14 +81,14 @@ def test_cells_have_the_objective_of_the_rows(push, p, loss, problem):
         return
     preferences, order = preferences_of(problem)
     h = np.nan_to_num(problem.X[order]) > 0.5
-    chosen = ChosenColumns.none(preferences)
+    chosen = no_columns(preferences)
     for column in h.T:
         chosen = chosen.with_column(column)
     c = np.linspace(-1, 1, h.shape[1])
     np.testing.assert_array_equal(chosen.scores(c)[chosen.cell], h.astype(float) @ c)
     np.testing.assert_array_equal(chosen.merged().values.shape, chosen.values.shape)
     of_rows = make_push(preferences, loss, p, push)
-    of_cells = make_push(chosen.cells, loss, p, push)
+    of_cells = make_push(chosen.cells.preferences, loss, p, push)
     value, gradient = of_rows.value_and_gradient(h @ c)
     cell_value, cell_gradient = of_cells.value_and_gradient(chosen.scores(c))
     assert cell_value == pytest.approx(value, rel=1e-9, abs=1e-9)
@@ -94,7 +101,7 @@ def test_cells_have_the_objective_of_the_rows(push, p, loss, problem):
 def test_columns_are_left_out_and_merged(problem):
     preferences, order = preferences_of(problem)
     h = problem.X[order] > 0.5
-    chosen = ChosenColumns.none(preferences)
+    chosen = no_columns(preferences)
     for column in [*h.T, h[:, 0]]:
         chosen = chosen.with_column(column)
     assert all(chosen.is_chosen(column) and chosen.is_chosen(~column) for column in h.T)
@@ -110,7 +117,7 @@ def test_columns_are_left_out_and_merged(problem):
 
 def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
     preferences = Preferences.from_labels(np.arange(50) % 2 == 0, None, np.ones(50))
-    chosen, rng = ChosenColumns.none(preferences), np.random.default_rng(0)
+    chosen, rng = no_columns(preferences), np.random.default_rng(0)
     for _ in range(4):
         chosen = chosen.with_column(rng.random(50) < 0.5)
     c, gradient = rng.standard_normal(4), rng.standard_normal(len(chosen.values))
@@ -130,10 +137,10 @@ def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
 def test_the_push_pair_by_pair(push, p, loss, problem):
     """Value, gradient and second derivatives by the coefficients, and the minimum they lead to."""
     preferences, order = preferences_of(problem)
-    chosen = ChosenColumns.none(preferences)
+    chosen = no_columns(preferences)
     for column in (problem.X[order] > 0.5).T:
         chosen = chosen.with_column(column)
-    objective = make_push(chosen.cells, loss, p, push)
+    objective = make_push(chosen.cells.preferences, loss, p, push)
     known = objective.by_coefficients(chosen.dense, 0.1)
     function = CoefficientObjective(objective, chosen, 0.1)
     start = np.zeros(chosen.values.shape[1])
@@ -168,15 +175,16 @@ def test_pairs_are_written_out_only_where_they_are_few_and_of_one_list():
 @given(problem=one_list(max_rows=20))
 def test_newton_and_lbfgs_find_one_minimum(push, p, problem):
     preferences, order = preferences_of(problem)
-    chosen = ChosenColumns.none(preferences)
+    chosen = no_columns(preferences)
     for column in (problem.X[order] > 0.5).T:
         chosen = chosen.with_column(column)
-    objective = make_push(chosen.cells, "exponential", p, push)
+    objective = make_push(chosen.cells.preferences, "exponential", p, push)
     start = np.zeros(chosen.values.shape[1])
     bounds = [(-2.0, 0.5), (0.0, 2.0), (-1.0, 0.0)][: len(start)]
     function = CoefficientObjective(objective, chosen, 0.01)
     expected = minimise(function, start, bounds=bounds, max_iter=500, tol=1e-14)
-    side = SideFunction(*chosen.sides(), objective.side_exponents, 0.01)
+    cells = chosen.cells.preferences
+    side = SideFunction.of_cells(cells, chosen.dense, objective.side_exponents, 0.01)
     found = bounded_newton(side, start, bounds, max_iter=100, tol=1e-14)
     check_minimum(found, expected, function, start, bounds)
 
@@ -257,7 +265,7 @@ def test_each_round_chooses_the_largest_gain(push, p, selection, problem):
 def test_swaps_end_where_none_helps(push, p, alpha, problem):
     problem = paired(problem)
     options = {"p": p, "push": push, "alpha": alpha}
-    before, after = fit(problem, **options), fit(problem, n_swaps=50, **options)
+    before, after = fit(problem, **options), fit(problem, solver=Corrective(n_swaps=50), **options)
     if not len(before.estimator_weights_):
         return
     assert after.objective_curve_[-1] <= before.objective_curve_[-1]
@@ -272,12 +280,12 @@ def test_swaps_end_where_none_helps(push, p, alpha, problem):
 
 def test_swaps_lower_the_objective():
     X, y = data_of(200, 6)
-    fits = [PNormPushRanker(solver="corrective", n_estimators=5, n_swaps=n) for n in (0, 1, 20)]
+    fits = [PNormPushRanker(solver=Corrective(n), n_estimators=5) for n in (0, 1, 20)]
     values = [ranker.fit(X, y).objective_curve_[-1] for ranker in fits]
     assert values[0] > values[1] >= values[2]
     steps = PNormPushRanker(n_estimators=5).fit(X, y)
     assert values[0] < steps.objective_curve_[-1]
-    again = PNormPushRanker(solver="corrective", n_estimators=5, n_swaps=21).fit(X, y)
+    again = PNormPushRanker(solver=Corrective(21), n_estimators=5).fit(X, y)
     np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
 
 
@@ -293,7 +301,7 @@ def test_every_push_and_loss(loss, push, with_queries):
     qid = np.arange(60) % 4 if with_queries else None
     options = {"p": 2.0, "push": push, "loss": loss, "n_estimators": 4}
     steps = PNormPushRanker(**options).fit(X, y, qid=qid)
-    ranker = PNormPushRanker(solver="corrective", n_swaps=1, **options).fit(X, y, qid=qid)
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=1), **options).fit(X, y, qid=qid)
     assert np.all(np.diff(ranker.objective_curve_) <= 0)
     assert ranker.objective_curve_[0] <= steps.objective_curve_[0] + 1e-9
     assert ranker.objective_curve_[-1] <= steps.objective_curve_[-1] + 1e-9
@@ -301,7 +309,7 @@ def test_every_push_and_loss(loss, push, with_queries):
 
 def test_a_copied_feature_changes_nothing():
     X, y = data_of(150, 5)
-    options = {"solver": "corrective", "n_estimators": 5, "n_swaps": 5}
+    options = {"solver": Corrective(n_swaps=5), "n_estimators": 5}
     single = PNormPushRanker(**options).fit(X, y)
     double = PNormPushRanker(**options).fit(np.column_stack([X, X]), y)
     assert double.objective_curve_[-1] == pytest.approx(single.objective_curve_[-1], rel=1e-9)
@@ -311,7 +319,7 @@ def test_a_copied_feature_changes_nothing():
 def test_credits_add_up_to_the_decrease_of_the_objective():
     X, y = data_of(150, 5)
     for n_swaps in (0, 3):
-        ranker = PNormPushRanker(solver="corrective", n_estimators=5, n_swaps=n_swaps).fit(X, y)
+        ranker = PNormPushRanker(solver=Corrective(n_swaps), n_estimators=5).fit(X, y)
         start = oracles.log_push(np.zeros(len(y)), y, p=4)
         credit = sum(ranker._history_["decreases"])
         assert credit == pytest.approx(start - ranker.objective_curve_[-1], rel=1e-6)
@@ -327,15 +335,15 @@ def test_warm_start_goes_on():
     np.testing.assert_allclose(ranker.objective_curve_, cold.objective_curve_, rtol=1e-9)
     np.testing.assert_allclose(ranker.estimator_weights_, cold.estimator_weights_, atol=1e-6)
     assert ranker.n_iter_ == 6
-    ranker.set_params(n_swaps=3).fit(X, y)
+    ranker.set_params(solver=Corrective(n_swaps=3)).fit(X, y)
     assert ranker.objective_curve_[-1] <= cold.objective_curve_[-1]
     with pytest.raises(ValueError, match="continues with the same solver"):
-        ranker.set_params(solver="coordinate", n_swaps=0).fit(X, y)
+        ranker.set_params(solver="coordinate").fit(X, y)
 
 
 def test_data_ranked_without_error_have_bounded_coefficients():
     X, y = np.arange(10.0)[:, None], np.arange(10) > 4
-    ranker = PNormPushRanker(solver="corrective", n_estimators=3, n_swaps=2).fit(X, y)
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=3).fit(X, y)
     assert ranker.score(X, y) == 1.0
     longest = oracles_corrective.longest_step(y, p=4)
     assert ranker.estimator_weights_[0] == pytest.approx(longest)
@@ -353,7 +361,7 @@ def test_there_are_no_stages():
 
 def test_nothing_to_choose_warns():
     X, y = np.zeros((6, 2)), np.arange(6) % 2
-    ranker = PNormPushRanker(solver="corrective", n_swaps=2)
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=2))
     with pytest.warns(ConvergenceWarning, match="found no weak ranker"):
         ranker.fit(X, y)
     assert ranker.n_iter_ == 0
@@ -390,9 +398,8 @@ def constrained_data(seed=0, n_rows=200):
 def test_constraints_hold_after_every_refit(seed):
     X, y = constrained_data(seed)
     ranker = PNormPushRanker(
-        solver="corrective",
+        solver=Corrective(n_swaps=5),
         n_estimators=12,
-        n_swaps=5,
         monotonic_cst=[1, 1, 1, 0, 0],
         categorical_features=[4],
         weak_ranker=Stumps(
@@ -418,15 +425,15 @@ def test_a_coefficient_that_ends_at_its_bound_frees_its_place():
     summary = (parts.sum(axis=1) >= 2) ^ (rng.random(500) < 0.1)
     y = (parts.sum(axis=1) - 0.3 * summary + 0.3 * rng.standard_normal(500) > 1.6).astype(int)
     X = np.column_stack([summary, parts]).astype(float)
-    options = {"solver": "corrective", "p": 1.0, "n_estimators": 5}
-    free = PNormPushRanker(**options).fit(X, y)
+    options = {"p": 1.0, "n_estimators": 5}
+    free = PNormPushRanker(solver="corrective", **options).fit(X, y)
     assert free.weak_rankers_.feature[0] == 0
     assert free.estimator_weights_[0] < 0
     for most, n_swaps in ((None, 0), (4, 1)):  # where there is no place for it, a swap finds it
         ranker = PNormPushRanker(
+            solver=Corrective(n_swaps),
             monotonic_cst=[1] * 5,
             weak_ranker=Stumps(max_thresholds=most),
-            n_swaps=n_swaps,
             **options,
         ).fit(X, y)
         functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)

@@ -25,6 +25,7 @@ from sklearn_rank import (
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES
 from sklearn_rank.scorecard import Scorecard, monitoring
+from sklearn_rank.solvers import Corrective
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -194,7 +195,7 @@ FORMS = {
         )
         for p in (1, 1e6, np.inf)
     },
-    "corrective": (PNormPushRanker, {"n_estimators": 4, "solver": "corrective", "n_swaps": 1}),
+    "corrective": (PNormPushRanker, {"n_estimators": 4, "solver": Corrective(n_swaps=1)}),
     "steepest": (RankBoost, {"n_estimators": 4, "selection": "steepest"}),
     "bags": (RankBoost, {"n_estimators": 4, "n_bags": 3}),
     "monotonic": (RankBoost, {"n_estimators": 4, "monotonic_cst": [1, 0, -1]}),

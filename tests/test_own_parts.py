@@ -1,5 +1,6 @@
 """Losses, models and metrics defined outside the package, in every estimator that takes them."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -8,8 +9,10 @@ from rankers import BOOSTERS
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from test_shared_fits import assert_same_model, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost, theory
+from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score, p_norm_push_loss, ranking_scorer
 from sklearn_rank.models import Candidate
 from sklearn_rank.objectives import (
@@ -19,6 +22,7 @@ from sklearn_rank.objectives import (
     MarginLoss,
     SmoothedDcg,
 )
+from sklearn_rank.solvers import BoostingSolver, Corrective, Round
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(80, 3))
@@ -309,3 +313,78 @@ def test_a_metric_of_ones_own():
 
 def first(y_true, y_score, *, qid=None):
     return float(np.asarray(y_true)[np.argmax(y_score)])
+
+
+class Cautious(BoostingSolver):
+    """A tenth of each step of boosting."""
+
+    has_stages = fits_bags = on_cluster = True
+
+    def solve(self, problem, record):
+        state, ends = problem.state(record.scores()), record.n_left == 0
+        while not ends and (best := problem.search(state)) is not None:
+            h, before = problem.weak_rankers.values(best), state.value
+            step = state.advance(best, h, record.step(state, best, h)[0] / 10)
+            ends = record.add(Round(best.index, step, before - state.value, h), state)
+
+
+class Alone(Cautious):
+    """The same, which offers nothing."""
+
+    has_stages = fits_bags = on_cluster = False
+
+
+def test_a_solver_of_ones_own():
+    own = PNormPushRanker(solver=Cautious(), n_estimators=12, tol=0).fit(X, Y)
+    slow = PNormPushRanker(learning_rate=0.1, n_estimators=12, tol=0).fit(X, Y)
+    np.testing.assert_allclose(own.decision_function(X), slow.decision_function(X), atol=1e-12)
+    stages = list(own.staged_decision_function(X))
+    np.testing.assert_allclose(stages[-1], own.decision_function(X), atol=1e-12)
+    more = clone(own).set_params(n_estimators=5, warm_start=True).fit(X, Y)
+    more.set_params(n_estimators=12).fit(X, Y)
+    np.testing.assert_allclose(more.estimator_weights_, own.estimator_weights_, rtol=1e-9)
+    bags = clone(own).set_params(n_bags=3, random_state=0).fit(X, Y)
+    as_bags = clone(slow).set_params(n_bags=3, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(bags.bag_weights_, as_bags.bag_weights_, rtol=1e-9)
+
+
+def test_a_solver_of_ones_own_with_validation_rows():
+    own = PNormPushRanker(solver=Cautious(), n_estimators=30, n_iter_no_change=3)
+    slow = PNormPushRanker(learning_rate=0.1, n_estimators=30, n_iter_no_change=3)
+    for ranker in (own, slow):
+        ranker.fit(X[:50], Y[:50], X_val=X[50:], y_val=Y[50:])
+    assert own.n_iter_ < len(own.validation_scores_)
+    np.testing.assert_allclose(own.validation_scores_, slow.validation_scores_)
+
+
+def test_a_solver_of_ones_own_on_several_processes():
+    own = PNormPushRanker(solver=Cautious(), n_estimators=6)
+    together, _ = fit_together(own, X, Y, None, np.ones(len(Y)), np.arange(len(Y)) % 2, 2)
+    assert_same_model(together, clone(own).fit(X, Y))
+    check_supported(own, has_queries=False)
+    with pytest.raises(ValueError, match=r"solver=Alone\(\)"):
+        check_supported(PNormPushRanker(solver=Alone()), has_queries=False)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_iter_no_change": 3}, "needs solver='coordinate'. Got solver=Alone()"),
+        ({"n_bags": 2}, "can't be used with solver=Alone()"),
+        ({"alpha": 1.0}, "needs solver='corrective' or 'lbfgs'"),
+    ],
+)
+def test_what_a_solver_does_not_offer_is_refused(parameters, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        PNormPushRanker(solver=Alone(), **parameters).fit(X, Y)
+
+
+def test_settings_of_a_solver_are_searched():
+    search = GridSearchCV(
+        PNormPushRanker(solver=Corrective(), n_estimators=3), {"solver__n_swaps": [0, 2]}, cv=2
+    ).fit(X, Y)
+    swaps = search.best_estimator_.get_params()["solver__n_swaps"]
+    assert swaps == search.best_params_["solver__n_swaps"]
+    assert "Corrective(n_swaps=2)" in repr(PNormPushRanker(solver=Corrective(n_swaps=2)))
+    with pytest.raises(ValueError, match=r"solver__n_swaps of PNormPushRanker .* must .*object"):
+        PNormPushRanker(solver="corrective").set_params(solver__n_swaps=2)

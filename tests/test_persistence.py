@@ -37,6 +37,7 @@ from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
+from sklearn_rank.solvers import Corrective
 
 RANDOM = np.random.RandomState(0)
 ROWS = pd.DataFrame(RANDOM.normal(size=(30, 3)).round(2), columns=list("abc"))
@@ -165,6 +166,7 @@ STORED = {
     "estimators": RankBoost(**FEW, weak_ranker=LinearRegression()),
     "table": PNormPushRanker(**FEW, categorical_features=[2], weak_ranker=Stumps(max_thresholds=4)),
     "bags": RankBoost(**FEW, n_bags=2),
+    "swaps": PNormPushRanker(**FEW, solver=Corrective(n_swaps=1)),
     "stopped": RankBoost(**FEW, n_iter_no_change=2, scoring=ranking_scorer("ndcg@5")),
     "margin": SmoothMarginRanker(**FEW),
     "own weak ranker": RankBoost(**FEW, weak_ranker=WEAK_RANKERS["stump"]),

@@ -14,6 +14,7 @@ from sklearn_rank import (
 )
 from sklearn_rank.objectives import MARGIN_LOSSES, pair_loss_and_gradient
 from sklearn_rank.plotting import PairContributionDisplay, RankedListDisplay, TopROCDisplay
+from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -35,7 +36,7 @@ FORMS = [
     (PNormPushRanker, {"loss": "hinge"}),
     (PNormPushRanker, {"p": 64}),
     (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
-    (PNormPushRanker, {"solver": "corrective", "n_swaps": 1}),
+    (PNormPushRanker, {"solver": Corrective(n_swaps=1)}),
     (RankBoost, {"n_bags": 3}),
     (PNormPushRanker, {"n_iter_no_change": 2, "validation_fraction": 0.3, "score_p": 4}),
     (RankBoost, {"n_iter_no_change": 2, "validation_fraction": 0.3}),

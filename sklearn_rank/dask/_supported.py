@@ -89,7 +89,7 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"n_iter_no_change={values['n_iter_no_change']!r}", "no rows are held out there"
     if values.get("warm_start"):
         yield "warm_start=True", "a fit on a cluster starts anew"
-    if values.get("solver") in ("ogd", "corrective"):
+    if values.get("solver") == "ogd":
         yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if values.get("batch_size") is not None:
         yield f"batch_size={values['batch_size']!r}", "every step there is taken on all rows"
@@ -101,7 +101,9 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield refused weak rankers and constraints."""
+    """Yield refused solvers, weak rankers and constraints."""
+    if not ranker.solver_in_use.on_cluster:
+        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield (
             f"weak_ranker={ranker.weak_ranker!r}",

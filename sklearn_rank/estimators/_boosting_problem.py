@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Gain, Indices, Mask, Objective, ObjectiveState
+from sklearn_rank._protocols import (
+    Candidate,
+    Floats,
+    Gain,
+    Indices,
+    Mask,
+    Objective,
+    ObjectiveState,
+)
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models.kernel import row_blocks, working_rows
+from sklearn_rank.objectives._states import make_state
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import shared_property
 from sklearn_rank.solvers import (
-    Coefficients,
     OptimalGain,
     PushStep,
     QuadraticGain,
@@ -41,9 +50,8 @@ class History:
     settings : dict
         Parameters that a warm start must not change.
     coordinates, steps, decreases : list
-        Weak ranker, step and decrease of the objective of each round.
-    credit : ndarray or float
-        With lbfgs, the decrease credited to each coordinate.
+        Weak ranker, step and decrease of the objective of each round; of a model that was
+        found as a whole, its weak rankers, coefficients and the decrease credited to each.
     objective, offsets, margins, smooth_margins, validation : list of float
         Curves over rounds.
     """
@@ -54,32 +62,18 @@ class History:
     coordinates: list[int] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
     decreases: list[float] = field(default_factory=list)
-    credit: Floats | float = 0.0
     objective: list[float] = field(default_factory=list)
     offsets: list[float] = field(default_factory=list)
     margins: list[float] = field(default_factory=list)
     smooth_margins: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
 
-    def add(self, done: Round, state: ObjectiveState) -> None:
-        """Add a round."""
+    def add(self, done: Round, value: float) -> None:
+        """Add a round, after which the objective has this value."""
         self.coordinates.append(done.index)
         self.steps.append(done.step)
         self.decreases.append(done.decrease)
-        self.objective.append(state.value)
-
-    def add_margins(
-        self, state: ObjectiveState, coefficients: Coefficients, log_scale: float
-    ) -> None:
-        """Add the margin and the smooth margin of the last round."""
-        margin, smooth_margin = state.smallest_margin(), -state.value - log_scale
-        if coefficients.l1_norm > 0:
-            margin, smooth_margin = (
-                margin / coefficients.l1_norm,
-                smooth_margin / coefficients.l1_norm,
-            )
-        self.margins.append(margin)
-        self.smooth_margins.append(smooth_margin)
+        self.objective.append(value)
 
     def truncate(self, n_rounds: int) -> None:
         """Remove later rounds; the validation curve stays whole."""
@@ -95,9 +89,39 @@ class History:
             del curve[n_rounds:]
 
 
+@dataclass(frozen=True)
+class Posing:
+    """The settings from which a boosting ranker poses its problem.
+
+    Attributes
+    ----------
+    owner : str
+        Class of the ranker, for messages.
+    make_objective : callable
+        Returns the objective of some preferences.
+    power : float
+        Power of the push, 1 for objectives without one.
+    selection : {"auto", "steepest", "optimal"}
+        What the search maximises.
+    alpha, learning_rate, tol : float
+        The ranker's parameters.
+    is_first_order : bool
+        Whether the steps need the whole slope along h.
+    """
+
+    owner: str
+    make_objective: Callable[[Preferences], Objective]
+    power: float
+    selection: str
+    alpha: float
+    learning_rate: float
+    tol: float
+    is_first_order: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class BoostingProblem:
-    """The parts of a boosting fit.
+    """The parts of a boosting fit, as a `BoostingSolver` sees them.
 
     Attributes
     ----------
@@ -111,6 +135,10 @@ class BoostingProblem:
         The weak rankers on the training rows.
     threads : ThreadPool
         Threads.
+    posing : Posing
+        The settings.
+    gain : Gain
+        What a search maximises.
     """
 
     data: TrainingData
@@ -118,6 +146,49 @@ class BoostingProblem:
     objective: Objective
     weak_rankers: Any
     threads: ThreadPool
+    posing: Posing
+    gain: Gain = steepest
+
+    @classmethod
+    def pose(
+        cls, data: TrainingData, weak_rankers: Any, threads: ThreadPool, posing: Posing
+    ) -> BoostingProblem:
+        """Pose the problem of some rows."""
+        preferences = data.preferences
+        objective = posing.make_objective(preferences)
+        found = cls(data, preferences, objective, weak_rankers, threads, posing)
+        return replace(found, gain=found._find_gain())
+
+    @property
+    def alpha(self) -> float:
+        """Strength of the ridge."""
+        return self.posing.alpha
+
+    @property
+    def tol(self) -> float:
+        """Relative decrease of the objective at which a fit ends."""
+        return self.posing.tol
+
+    def at(self, preferences: Preferences) -> BoostingProblem:
+        """Return the problem of other rows, with the weak rankers and the gain of these."""
+        objective = self.posing.make_objective(preferences)
+        return replace(self, preferences=preferences, objective=objective)
+
+    def state(self, scores: Floats) -> ObjectiveState:
+        """Return the objective at some scores, in the form that is cheapest to move."""
+        return make_state(
+            self.objective,
+            self.preferences,
+            scores,
+            threads=self.threads,
+            is_two_sided=self.is_two_sided,
+            with_curvature=self._is_second_order,
+        )
+
+    def search(self, state: ObjectiveState) -> Candidate | None:
+        """Return the weak ranker with the largest gain, the same in all processes."""
+        found: Candidate | None = self.weak_rankers.search(state.gradient, self.gain)
+        return self.preferences.collective.agree(found)
 
     @property
     def positive(self) -> Mask | None:
@@ -162,9 +233,11 @@ class BoostingProblem:
         is_linear = objective.p == 1 and self.is_two_sided
         return is_linear or self.preferences.bipartite_segments is not None
 
-    def is_second_order(self, gain: Gain) -> bool:
+    @property
+    def _is_second_order(self) -> bool:
         """Whether the steps or the gain need second derivatives."""
-        return self.has_curvature and not (gain is steepest and self.has_exact_steps)
+        needs_them = not (self.gain is steepest and self.has_exact_steps)
+        return self.has_curvature and needs_them and not self.posing.is_first_order
 
     @shared_property
     def smoothing(self) -> float:
@@ -199,11 +272,11 @@ class BoostingProblem:
         pairs = self.preferences
         return bool(pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights)))
 
-    def push_step(self, p: float, log_scale: float = 0.0) -> PushStep:
+    def push_step(self, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
         pairs = self.preferences
-        return PushStep(p, smoothing, pairs.largest_difference, pairs.collective)
+        return PushStep(self.posing.power, smoothing, pairs.largest_difference, pairs.collective)
 
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
@@ -214,8 +287,9 @@ class BoostingProblem:
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
         return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
-    def make_gain(self, owner: str, selection: str, p: float) -> Gain:
-        """Return what the `selection` parameter of the ranker `owner` maximises."""
+    def _find_gain(self) -> Gain:
+        """Return what a search maximises."""
+        selection = self.posing.selection
         if selection == "steepest":
             return steepest
         exponents = getattr(self.objective, "side_exponents", None)
@@ -225,14 +299,14 @@ class BoostingProblem:
         is_summed = self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False)
         # Real-valued weak rankers of exact steps take a line search, which needs no curvature.
         if is_summed and (self.is_two_sided or not self.has_exact_steps):
-            return QuadraticGain(p, self.push_step(p).longest)
+            return QuadraticGain(self.posing.power, self.push_step().longest)
         if selection == "auto":
             return steepest
         raise ValueError(
-            f"selection='optimal' of {owner} needs the decrease of the objective along every weak "
-            "ranker: in closed form (stumps and the exponential loss in one list of two levels, "
-            "pushed at one end), or from second derivatives, which the loss and the weak rankers "
-            "must have. Use selection='steepest' or 'auto'."
+            f"selection='optimal' of {self.posing.owner} needs the decrease of the objective along "
+            "every weak ranker: in closed form (stumps and the exponential loss in one list of two "
+            "levels, pushed at one end), or from second derivatives, which the loss and the weak "
+            "rankers must have. Use selection='steepest' or 'auto'."
         )
 
     def model_attributes(self, indices: Indices, weights: Floats, credit: Floats) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,33 +13,20 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import (
-    Candidate,
-    FitRows,
-    Floats,
-    Gain,
-    Objective,
-    ObjectiveState,
-    WeakRankers,
-)
+from sklearn_rank._protocols import FitRows, Floats, Objective, WeakRankers
 from sklearn_rank._validation import Constraint, Flag, Number, largest_size
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
-from sklearn_rank.estimators._early_stopping import (
-    EarlyStopping,
-    StopsEarlyMixin,
-    split_validation,
-)
-from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
+from sklearn_rank.estimators._bags import fit_bags
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
+from sklearn_rank.estimators._early_stopping import StopsEarlyMixin, split_validation
+from sklearn_rank.estimators._record import FitRecord, Record
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import StepFunction, WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
-from sklearn_rank.objectives._states import make_state
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.solvers import Coefficients, Round, coordinate_descent
+from sklearn_rank.solvers import BoostingSolver, Coefficients, Coordinate
 
 _GIVEN = "shape of X_val (None: not given)"
 
@@ -46,9 +34,8 @@ _GIVEN = "shape of X_val (None: not given)"
 class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker):
     """Base class of the boosting rankers.
 
-    A subclass names its objective (`_make_objective`) and may change the step
-    (`_make_step_rule`), the choice of the weak ranker (`_make_gain`) or the solver
-    (`_solve`).
+    A subclass names its objective and what a search maximises (`_posing`) and may change the
+    step (`_make_step_rule`) or the solver (`solver_in_use`).
     """
 
     _tracks_margin: ClassVar[bool] = True
@@ -124,17 +111,25 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
 
     # What a subclass decides -------------------------------------------------------
 
-    def _make_objective(self, preferences: Preferences, threads: ThreadPool) -> Objective:
-        return SidePush(preferences, 1.0)
+    @property
+    def solver_in_use(self) -> BoostingSolver:
+        """The solver."""
+        return Coordinate()
 
-    def _make_gain(self, problem: BoostingProblem) -> Gain:
-        return problem.make_gain(type(self).__name__, "steepest", 1.0)
-
-    def _is_second_order(self, problem: BoostingProblem, gain: Gain) -> bool:
-        return problem.is_second_order(gain)
+    def _posing(self, threads: ThreadPool) -> Posing:
+        """Return the settings of the problem; RankBoost's are the defaults."""
+        return Posing(
+            owner=type(self).__name__,
+            make_objective=partial(SidePush, p=1.0),
+            power=1.0,
+            selection="steepest",
+            alpha=0.0,
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+        )
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
-        return problem.push_step(1.0)
+        return problem.push_step()
 
     @property
     def _balances(self) -> bool:
@@ -156,7 +151,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         Objective
             Scores are in the order of ``data.preferences.order``.
         """
-        return self._make_objective(data.preferences, ThreadPool(1))
+        return self._posing(ThreadPool(1)).make_objective(data.preferences)
 
     def offset_of(self, data: TrainingData, scores: Floats) -> float:
         """Return the offset between the two classes for scores of some rows.
@@ -188,14 +183,31 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: TrainingData) -> dict[str, Any]:
-        history = self._open_history(data)
+        history, held_out = self._open_history(data), data.held_out
         n_rows, n_features = data.X.shape
         with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
-            held_out = data.held_out
+            if getattr(self, "n_bags", 1) > 1:
+                return fit_bags(self, data, history, threads)
             if held_out is None and self.n_iter_no_change is not None:
                 data, held_out = split_validation(data, self.validation_fraction, history.seed)
             problem = self._make_problem(data, history, threads)
-            return self._solve(problem, history, held_out)
+            record = FitRecord(self, problem, history, held_out)
+            self._solve(problem, record)
+            return record.end()
+
+    def _solve(self, problem: BoostingProblem, record: Record) -> None:
+        """Run the solver."""
+        record.step_rule = self._make_step_rule(problem, record.coefficients)
+        self.solver_in_use.solve(problem, record)
+
+    def _n_known_rounds(self, history: History) -> int | None:
+        """Return how many iterations earlier fits did; None if `n_estimators` is no maximum."""
+        return None if self._counts_each_power else len(history.objective)
+
+    @property
+    def _counts_each_power(self) -> bool:
+        """Whether `n_estimators` limits the iterations of each power alone."""
+        return bool(np.isinf(getattr(self, "p", 1.0)))
 
     @property
     def _is_continued(self) -> bool:
@@ -226,6 +238,12 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
+        n_bags = getattr(self, "n_bags", 1)
+        if n_bags > 1 and data.held_out is not None:
+            raise ValueError(
+                f"n_bags={n_bags} of {type(self).__name__} is the mean of several fits, which "
+                "has no rounds: it can't be used with X_val."
+            )
         if not self._is_continued:
             return
         name, history = type(self).__name__, History(**self._history_)
@@ -241,8 +259,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                     f"{name} with warm_start=True continues with the same {setting}: it was "
                     f"fitted with {known[setting]!r}. Got {value!r}."
                 )
-        at_each_power = np.isinf(getattr(self, "p", 1.0))  # what n_estimators then counts
-        if not at_each_power and self.n_estimators < self.n_iter_:
+        if not self._counts_each_power and self.n_estimators < self.n_iter_:
             raise ValueError(
                 f"{name} with warm_start=True can only add rounds: n_estimators="
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
@@ -274,8 +291,7 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         weak_rankers = model.on_rows(rows, *known)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
-        objective = self._make_objective(preferences, threads)
-        return BoostingProblem(data, preferences, objective, weak_rankers, threads)
+        return BoostingProblem.pose(data, weak_rankers, threads, self._posing(threads))
 
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
         """Raise ValueError when a warm start would give old coefficients a new meaning."""
@@ -290,47 +306,6 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                 "weak rankers of the last fit are not among those of this one."
             )
 
-    def _solve(
-        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
-    ) -> dict[str, Any]:
-        """Run the rounds and return the fitted attributes."""
-        coefficients, scores = self._restore(problem, history)
-        gain = self._make_gain(problem)
-        state = self._make_state(problem, scores, gain)
-        stopping = self._make_stopping(problem, history, held_out)
-        offsets = self._make_offsets(problem, scores)
-        del scores  # the state has its own
-        problem.share_totals()
-        observer = self._make_observer(
-            problem.data,
-            "round",
-            self.n_estimators,
-            lambda: self._collect(problem, deepcopy(history), state, is_whole=False),
-            n_before=len(history.steps),
-        )
-        rounds = self._descend(problem, state, coefficients, gain)
-        while len(history.steps) < self.n_estimators:
-            done = next(rounds, None)
-            if done is None:
-                break
-            history.add(done, state)
-            if offsets is not None:
-                history.offsets.append(offsets.after_round(done, state))
-            if self._tracks_margin:
-                history.add_margins(state, coefficients, problem.log_scale)
-            validation = None
-            if stopping is not None:
-                validation = stopping.score(self._change(problem, held_out, done))
-            is_ended = observer(len(history.steps), state.value, validation)
-            if is_ended or (stopping is not None and stopping.is_over):
-                break
-        is_last = True
-        if stopping is not None:
-            is_last = stopping.best_round == len(history.steps)
-            history.truncate(stopping.best_round)
-        self._warn_if_empty(history.steps)
-        return self._collect(problem, history, state if is_last else None)
-
     def _warn_if_empty(self, found: Sequence[float]) -> None:
         """Warn when no weak ranker was found."""
         if not found:
@@ -339,130 +314,6 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
                 "better than chance: all scores are equal.",
                 ConvergenceWarning,
             )
-
-    def _descend(
-        self,
-        problem: BoostingProblem,
-        state: ObjectiveState,
-        coefficients: Coefficients,
-        gain: Gain,
-    ) -> Iterator[Round]:
-        """Return an iterator of rounds, which moves the state and the coefficients."""
-        return coordinate_descent(
-            problem.weak_rankers,
-            state,
-            coefficients,
-            gain=gain,
-            step_rule=self._make_step_rule(problem, coefficients),
-            learning_rate=self.learning_rate,
-            tol=self.tol,
-            collective=problem.preferences.collective,
-        )
-
-    def _restore(self, problem: BoostingProblem, history: History) -> tuple[Coefficients, Floats]:
-        """Return coefficients and training scores of the rounds so far."""
-        coefficients = Coefficients()
-        take = getattr(problem.weak_rankers, "take", None)
-        for index, step in zip(history.coordinates, history.steps, strict=True):
-            coefficients.add(index, step)
-            if take is not None:
-                take(Candidate(index, 0.0), step)
-        if not history.steps:
-            return coefficients, np.zeros(problem.preferences.n_rows)
-        return coefficients, problem.scores(history.coordinates, history.steps)
-
-    def _make_state(self, problem: BoostingProblem, scores: Floats, gain: Gain) -> ObjectiveState:
-        return make_state(
-            problem.objective,
-            problem.preferences,
-            scores,
-            threads=problem.threads,
-            is_two_sided=problem.is_two_sided,
-            with_curvature=self._is_second_order(problem, gain),
-        )
-
-    def _make_offsets(
-        self, problem: BoostingProblem, scores: Floats
-    ) -> StageBalances | StageCuts | None:
-        """Return what finds the offset after each round; None in graded mode."""
-        if problem.positive is None:
-            return None
-        if self._balances:
-            return StageBalances(problem.positive, problem.preferences)
-        return StageCuts.of_sample(problem.data, problem.preferences, scores)
-
-    def _last_offset(
-        self, problem: BoostingProblem, history: History, state: ObjectiveState | None
-    ) -> float:
-        """Return the offset of all rounds, of all rows; `state` is at the last one or None."""
-        if not history.steps:
-            return self.offset_of(problem.data, np.zeros(problem.preferences.n_rows))
-        if self._balances or problem.n_rows <= MOST_ROWS:
-            return history.offsets[-1]
-        scores = getattr(state, "scores", None)
-        if scores is None:
-            scores = problem.scores(history.coordinates, history.steps)
-        return self.offset_of(problem.data, scores)
-
-    def _make_stopping(
-        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
-    ) -> EarlyStopping | None:
-        if held_out is None:
-            return None
-        scores = np.zeros(len(held_out.y))
-        if history.steps:
-            scores = self.weak_rankers_.scores(held_out.X, self.estimator_weights_, problem.threads)
-            del history.validation[len(history.steps) :]
-        return EarlyStopping(
-            scores,
-            self._metric_of(held_out),
-            history.validation,
-            self.n_iter_no_change,
-            self.tol,
-        )
-
-    @staticmethod
-    def _change(problem: BoostingProblem, rows: TrainingData | None, done: Round) -> Floats:
-        """Return what one round adds to the scores of some rows."""
-        assert rows is not None
-        rule = problem.weak_rankers.rules(np.array([done.index]))
-        change: Floats = rule.scores(rows.X, np.array([done.step]), problem.threads)
-        return change
-
-    def _collect(
-        self,
-        problem: BoostingProblem,
-        history: History,
-        state: ObjectiveState | None,
-        *,
-        is_whole: bool = True,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes of a model built round by round.
-
-        `state` is at the last round of the history, or None. Where several processes hold the
-        rows only those of a `is_whole` fit have the offset of all rows.
-        """
-        weights = np.array(history.steps)
-        coordinates = np.array(history.coordinates, dtype=np.intp)
-        fitted: dict[str, Any] = {
-            **problem.model_attributes(coordinates, weights, np.array(history.decreases)),
-            "objective_curve_": np.array(history.objective),
-            "n_iter_": len(weights),
-            "_history_": vars(history),
-        }
-        if self.relevance == "binary":
-            is_early = problem.preferences.collective.size > 1 and not is_whole
-            offset = history.offsets[-1] if is_early else self._last_offset(problem, history, state)
-            fitted["offset_"] = offset
-            fitted["staged_offsets_"] = np.array(history.offsets)
-            fitted["staged_offsets_"][-1:] = offset
-        if self._tracks_margin:
-            fitted["margin_curve_"] = np.array(history.margins)
-            fitted["smooth_margin_curve_"] = np.array(history.smooth_margins)
-            fitted["margin_"] = history.margins[-1] if history.margins else 0.0
-        if history.validation:
-            fitted["validation_scores_"] = np.array(history.validation)
-        return fitted
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; missing and sparse input depend on the weak ranker."""
@@ -490,3 +341,21 @@ class BoostingRanker(StagedMixin, StopsEarlyMixin, ConstrainedMixin, BaseRanker)
         if reason:
             name = type(self).__name__
             raise ValueError(f"weak_ranker={self.weak_ranker!r} of {name} can't be used: {reason}.")
+        if getattr(self, "n_bags", 1) > 1:
+            self._check_bags()
+
+    def _check_bags(self: Any) -> None:
+        """Raise ValueError for settings of which there is no mean over bags."""
+        refused = {
+            f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name != "stump",
+            f"solver={getattr(self, 'solver', '')!r}": not self.solver_in_use.fits_bags,
+            "warm_start=True": self.warm_start,
+            f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
+        }
+        for setting, is_set in refused.items():
+            if is_set:
+                raise ValueError(
+                    f"n_bags={self.n_bags} of {type(self).__name__} is the mean of fits to "
+                    "bootstrap samples, each of stumps that are chosen one by one: it can't be "
+                    f"used with {setting}."
+                )

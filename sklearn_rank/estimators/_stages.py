@@ -20,7 +20,7 @@ def has_stages(ranker: Any) -> bool:
             f"{type(ranker).__name__} has stages only with n_bags=1: n_bags={n_bags} is the mean "
             "of several fits."
         )
-    if getattr(ranker, "solver", "coordinate") == "coordinate":
+    if not hasattr(ranker, "solver") or ranker.solver_in_use.has_stages:
         return True
     raise AttributeError(
         f"{type(ranker).__name__} has stages only with solver='coordinate': "

@@ -26,18 +26,6 @@ class ConstrainedMixin(CategoricalMixin):
         "categorical_features": CategoricalFeatures(),
     }
 
-    def set_params(self: Any, **params: Any) -> Any:
-        """Set parameters, those of weak_ranker as ``weak_ranker__name`` where it is an object."""
-        nested = next((name for name in params if name.startswith("weak_ranker__")), None)
-        given = params.get("weak_ranker", self.weak_ranker)
-        if nested and isinstance(given, str):
-            raise ValueError(
-                f"{nested} of {type(self).__name__} is a parameter of the weak ranker, which must "
-                "then be an object, such as weak_ranker=sklearn_rank.models.Stumps(). Got "
-                f"weak_ranker={given!r}."
-            )
-        return super().set_params(**params)  # type: ignore[misc]
-
     def _refused_by(self: Any) -> str:
         """Return the parameter with which stumps can't be constrained; empty when they can."""
         has_stumps = hasattr(as_model(self.weak_ranker), "constraints")

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import (
-    Floats,
-    Gain,
-    IterateHook,
-    Objective,
-    ObjectiveState,
-    Solution,
-    require,
-)
 from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._bags import BagFit, BagsMixin
-from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History
+from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import led
-from sklearn_rank.solvers import (
-    STOPPED,
-    CoefficientObjective,
-    Coefficients,
-    CorrectiveDescent,
-    PosedCells,
-    minimise,
-    minimise_along,
-)
+from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 
-class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
+class PNormPushRanker(PushScoreMixin, BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
     Use it when only the top of the list is used: fraud queues, triage, search. A larger p
@@ -102,15 +78,12 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
         \sum_i w_i \phi(f_i - f_k)` over the rows i above k. The hinge loss has a kink, at which
         ``solver="lbfgs"`` may stop early.
-    solver : {"coordinate", "corrective", "lbfgs"}, default="coordinate"
+    solver : {"coordinate", "corrective", "lbfgs"} or BoostingSolver, default="coordinate"
         "coordinate": boosting, one weak ranker per round. "corrective", for small models:
         each round chooses one more stump and then minimises over the coefficients of all
-        chosen ones. "lbfgs": all coefficients of all stumps or features at once.
-    n_swaps : int in [0, inf), default=0
-        Maximum number of sweeps after the last round, with ``solver="corrective"``. A sweep
-        removes each chosen stump in turn, refits the others, adds the best stump that is not
-        in the model, refits, and keeps the swap if the objective falls. Sweeps stop when one
-        changes nothing.
+        chosen ones. "lbfgs": all coefficients of all stumps or features at once. An object
+        holds settings: ``solvers.Corrective(n_swaps=5)`` also tries to swap the chosen stumps
+        after the last round. Or a solver of your own: see "Extending".
     alpha : float in [0, inf), default=0.0
         Ridge penalty: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
@@ -296,14 +269,13 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BoostingRanker._allowed,
-        **BagsMixin._bags_allowed,
+        "n_bags": Number(1, integer=True),
         "selection": Choice(SELECTIONS),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "bottom_weight": Number(0, closed="left"),
         "loss": MARGIN_LOSS_CHOICE,
-        "solver": Choice(("coordinate", "corrective", "lbfgs")),
-        "n_swaps": Number(0, integer=True),
+        "solver": BOOSTING_SOLVERS,
         "alpha": Number(0, closed="left"),
         **PushScoreMixin._score_allowed,
     }
@@ -315,8 +287,7 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         push: str = "top",
         bottom_weight: float = 1.0,
         loss: Any = "exponential",
-        solver: str = "coordinate",
-        n_swaps: int = 0,
+        solver: Any = "coordinate",
         alpha: float = 0.0,
         score_p: float | None = None,
         n_estimators: int = 100,
@@ -359,7 +330,6 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         self.bottom_weight = bottom_weight
         self.loss = loss
         self.solver = solver
-        self.n_swaps = n_swaps
         self.alpha = alpha
         self.score_p = score_p
         self.selection = selection
@@ -374,25 +344,32 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
         """p, or 1 for the IR push, which has no power."""
         return 1.0 if self.push == "ir" else float(self.p)
 
-    def _make_objective(self, preferences: Preferences, threads: ThreadPool) -> Objective:
+    @property
+    def solver_in_use(self) -> BoostingSolver:
+        """The solver that the parameter `solver` stands for."""
+        found: BoostingSolver = BOOSTING_SOLVERS.solver_of(self.solver)
+        return found
+
+    def _posing(self, threads: ThreadPool) -> Posing:
         loss: Any = as_margin_loss(self.loss)
-        if self.solver != "lbfgs" and hasattr(loss, "with_curvature"):
+        if not self.solver_in_use.needs_smooth and hasattr(loss, "with_curvature"):
             loss = loss.with_curvature()
         if hasattr(loss, "in_threads"):
             loss = loss.in_threads(threads)
-        return make_push(preferences, loss, self.p, self.push, self.bottom_weight)
+        is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
+        return replace(
+            super()._posing(threads),
+            make_objective=partial(
+                make_push, loss=loss, p=self.p, push=self.push, bottom_weight=self.bottom_weight
+            ),
+            power=self._power,
+            selection="steepest" if is_steep else self.selection,
+            alpha=self.alpha,
+        )
 
     @property
     def _balances(self) -> bool:
         return self._is_exponential and self.p == 1 and self.push != "ir"  # RankBoost's scores
-
-    def _make_gain(self, problem: BoostingProblem) -> Gain:
-        is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
-        selection = "steepest" if is_steep else self.selection
-        return problem.make_gain(type(self).__name__, selection, self._power)
-
-    def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
-        return problem.push_step(self._power)
 
     def _check_combination(self) -> None:
         super()._check_combination()
@@ -408,9 +385,10 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
                     f"loss={self.loss!r}."
                 )
         loss = as_margin_loss(self.loss)
-        if self.solver == "lbfgs" and not (loss.is_smooth or hasattr(loss, "rounded")):
+        needs_smooth = self.solver_in_use.needs_smooth
+        if needs_smooth and not (loss.is_smooth or hasattr(loss, "rounded")):
             raise ValueError(
-                "solver='lbfgs' of PNormPushRanker needs a smooth loss, or one with "
+                f"solver={self.solver!r} of PNormPushRanker needs a smooth loss, or one with "
                 f"rounded(width), which {type(loss).__name__} is not. Use solver='coordinate'."
             )
         if np.isinf(self.p) and self.push in ("both", "ir"):
@@ -421,31 +399,45 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     def _check_solver(self) -> None:
         """Raise ValueError for settings that only other solvers take."""
+        self.solver_in_use.check()
         model = as_model(self.weak_ranker).name
-        settings = {
-            "p=inf": (np.isinf(self.p), ("lbfgs",)),
-            f"alpha={self.alpha:g}": (self.alpha > 0, ("corrective", "lbfgs")),
-            f"n_swaps={self.n_swaps}": (self.n_swaps > 0, ("corrective",)),
-            f"weak_ranker={self.weak_ranker!r}": (
-                model != "stump",
-                ("coordinate",) if model == "estimator" else ("coordinate", "lbfgs"),
+        abilities = {
+            "p=inf": ("has_path", np.isinf(self.p)),
+            f"alpha={self.alpha:g}": ("has_ridge", self.alpha > 0),
+            "selection='optimal'": ("has_selection", self.selection == "optimal"),
+            f"learning_rate={self.learning_rate:g}": (
+                "has_learning_rate",
+                self.learning_rate != 1,
             ),
-            "selection='optimal'": (self.selection == "optimal", ("coordinate", "corrective")),
-            f"learning_rate={self.learning_rate:g}": (self.learning_rate != 1, ("coordinate",)),
             f"n_iter_no_change={self.n_iter_no_change}": (
+                "has_stages",
                 self.n_iter_no_change is not None,
-                ("coordinate",),
             ),
         }
-        for setting, (is_set, solvers) in settings.items():
-            if is_set and self.solver not in solvers:
-                raise ValueError(
-                    f"{setting} of PNormPushRanker needs solver="
-                    f"{' or '.join(map(repr, solvers))}. Got solver={self.solver!r}."
-                )
+        for setting, (ability, is_set) in abilities.items():
+            if is_set:
+                self._require_solver(setting, attrgetter(ability))
+        self._require_solver(
+            f"weak_ranker={self.weak_ranker!r}",
+            lambda kind: (
+                model == "stump"
+                or not (kind.needs_stumps or (kind.moves_all and model == "estimator"))
+            ),
+        )
+
+    def _require_solver(self, setting: str, is_able: Callable[[Any], bool]) -> None:
+        """Raise ValueError if the solver lacks what a setting needs; name those that have it."""
+        if is_able(self.solver_in_use):
+            return
+        names = [repr(name) for name, kind in BOOSTING_SOLVERS.named.items() if is_able(kind)]
+        raise ValueError(
+            f"{setting} of PNormPushRanker needs solver={' or '.join(names)}. Got "
+            f"solver={self.solver!r}."
+        )
 
     def _refused_by(self) -> str:
-        return super()._refused_by() or ("solver='lbfgs'" if self.solver == "lbfgs" else "")
+        known = super()._refused_by()
+        return known or (f"solver={self.solver!r}" if self.solver_in_use.moves_all else "")
 
     def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
         uses_score = self._watches(data) and self.scoring is None
@@ -453,221 +445,17 @@ class PNormPushRanker(PushScoreMixin, BagsMixin, BoostingRanker):
 
     def _check_training(self, data: TrainingData) -> None:
         super()._check_training(data)
-        if data.held_out is not None and self.solver != "coordinate":
+        name = BOOSTING_SOLVERS.name_of(self.solver)
+        if data.held_out is not None and not self.solver_in_use.has_stages:
             raise ValueError(
                 "X_val of PNormPushRanker needs solver='coordinate', which has a model after each "
                 f"round. Got solver={self.solver!r}."
             )
-        if self.warm_start and getattr(self, "_solver_", self.solver) != self.solver:
+        if self.warm_start and getattr(self, "_solver_", name) != name:
             raise ValueError(
                 "PNormPushRanker with warm_start=True continues with the same solver: it "
                 f"was fitted with {self._solver_!r}. Got solver={self.solver!r}."
             )
 
-    def _solve(
-        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
-    ) -> dict[str, Any]:
-        if self.solver == "coordinate":
-            fitted = super()._solve(problem, history, held_out)
-        elif self.solver == "corrective":
-            fitted = self._solve_corrective(problem, history)
-        else:
-            fitted = self._solve_lbfgs(problem, history)
-        fitted["_solver_"] = self.solver
-        return fitted
-
-    def _solve_corrective(self, problem: BoostingProblem, history: History) -> dict[str, Any]:
-        """Return the fitted attributes of a model that is refitted after each choice."""
-        descent = self._make_corrective(problem)
-        if history.steps:
-            known = np.array(history.steps), np.array(history.decreases)
-            descent.start_from(history.coordinates, *known)
-        observer = self._make_observer(
-            problem.data,
-            "round",
-            self.n_estimators,
-            lambda: self._collect_corrective(problem, deepcopy(history), descent),
-            n_before=len(history.objective),
-        )
-        for value in self._corrective_rounds(descent, self.n_estimators - len(history.objective)):
-            history.objective.append(value)
-            if observer(len(history.objective), value):
-                break
-        else:
-            self._swap(descent, history.objective)
-        fitted = self._collect_corrective(problem, history, descent)
-        self._warn_if_empty(history.steps)
-        return fitted
-
-    def _fit_bag(self, problem: BoostingProblem) -> BagFit:
-        if self.solver == "coordinate":
-            return super()._fit_bag(problem)
-        descent = self._make_corrective(problem)
-        curve = list(self._corrective_rounds(descent, self.n_estimators))
-        self._swap(descent, curve)
-        model = descent.model
-        return BagFit(
-            dict(zip(model.coordinates, model.coefficients.tolist(), strict=True)),
-            dict(zip(model.coordinates, model.credit.tolist(), strict=True)),
-            curve,
-        )
-
-    def _make_corrective(self, problem: BoostingProblem) -> CorrectiveDescent:
-        gain = self._make_gain(problem)
-        step = problem.push_step(self._power)
-
-        def state_of(objective: Objective, cells: Preferences, scores: Floats) -> ObjectiveState:
-            of_cells = replace(problem, objective=objective, preferences=cells)
-            return self._make_state(of_cells, scores, gain)
-
-        posed = PosedCells(
-            pose=lambda cells: self._make_objective(cells, problem.threads),
-            make_state=state_of,
-            step_rule=lambda cells: replace(step, largest_difference=cells.largest_difference),
-            alpha=self.alpha,
-        )
-        return CorrectiveDescent(
-            problem.weak_rankers,
-            problem.preferences,
-            posed=posed,
-            exponents=getattr(problem.objective, "side_exponents", None),
-            gain=gain,
-            longest=step.longest,
-            tol=self.tol,
-        )
-
-    def _corrective_rounds(self, descent: CorrectiveDescent, n_rounds: int) -> Iterator[float]:
-        """Yield the objective after each round."""
-        for _ in range(n_rounds):
-            decrease = descent.add()
-            if decrease is None:
-                return
-            value = descent.model.value
-            yield value
-            if self.tol > 0 and decrease <= self.tol * max(abs(value + decrease), abs(value), 1.0):
-                return
-
-    def _swap(self, descent: CorrectiveDescent, curve: list[float]) -> None:
-        """Sweep over the chosen stumps, until a sweep changes nothing."""
-        for _ in range(self.n_swaps):
-            if not descent.sweep() > 0:
-                break
-            curve[-1] = descent.model.value
-
-    def _collect_corrective(
-        self, problem: BoostingProblem, history: History, descent: CorrectiveDescent
-    ) -> dict[str, Any]:
-        """Return the fitted attributes of the present model."""
-        model = descent.model
-        used = np.array(model.coordinates, dtype=np.intp)
-        history.coordinates, history.steps = model.coordinates, model.coefficients.tolist()
-        history.decreases = model.credit.tolist()
-        fitted: dict[str, Any] = {
-            **problem.model_attributes(used, model.coefficients, model.credit),
-            "objective_curve_": np.array(history.objective),
-            "n_iter_": len(history.objective),
-            "_history_": vars(history),
-        }
-        if problem.positive is not None:
-            scores = model.columns.scores(model.coefficients).take(model.columns.cell)
-            fitted["offset_"] = self.offset_of(problem.data, scores)
-        return fitted
-
-    def _solve_lbfgs(self, problem: BoostingProblem, history: History) -> dict[str, Any]:
-        """Return the fitted attributes of a model whose coefficients move together."""
-        weak_rankers = problem.weak_rankers
-        for ability in ("n_coordinates", "scores", "pull_back"):
-            require(weak_rankers, ability, "solver='lbfgs' of PNormPushRanker")
-        start = np.zeros(weak_rankers.n_coordinates)
-        start[history.coordinates] = history.steps
-        before = len(history.objective)
-        function = CoefficientObjective(problem.objective, weak_rankers, self.alpha)
-        problem.share_totals()
-
-        def reconstruct() -> dict[str, Any]:
-            now = deepcopy(history)
-            credit = np.zeros_like(start)
-            return self._collect_lbfgs(problem, now, follower.x, credit, is_whole=False)
-
-        n_before = None if np.isinf(self.p) else before  # p = inf has as many for each power
-        follower = Follower(
-            self._make_observer(
-                problem.data, "round", self.n_estimators, reconstruct, n_before=n_before
-            )
-        )
-        options = {"max_iter": self.n_estimators - (n_before or 0), "tol": self.tol}
-        solution = _minimise(problem, function, start, follower, options)
-        if solution.message not in ("", STOPPED):
-            warn(
-                f"PNormPushRanker with solver='lbfgs' stopped before tol={self.tol:g} was "
-                f"reached ({solution.message}). Data that can be ranked without error need "
-                "alpha > 0; otherwise raise n_estimators.",
-                ConvergenceWarning,
-            )
-        history.objective += solution.values
-        assert solution.credit is not None
-        return self._collect_lbfgs(problem, history, solution.x, solution.credit)
-
-    def _collect_lbfgs(
-        self,
-        problem: BoostingProblem,
-        history: History,
-        coefficients: Floats,
-        credit: Floats,
-        *,
-        is_whole: bool = True,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes; `credit` is that of each coordinate in this fit.
-
-        Where several processes hold the rows only those of a `is_whole` fit have the offset of
-        all rows.
-        """
-        used = np.flatnonzero(coefficients)
-        weights = coefficients[used]
-        history.coordinates, history.steps = used.tolist(), weights.tolist()
-        history.credit = credit + history.credit
-        fitted: dict[str, Any] = {
-            **problem.model_attributes(used, weights, np.asarray(history.credit)[used]),
-            "objective_curve_": np.array(history.objective),
-            "n_iter_": len(history.objective),
-            "_history_": vars(history),
-        }
-        if problem.positive is not None:
-            scores, pairs = problem.weak_rankers.scores(coefficients), problem.preferences
-            if pairs.collective.size > 1 and not is_whole:
-                cut = provisional_cut(scores, problem.positive, pairs.weight)
-                return {**fitted, "offset_": -cut}
-            fitted["offset_"] = self.offset_of(problem.data, scores)
-        return fitted
-
-
-def _minimise(
-    problem: BoostingProblem,
-    function: CoefficientObjective,
-    start: Floats,
-    on_iterate: IterateHook,
-    options: Mapping[str, Any],
-) -> Solution:
-    """Minimise a function, or smooth ones that approach it; of several processes, the first does.
-
-    The others take part in each evaluation.
-    """
-    make_path = getattr(problem.objective, "smooth_path", None)
-    path = [function] if make_path is None else list(map(function.with_objective, make_path()))
-
-    def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
-        return path[number](coefficients)
-
-    def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
-        stages = [partial(served["stage"], number) for number in range(len(path))]
-        given = {**options, "on_iterate": served["on_iterate"]}
-        if make_path is None:
-            return minimise(stages[0], start, **given)
-        return minimise_along(stages, served["target"], start, **given)
-
-    functions: dict[str, Callable[..., Any]] = {
-        "stage": at_stage,
-        "target": function.value,
-        "on_iterate": on_iterate,
-    }
-    return led(problem.preferences.collective, solve, functions)
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        return {**super()._fit(data), "_solver_": BOOSTING_SOLVERS.name_of(self.solver)}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from sklearn_rank._protocols import Gain
-from sklearn_rank._validation import Choice, Constraint
-from sklearn_rank.estimators._bags import BagsMixin
-from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._validation import Choice, Constraint, Number
+from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 
-class RankBoost(BagsMixin, BoostingRanker):
+class RankBoost(BoostingRanker):
     r"""RankBoost: boosting that minimises the exponential loss over all pairs.
 
     Use it when the order of the whole list matters: every pair of rows of different
@@ -213,7 +213,7 @@ class RankBoost(BagsMixin, BoostingRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BoostingRanker._allowed,
-        **BagsMixin._bags_allowed,
+        "n_bags": Number(1, integer=True),
         "selection": Choice(SELECTIONS),
     }
 
@@ -258,6 +258,6 @@ class RankBoost(BagsMixin, BoostingRanker):
         self.selection = selection
         self.n_bags = n_bags
 
-    def _make_gain(self, problem: BoostingProblem) -> Gain:
+    def _posing(self, threads: ThreadPool) -> Posing:
         selection = "steepest" if self.selection == "auto" else self.selection
-        return problem.make_gain(type(self).__name__, selection, 1.0)
+        return replace(super()._posing(threads), selection=selection)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._protocols import Gain
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.solvers import Coefficients, SmoothMarginStep
 
@@ -165,8 +166,9 @@ class SmoothMarginRanker(BoostingRanker):
     True
     """
 
-    def _is_second_order(self, problem: BoostingProblem, gain: Gain) -> bool:
-        return False  # the step needs the whole slope along h
+    def _posing(self, threads: ThreadPool) -> Posing:
+        # The step needs the whole slope along h.
+        return replace(super()._posing(threads), is_first_order=True)
 
     def _make_step_rule(
         self, problem: BoostingProblem, coefficients: Coefficients
@@ -174,19 +176,17 @@ class SmoothMarginRanker(BoostingRanker):
         pairs = problem.preferences
         return SmoothMarginStep(
             # Scaled weights count more pairs, so that less smoothing is needed.
-            problem.push_step(1.0, problem.log_scale),
+            problem.push_step(problem.log_scale),
             coefficients,
             problem.log_scale,
             lambda h: pairs.smallest_difference(h, h),
         )
 
-    def _solve(
-        self, problem: BoostingProblem, history: History, held_out: TrainingData | None
-    ) -> dict[str, Any]:
-        fitted = super()._solve(problem, history, held_out)
-        if max(history.smooth_margins, default=-1.0) <= 0:
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        fitted = super()._fit(data)
+        if max(fitted["smooth_margin_curve_"], default=-1.0) <= 0:
             warn(
-                f"The smooth margin stayed negative for {len(history.steps)} rounds, so "
+                f"The smooth margin stayed negative for {fitted['n_iter_']} rounds, so "
                 "that every step was RankBoost's: the weak rankers can't order the "
                 "training pairs without error, or need more rounds (n_estimators) to.",
                 ConvergenceWarning,

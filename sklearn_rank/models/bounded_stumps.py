@@ -46,6 +46,12 @@ class BoundedStumps(StumpColumns):
         part._constraints = self._constraints.shared(share)
         return part
 
+    @property
+    def limits_size(self) -> bool:
+        """Whether the number of stumps or of features in the model is limited."""
+        sizes = self._constraints.max_features, self._constraints.max_thresholds
+        return sizes != (None, None)
+
     # The coefficients so far --------------------------------------------------------------
 
     def take(self, candidate: Candidate, step: float) -> None:

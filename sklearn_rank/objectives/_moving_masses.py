@@ -177,11 +177,12 @@ class ExponentialState:
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
         _restart(self._sides, scores, self._collective)
+        self.value = self._value()
 
-    @property
-    def value(self) -> float:
-        """The objective now."""
-        return sum(side.log_total / abs(side.exponent) for side in self._sides)
+    def _value(self) -> float:
+        """Return the objective."""
+        above, below = self._sides
+        return above.log_total / abs(above.exponent) + below.log_total / abs(below.exponent)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
         """Return d+, d-, d0 of a 0/1 weak ranker, from its sums in the histogram."""
@@ -226,6 +227,7 @@ class ExponentialState:
         for side, one, zero in zip(self._sides, candidate.one, candidate.zero, strict=True):
             growth = np.exp(side.exponent * step)
             side.finish_move(float(one * growth + zero) / side.total)
+        self.value = self._value()
         return step
 
     def smallest_margin(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Solution
+from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.solvers._lbfgs import credit_of
 
 _JITTER = 1e-12
@@ -46,6 +47,15 @@ class SideFunction:
     log_weight: list[Floats]
     exponents: tuple[float, float]
     alpha: float
+
+    @classmethod
+    def of_cells(
+        cls, cells: Preferences, columns: Floats, exponents: tuple[float, float], alpha: float
+    ) -> SideFunction:
+        """Return the push of one list of cells."""
+        n_above = int(cells.segments.start[1])
+        h, log_weight = ([one[:n_above], one[n_above:]] for one in (columns, cells.log_weight))
+        return cls(h, log_weight, exponents, alpha)
 
     def value(self, c: Floats) -> tuple[float, list[Floats]]:
         """Return the value, and the shares of the rows in the sum of their side."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,37 +16,63 @@ _DENSE = 2**23
 """Entries of a matrix of columns up to which it is kept as floats; larger ones go by blocks."""
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenColumns:
-    """0/1 columns on *cells*: sets of rows of one segment that no chosen column tells apart.
+class Cells:
+    """Sets of rows of one segment that no chosen column tells apart, and their objective.
 
     Rows of a cell have equal scores and are in the same pairs, so that an objective of the
     cells, which weigh as much as their rows, is that of the rows: a weight is a multiplicity.
 
+    Parameters
+    ----------
+    problem : BoostingProblem
+        The problem of all rows.
+    number : ndarray of shape (n_rows,)
+        The cell of each row. Their numbers rise with the segment.
+    """
+
+    def __init__(self, problem: Any, number: Indices) -> None:
+        self.number = number
+        self.of_rows = problem
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        """The comparable pairs of the cells."""
+        merged: Preferences = self.of_rows.preferences.merged(self.number)
+        return merged
+
+    @cached_property
+    def problem(self) -> Any:
+        """The problem of the cells."""
+        return self.of_rows.at(self.preferences)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """0/1 columns on the cells that they, or more columns, tell apart.
+
     Attributes
     ----------
-    rows : Preferences
-        The comparable pairs of all rows.
-    cell : ndarray of shape (n_rows,)
-        The cell of each row. Their numbers rise with the segment.
+    cells : Cells
+        The cells.
     values : ndarray of shape (n_cells, n_chosen)
         The columns.
     """
 
-    rows: Preferences
-    cell: Indices
+    cells: Cells
     values: Mask
 
     @classmethod
-    def none(cls, rows: Preferences) -> ChosenColumns:
+    def none(cls, problem: Any) -> ChosenColumns:
         """Return no columns: each segment is a cell."""
+        rows = problem.preferences
         n_segments = rows.segments.n_groups
-        return cls(rows, rows.spread(np.arange(n_segments)), np.zeros((n_segments, 0), dtype=bool))
+        cells = Cells(problem, rows.spread(np.arange(n_segments)))
+        return cls(cells, np.zeros((n_segments, 0), dtype=bool))
 
-    @cached_property
-    def cells(self) -> Preferences:
-        """The comparable pairs of the cells."""
-        return self.rows.merged(self.cell)
+    @property
+    def cell(self) -> Indices:
+        """The cell of each row."""
+        return self.cells.number
 
     def with_column(self, h: Mask) -> ChosenColumns:
         """Return the columns and one more, given on all rows."""
@@ -54,19 +81,20 @@ class ChosenColumns:
         number = np.empty(2 * len(self.values), dtype=np.intp)
         number[used] = np.arange(len(used))
         values = np.column_stack([self.values[used // 2], used % 2 == 1])
-        return ChosenColumns(self.rows, number[key], values)
+        return ChosenColumns(Cells(self.cells.of_rows, number[key]), values)
 
     def keep(self, columns: Indices) -> ChosenColumns:
         """Return some of the columns, on the same cells."""
-        return ChosenColumns(self.rows, self.cell, self.values[:, columns])
+        return ChosenColumns(self.cells, self.values[:, columns])
 
     def merged(self) -> ChosenColumns:
         """Return the same columns on as few cells as tell them apart."""
-        key = self.cells.spread(np.arange(self.cells.segments.n_groups))
+        cells = self.cells.preferences
+        key = cells.spread(np.arange(cells.segments.n_groups))
         for column in self.values.T:
             key = np.unique(2 * key + column, return_inverse=True)[1].ravel()
         first = np.unique(key, return_index=True)[1]
-        return ChosenColumns(self.rows, key[self.cell], self.values[first])
+        return ChosenColumns(Cells(self.cells.of_rows, key[self.cell]), self.values[first])
 
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""
@@ -89,27 +117,20 @@ class ChosenColumns:
             first += len(part)
         return slopes
 
-    def sides(self) -> tuple[list[Floats], list[Floats]]:
-        """Return columns and logarithms of weights of the cells above and those below."""
-        n_above = int(self.cells.segments.start[1])
-        dense, log_weight = self.dense, self.cells.log_weight
-        return [dense[:n_above], dense[n_above:]], [log_weight[:n_above], log_weight[n_above:]]
-
     def to_rows(self, gradient: RowGradient) -> RowGradient:
         """Return a gradient by the scores of the cells as that by the scores of the rows."""
-        pointer = gradient.pointer
-        if gradient.n_groups == 2:
-            pointer = np.array([0, self.rows.segments.start[1], self.rows.n_rows])
-        else:
-            pointer = np.array([0, self.rows.n_rows])
+        rows = self.cells.of_rows.preferences
+        inner = rows.segments.start[1 : gradient.n_groups]
+        pointer = np.concatenate([[0], inner, [rows.n_rows]])
         curvature = gradient.curvature
         spread = None if curvature is None else self._share_out(curvature)
         return RowGradient(self._share_out(gradient.data), pointer, spread)
 
     def _share_out(self, values: Floats) -> Floats:
         """Return sums over the cells as shares of the rows."""
-        shares = (values / self.cells.weight).take(self.cell)
-        return shares if self.rows.has_unit_weights else shares * self.rows.weight
+        rows = self.cells.of_rows.preferences
+        shares: Floats = (values / self.cells.preferences.weight).take(self.cell)
+        return shares if rows.has_unit_weights else shares * rows.weight
 
     @property
     def is_dense(self) -> bool:

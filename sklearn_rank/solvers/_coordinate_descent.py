@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import (
     Candidate,
     Floats,
-    Gain,
     ObjectiveState,
     Values,
-    WeakRankers,
-    require,
 )
 from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
 from sklearn_rank.solvers._line_search import (
@@ -24,6 +22,7 @@ from sklearn_rank.solvers._line_search import (
     smooth_margin_root,
     step_to_slope,
 )
+from sklearn_rank.solvers._solver import BoostingSolver
 
 REFRESH_PERIOD = 50
 """Rounds after which a state that is moved in place is computed anew."""
@@ -192,56 +191,45 @@ class Round:
     h: Values
 
 
-def coordinate_descent(
-    weak_rankers: WeakRankers,
-    state: ObjectiveState,
-    coefficients: Coefficients,
-    *,
-    gain: Gain,
-    step_rule: StepRule,
-    learning_rate: float,
-    tol: float,
-    collective: Collective = ONE_PROCESS,
-) -> Iterator[Round]:
-    """Yield round after round, until the objective stops falling.
+class Coordinate(BoostingSolver):
+    """Coordinate descent over weak rankers: boosting, one step of one coefficient a round.
 
-    Each round takes the weak ranker with the largest gain and moves the scores along
-    it, as far as the weak rankers allow (`step_limits`). The loop ends when no weak ranker
-    has an edge, or when the relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)``
-    of a round is at most `tol` (0: goes on). It sees the rows only through `weak_rankers`
-    and `state`; of several processes the first decides.
+    Each round takes the weak ranker with the largest gain and moves the scores along it, as
+    far as the weak rankers allow. It ends when no weak ranker has an edge, or when the
+    relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most
+    `tol` (0: goes on).
     """
-    number = 0
-    while True:
-        candidate = collective.agree(weak_rankers.search(state.gradient, gain))
-        if candidate is None:
-            return
-        h = weak_rankers.values(candidate)
-        before = state.value
-        step = collective.agree(learning_rate * step_rule(state, candidate, h))
-        is_clipped = False
-        if hasattr(weak_rankers, "step_limits"):
-            wanted, (low, high) = step, weak_rankers.step_limits(candidate)
-            step = min(max(wanted, low), high)
-            is_clipped = step != wanted
-        if step != 0:
-            step = state.advance(candidate, h, step)
-        if step == 0:
-            return
-        coefficients.add(candidate.index, step)
-        if hasattr(weak_rankers, "take"):
-            weak_rankers.take(candidate, step)
-        number += 1
-        if state.needs_refresh and number % REFRESH_PERIOD == 0:
-            scores = require(weak_rankers, "scores", "A state that is moved in place")
-            length = require(weak_rankers, "n_coordinates", "A state that is moved in place")
-            state.refresh(scores(coefficients.dense(length)))
-        decrease = before - state.value
-        yield Round(candidate.index, step, decrease, h)
-        # A step that was cut short tells nothing about the next one.
-        is_small = decrease <= tol * max(abs(before), abs(state.value), 1.0)
-        if tol > 0 and not is_clipped and collective.agree(is_small):
-            return
+
+    on_cluster = True
+    has_stages = True
+    fits_bags = True
+    has_learning_rate = True
+    has_selection = True
+
+    def solve(self, problem: Any, record: Any) -> None:
+        """Run the rounds; it sees the rows only through `weak_rankers` and the state."""
+        weak_rankers, collective = problem.weak_rankers, problem.preferences.collective
+        state: ObjectiveState = problem.state(record.scores())
+        for number in range(record.n_left):
+            if state.needs_refresh and number and number % REFRESH_PERIOD == 0:
+                state.refresh(record.scores())
+            candidate = collective.agree(weak_rankers.search(state.gradient, problem.gain))
+            if candidate is None:
+                return
+            h = weak_rankers.values(candidate)
+            before = state.value
+            step, is_cut_short = record.step(state, candidate, h)
+            if step != 0:
+                step = state.advance(candidate, h, step)
+            if step == 0:
+                return
+            decrease = before - state.value
+            if record.add(Round(candidate.index, step, decrease, h), state):
+                return
+            # A step that was cut short tells nothing about the next one.
+            is_small = decrease <= problem.tol * max(abs(before), abs(state.value), 1.0)
+            if problem.tol > 0 and not is_cut_short and collective.agree(is_small):
+                return
 
 
 Limits = tuple[Floats, Floats]

@@ -7,16 +7,84 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.solvers._cell_objectives import CellObjective, PosedCells, SideCells
+from sklearn_rank._protocols import Candidate, Floats, Indices, Mask, Solution
+from sklearn_rank._validation import Number
+from sklearn_rank.solvers._bounded_newton import SideFunction, TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
+from sklearn_rank.solvers._composition import CoefficientObjective
+from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._solver import BoostingSolver
 
-__all__ = ["CorrectiveDescent", "Refit"]
+__all__ = ["Corrective"]
+
+_ITERATIONS, _TOL = 200, 1e-10
+"""Iterations of a refit at most; relative decrease in one of them that ends it."""
+
+
+class Corrective(BoostingSolver):
+    """Greedy choice of stumps, with a refit of all chosen ones after each choice.
+
+    For small models. A refit is the minimum over the coefficients of the chosen stumps, none of
+    which exceeds the longest step of boosting: by projected Newton steps where the second
+    derivatives are known and cheap (one list of two levels with the exponential loss, or with
+    few pairs), else by L-BFGS-B.
+
+    Parameters
+    ----------
+    n_swaps : int in [0, inf), default=0
+        Maximum number of sweeps after the last round. A sweep removes each chosen stump in
+        turn, refits the others, adds the best stump that is not in the model, refits, and
+        keeps the swap if the objective falls. Sweeps stop when one changes nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker
+    >>> from sklearn_rank.solvers import Corrective
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> once = PNormPushRanker(solver="corrective", n_estimators=4).fit(X, y)
+    >>> swapped = PNormPushRanker(solver=Corrective(n_swaps=5), n_estimators=4).fit(X, y)
+    >>> bool(swapped.objective_curve_[-1] < once.objective_curve_[-1])
+    True
+    """
+
+    fits_bags = True
+    has_ridge = True
+    has_selection = True
+    needs_stumps = True
+
+    _allowed = {"n_swaps": Number(0, integer=True)}  # noqa: RUF012
+
+    def __init__(self, n_swaps: int = 0) -> None:
+        self.n_swaps = n_swaps
+
+    def solve(self, problem: Any, record: Any) -> None:
+        """Choose stumps, round by round, and then swap some of them."""
+        descent = _Descent(problem)
+        history, tol = record.history, problem.tol
+        if history.steps:
+            known = np.array(history.steps), np.array(history.decreases)
+            descent.start_from(history.coordinates, *known)
+        for _ in range(record.n_left):
+            decrease = descent.add()
+            if decrease is None:
+                break
+            model = descent.model
+            if record.replace(model.coordinates, model.coefficients, model.credit, model.value):
+                return
+            value = model.value
+            if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
+                break
+        for _ in range(self.n_swaps):
+            if not descent.sweep() > 0:
+                break
+            history.objective[-1] = descent.model.value
+        model = descent.model
+        record.replace(model.coordinates, model.coefficients, model.credit)
 
 
 @dataclass(frozen=True, eq=False)
-class Refit:
+class _Refit:
     """Chosen weak rankers and their coefficients.
 
     Attributes
@@ -42,9 +110,9 @@ class Refit:
     columns: ChosenColumns
     value: float
 
-    def keep(self, places: Indices) -> Refit:
+    def keep(self, places: Indices) -> _Refit:
         """Return some of the weak rankers, with the value of all of them."""
-        return Refit(
+        return _Refit(
             [self.coordinates[place] for place in places],
             self.coefficients[places],
             [self.bounds[place] for place in places],
@@ -53,9 +121,9 @@ class Refit:
             self.value,
         )
 
-    def extended(self, coordinate: int, h: Mask, bounds: tuple[float, float]) -> Refit:
+    def extended(self, coordinate: int, h: Mask, bounds: tuple[float, float]) -> _Refit:
         """Return the model with one more weak ranker, whose coefficient is 0."""
-        return Refit(
+        return _Refit(
             [*self.coordinates, coordinate],
             np.append(self.coefficients, 0.0),
             [*self.bounds, bounds],
@@ -65,53 +133,29 @@ class Refit:
         )
 
 
-class CorrectiveDescent:
-    """Greedy choice of 0/1 weak rankers, with a refit of all chosen ones after each choice.
+class _Descent:
+    """The model so far, and what may be done to it.
 
     Parameters
     ----------
-    weak_rankers : WeakRankers
-        With ``search(gradient, gain, excluded)``, which leaves coordinates out.
-    preferences : Preferences
-        The comparable pairs.
-    posed : PosedCells
-        The objective, on cells.
-    exponents : tuple of float or None
-        `SidePush.side_exponents` where the objective is such a push of one bipartite list.
-    gain : Gain
-        What the search maximises.
-    longest : float
-        Bound of the absolute coefficients.
-    tol : float
-        Relative decrease of the objective below which a swap is not made.
+    problem : BoostingProblem
+        The problem, of weak rankers with ``search(gradient, gain, excluded)``, which leaves
+        coordinates out.
 
     Attributes
     ----------
-    model : Refit
+    model : _Refit
         What has been chosen.
     """
 
-    def __init__(
-        self,
-        weak_rankers: Any,
-        preferences: Preferences,
-        *,
-        posed: PosedCells,
-        exponents: tuple[float, float] | None,
-        gain: Gain,
-        longest: float,
-        tol: float,
-    ) -> None:
-        self._weak_rankers = weak_rankers
-        self._posed = posed
-        self._sides = None if exponents is None else SideCells(exponents, posed.alpha)
-        self._gain = gain
-        self._longest = longest
-        self._tol = tol
+    def __init__(self, problem: Any) -> None:
+        self._problem = problem
+        self._weak_rankers = problem.weak_rankers
+        self._step_rule = problem.push_step()
         self._n_kept = 0  # stumps, one after the other, that no swap of the model replaces
-        columns = ChosenColumns.none(preferences)
-        self.model = Refit([], np.zeros(0), [], np.zeros(0), columns, 0.0)
-        self.model = replace(self.model, value=self._value(self.model))
+        none = ChosenColumns.none(problem)
+        empty = np.zeros(0)
+        self.model = _Refit([], empty, [], empty, none, self._function(none).value(empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
@@ -119,12 +163,13 @@ class CorrectiveDescent:
         for coordinate in coordinates:
             model = model.extended(coordinate, self._values(coordinate), self._bounds(coordinate))
         model = replace(model, coefficients=coefficients, credit=credit)
-        self._become(replace(model, value=self._value(model)))
+        value = self._function(model.columns).value(coefficients)
+        self._become(replace(model, value=value))
 
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
         before = self.model
-        candidate = self._search(self._gradient(before), before)
+        candidate = self._search(before, before)
         after = None if candidate is None else self._with(before, candidate)
         if after is None or not after.value < before.value:
             return None
@@ -153,46 +198,52 @@ class CorrectiveDescent:
         before = self.model
         place = before.coordinates.index(coordinate)
         rest = before.keep(np.delete(np.arange(len(before.coordinates)), place))
-        rest = replace(rest, value=self._value(rest))
+        rest = replace(rest, value=self._function(rest.columns).value(rest.coefficients))
         # What the one left out loses and has been credited, its successor will have.
         credit = before.credit[place] - (rest.value - before.value)
         rest = self._refit(rest)
         self._become(rest)
-        candidate = self._search(self._gradient(rest), before)
+        candidate = self._search(rest, before)
         after = None if candidate is None else self._with(rest, candidate)
         if after is not None:
             fall = before.value - after.value
-            if fall > self._tol * max(abs(before.value), abs(after.value), 1.0):
+            if fall > self._problem.tol * max(abs(before.value), abs(after.value), 1.0):
                 after.credit[-1] += credit
                 self._become(replace(after, columns=after.columns.merged()))
                 return
         self._become(before)
 
-    def _search(self, gradient: RowGradient, chosen: Refit) -> Candidate | None:
-        """Return the best weak ranker that is none of those chosen, nor equal to one."""
+    def _search(self, at: _Refit, chosen: _Refit) -> Candidate | None:
+        """Return the best weak ranker at a model that is none of those chosen, nor equal to one."""
+        columns = at.columns
+        gradient = columns.to_rows(self._state(columns, at.coefficients).gradient)
         excluded = list(chosen.coordinates)
         while True:
-            found: Candidate | None = self._weak_rankers.search(gradient, self._gain, excluded)
+            found: Candidate | None = self._weak_rankers.search(
+                gradient, self._problem.gain, excluded
+            )
             if found is None or not chosen.columns.is_chosen(self._weak_rankers.values(found)):
                 return found
             excluded.append(found.index)
 
-    def _with(self, before: Refit, candidate: Candidate) -> Refit:
+    def _with(self, before: _Refit, candidate: Candidate) -> _Refit:
         """Return the refitted model with one more weak ranker."""
         h = self._weak_rankers.values(candidate)
         model = before.extended(candidate.index, h, self._bounds(candidate.index))
         columns, c = model.columns, model.coefficients
-        step = self._objective(columns).start(columns, c, candidate)
-        low, high = model.bounds[-1]
-        model.coefficients[-1] = min(max(step, low), high)
+        if self._with_hessian(columns) is None:  # a Newton step finds as much as boosting does
+            longest = columns.cells.preferences.largest_difference
+            rule = replace(self._step_rule, largest_difference=longest)
+            step = rule(self._state(columns, c), candidate, columns.values[:, -1])
+            low, high = model.bounds[-1]
+            model.coefficients[-1] = min(max(step, low), high)
         return self._refit(model)
 
-    def _refit(self, model: Refit) -> Refit:
+    def _refit(self, model: _Refit) -> _Refit:
         """Return the model at the minimum over its coefficients, without those that are 0."""
         if not model.coordinates:
             return model
-        columns = model.columns
-        found = self._objective(columns).minimise(columns, model.coefficients, model.bounds)
+        found = self._minimum(model)
         assert found.credit is not None
         credit = model.credit + found.credit
         # What the step to the start of the refit brought, along the last one alone.
@@ -201,7 +252,15 @@ class CorrectiveDescent:
         used = np.flatnonzero(found.x)
         return model if len(used) == len(found.x) else model.keep(used)
 
-    def _become(self, model: Refit) -> None:
+    def _minimum(self, model: _Refit) -> Solution:
+        """Return the minimum over the coefficients, from those of the model."""
+        start, options = model.coefficients, dict[str, Any](max_iter=_ITERATIONS, tol=_TOL)
+        known = self._with_hessian(model.columns)
+        if known is not None:
+            return bounded_newton(known, start, model.bounds, **options)
+        return minimise(self._function(model.columns), start, bounds=model.bounds, **options)
+
+    def _become(self, model: _Refit) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
         if hasattr(self._weak_rankers, "set_coefficients"):
             pairs = zip(model.coordinates, model.coefficients.tolist(), strict=True)
@@ -210,7 +269,8 @@ class CorrectiveDescent:
 
     def _bounds(self, coordinate: int) -> tuple[float, float]:
         """Return the bounds of the coefficient of a weak ranker."""
-        low, high = -self._longest, self._longest
+        high = self._step_rule.longest
+        low = -high
         if hasattr(self._weak_rankers, "coefficient_limits"):
             least, most = self._weak_rankers.coefficient_limits(np.array([coordinate]))
             low, high = max(low, float(least[0])), min(high, float(most[0]))
@@ -219,16 +279,23 @@ class CorrectiveDescent:
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))
 
-    def _objective(self, columns: ChosenColumns) -> CellObjective:
-        """Return the objective of some columns, in its fastest form."""
-        return self._posed if self._sides is None or not columns.is_dense else self._sides
+    def _state(self, columns: ChosenColumns, c: Floats) -> Any:
+        """Return the objective of the cells at the scores of some coefficients."""
+        return columns.cells.problem.state(columns.scores(c))
 
-    def _gradient(self, model: Refit) -> RowGradient:
-        """Return the gradient by the scores of the rows."""
-        columns = model.columns
-        gradient = self._objective(columns).gradient(columns, model.coefficients)
-        return columns.to_rows(gradient)
+    def _function(self, columns: ChosenColumns) -> CoefficientObjective:
+        """Return the objective of some columns, with the ridge, as a function of coefficients."""
+        objective = columns.cells.problem.objective
+        return CoefficientObjective(objective, columns, self._problem.alpha)
 
-    def _value(self, model: Refit) -> float:
-        """Return the objective with the ridge."""
-        return self._objective(model.columns).value(model.columns, model.coefficients)
+    def _with_hessian(self, columns: ChosenColumns) -> TwiceDifferentiable | None:
+        """Return the function with its second derivatives, where they are known and cheap."""
+        if not columns.is_dense:
+            return None
+        objective, alpha = columns.cells.problem.objective, self._problem.alpha
+        exponents = getattr(objective, "side_exponents", None)
+        if exponents is not None:
+            return SideFunction.of_cells(columns.cells.preferences, columns.dense, exponents, alpha)
+        find: Any = getattr(objective, "by_coefficients", None)
+        known: TwiceDifferentiable | None = None if find is None else find(columns.dense, alpha)
+        return known

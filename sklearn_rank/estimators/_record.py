@@ -1,0 +1,251 @@
+"""The model that a solver has found so far, and what is noted of it after each iteration."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import (
+    Candidate,
+    Floats,
+    ObjectiveState,
+    Observer,
+    Values,
+)
+from sklearn_rank.base import TrainingData
+from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
+from sklearn_rank.estimators._early_stopping import EarlyStopping
+from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
+from sklearn_rank.objectives._offsets import provisional_cut
+from sklearn_rank.solvers import Coefficients, Round
+
+
+class Record:
+    """What a solver tells of its iterations: the record of a bag.
+
+    Parameters
+    ----------
+    problem : BoostingProblem
+        The problem.
+    history : History
+        The iterations so far.
+    n_iterations : int
+        Maximum number of iterations.
+
+    Attributes
+    ----------
+    n_iterations : int
+        Maximum number of iterations.
+    coefficients : Coefficients
+        Net coefficients of the weak rankers so far.
+    step_rule : StepRule
+        The step of boosting.
+    """
+
+    step_rule: Any
+
+    def __init__(self, problem: BoostingProblem, history: History, n_iterations: int) -> None:
+        self.problem, self.history, self.n_iterations = problem, history, n_iterations
+        self.coefficients = Coefficients()
+        self._take = getattr(problem.weak_rankers, "take", None)
+        for index, step in zip(history.coordinates, history.steps, strict=True):
+            self._move(index, step)
+
+    @property
+    def n_left(self) -> int:
+        """Number of iterations to go."""
+        return self.n_iterations - len(self.history.objective)
+
+    def scores(self) -> Floats:
+        """Return the scores of the training rows, in fit order."""
+        history = self.history
+        if not history.steps:
+            return np.zeros(self.problem.preferences.n_rows)
+        return self.problem.scores(history.coordinates, history.steps)
+
+    def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
+        """Return a step along h, and whether what limits the weak rankers cut it short."""
+        rate = self.problem.posing.learning_rate
+        wanted: float = self.problem.preferences.collective.agree(
+            rate * self.step_rule(state, candidate, h)
+        )
+        find_limits = getattr(self.problem.weak_rankers, "step_limits", None)
+        if find_limits is None:
+            return wanted, False
+        low, high = find_limits(candidate)
+        step = min(max(wanted, low), high)
+        return step, step != wanted
+
+    def add(self, done: Round, state: ObjectiveState) -> bool:
+        """Note a step of one coefficient; return whether the fit ends."""
+        self._move(done.index, done.step)
+        self.history.add(done, state.value)
+        return self.n_left <= 0
+
+    def replace(
+        self, coordinates: Any, coefficients: Floats, credit: Floats, value: float | None = None
+    ) -> bool:
+        """Note a model as a whole, after an iteration if there is a value.
+
+        `credit` is the decrease of the objective that each weak ranker brought.
+        """
+        history = self.history
+        history.coordinates = np.asarray(coordinates, dtype=np.intp).tolist()
+        history.steps, history.decreases = coefficients.tolist(), credit.tolist()
+        if value is not None:
+            history.objective.append(value)
+        return False
+
+    def _move(self, index: int, step: float) -> None:
+        self.coefficients.add(index, step)
+        if self._take is not None:
+            self._take(Candidate(index, 0.0), step)
+
+
+class FitRecord(Record):
+    """The record of a ranker's fit: offsets, margins, validation rows and observers.
+
+    Parameters
+    ----------
+    ranker : BoostingRanker
+        The ranker.
+    problem : BoostingProblem
+        The problem.
+    history : History
+        The iterations so far.
+    held_out : TrainingData or None
+        Rows that are scored after each iteration.
+    """
+
+    def __init__(
+        self, ranker: Any, problem: BoostingProblem, history: History, held_out: Any
+    ) -> None:
+        super().__init__(problem, history, ranker.n_estimators)
+        self._ranker, self._held_out = ranker, held_out
+        self._has_stages = ranker.solver_in_use.has_stages
+        self._state: ObjectiveState | None = None
+        self._stopping = self._make_stopping()
+        self._offsets = self._make_offsets() if self._has_stages else None
+        problem.share_totals()
+        self._observe: Observer = ranker._make_observer(
+            problem.data,
+            "round",
+            ranker.n_estimators,
+            lambda: self.attributes(is_whole=False),
+            n_before=ranker._n_known_rounds(history),
+        )
+
+    def add(self, done: Round, state: ObjectiveState) -> bool:
+        """Note a step of one coefficient; return whether the fit ends."""
+        is_full = super().add(done, state)
+        self._state = state
+        if self._offsets is not None:
+            self.history.offsets.append(self._offsets.after_round(done, state))
+        if self._ranker._tracks_margin:
+            self._add_margins(state)
+        validation = None
+        if self._stopping is not None:
+            rule = self.problem.weak_rankers.rules(np.array([done.index]))
+            change = rule.scores(self._held_out.X, np.array([done.step]), self.problem.threads)
+            validation = self._stopping.score(change)
+        is_ended = self._observe(len(self.history.steps), state.value, validation)
+        return is_full or is_ended or (self._stopping is not None and self._stopping.is_over)
+
+    def replace(
+        self, coordinates: Any, coefficients: Floats, credit: Floats, value: float | None = None
+    ) -> bool:
+        """Note a model as a whole; return whether the fit ends."""
+        super().replace(coordinates, coefficients, credit, value)
+        return value is not None and self._observe(len(self.history.objective), value)
+
+    def end(self) -> dict[str, Any]:
+        """Return the fitted attributes of the fit, up to the best round."""
+        if self._stopping is not None:
+            best = self._stopping.best_round
+            if best < len(self.history.steps):
+                self._state = None
+            self.history.truncate(best)
+        if not self._ranker.solver_in_use.moves_all:  # then there is a choice that can fail
+            self._ranker._warn_if_empty(self.history.steps)
+        return self.attributes()
+
+    def attributes(self, *, is_whole: bool = True) -> dict[str, Any]:
+        """Return the fitted attributes.
+
+        Where several processes hold the rows only those of a `is_whole` fit have the offset of
+        all rows.
+        """
+        history = self.history if is_whole else deepcopy(self.history)
+        weights = np.array(history.steps)
+        coordinates = np.array(history.coordinates, dtype=np.intp)
+        fitted: dict[str, Any] = {
+            **self.problem.model_attributes(coordinates, weights, np.array(history.decreases)),
+            "objective_curve_": np.array(history.objective),
+            "n_iter_": len(history.objective),
+            "_history_": vars(history),
+        }
+        if self.problem.positive is not None:
+            fitted["offset_"] = self._offset(is_whole)
+            if self._offsets is not None:
+                fitted["staged_offsets_"] = np.array(history.offsets)
+                fitted["staged_offsets_"][-1:] = fitted["offset_"]
+        if self._ranker._tracks_margin:
+            fitted["margin_curve_"] = np.array(history.margins)
+            fitted["smooth_margin_curve_"] = np.array(history.smooth_margins)
+            fitted["margin_"] = history.margins[-1] if history.margins else 0.0
+        if history.validation:
+            fitted["validation_scores_"] = np.array(history.validation)
+        return fitted
+
+    def _add_margins(self, state: ObjectiveState) -> None:
+        """Add the margin and the smooth margin of the last round."""
+        size = self.coefficients.l1_norm or 1.0
+        self.history.margins.append(state.smallest_margin() / size)
+        self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
+
+    def _make_offsets(self) -> StageBalances | StageCuts | None:
+        """Return what finds the offset after each round; None in graded mode."""
+        positive, pairs = self.problem.positive, self.problem.preferences
+        if positive is None:
+            return None
+        if self._ranker._balances:
+            return StageBalances(positive, pairs)
+        return StageCuts.of_sample(self.problem.data, pairs, self.scores())
+
+    def _offset(self, is_whole: bool) -> float:
+        """Return the offset of the model so far."""
+        problem, history = self.problem, self.history
+        is_early = problem.preferences.collective.size > 1 and not is_whole
+        if self._offsets is not None and history.steps:
+            is_exact = self._ranker._balances or problem.n_rows <= MOST_ROWS
+            if is_early or is_exact:
+                return history.offsets[-1]
+        scores = getattr(self._state, "scores", None)
+        scores = self.scores() if scores is None else scores
+        if is_early:
+            positive = problem.positive
+            assert positive is not None
+            return -provisional_cut(scores, positive, problem.preferences.weight)
+        offset: float = self._ranker.offset_of(problem.data, scores)
+        return offset
+
+    def _make_stopping(self) -> EarlyStopping | None:
+        rows: TrainingData | None = self._held_out
+        if rows is None:
+            return None
+        ranker, history = self._ranker, self.history
+        scores = np.zeros(len(rows.y))
+        if history.steps:
+            scores = ranker.weak_rankers_.scores(
+                rows.X, ranker.estimator_weights_, self.problem.threads
+            )
+            del history.validation[len(history.steps) :]
+        return EarlyStopping(
+            scores,
+            ranker._metric_of(rows),
+            history.validation,
+            ranker.n_iter_no_change,
+            ranker.tol,
+        )

@@ -1,0 +1,130 @@
+"""All coefficients at once, by L-BFGS: of an objective, or along smooth ones that approach it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rank._protocols import Floats, Solution, require
+from sklearn_rank._warnings import warn
+from sklearn_rank.rows.processes import led
+from sklearn_rank.solvers._composition import CoefficientObjective
+from sklearn_rank.solvers._lbfgs import Function, minimise
+from sklearn_rank.solvers._messages import STOPPED
+from sklearn_rank.solvers._solver import BoostingSolver
+
+
+class LBFGS(BoostingSolver):
+    """All coefficients of all weak rankers at once.
+
+    A non-smooth objective with `smooth_path` is minimised along smooth ones that approach it.
+    """
+
+    on_cluster = True
+    needs_smooth = True
+    has_ridge = True
+    has_path = True
+    moves_all = True
+
+    def solve(self, problem: Any, record: Any) -> None:
+        """Minimise; of several processes the first does, and the others evaluate with it."""
+        weak_rankers, owner = problem.weak_rankers, problem.posing.owner
+        for ability in ("n_coordinates", "scores", "pull_back"):
+            require(weak_rankers, ability, f"solver='lbfgs' of {owner}")
+        start = record.coefficients.dense(weak_rankers.n_coordinates)
+        history, n_before = record.history, len(record.history.objective)
+        earlier = np.zeros_like(start)
+        earlier[history.coordinates] = history.decreases
+
+        def on_iterate(x: Floats, values: list[float]) -> bool:
+            return _replace(record, x, earlier, values[-1])
+
+        solution = self._minimise(problem, start, record, on_iterate)
+        if solution.message not in ("", STOPPED):
+            warn(
+                f"{owner} with solver='lbfgs' stopped before tol={problem.tol:g} was "
+                f"reached ({solution.message}). Data that can be ranked without error need "
+                "alpha > 0; otherwise raise n_estimators.",
+                ConvergenceWarning,
+            )
+        history.objective[n_before:] = solution.values
+        assert solution.credit is not None
+        _replace(record, solution.x, earlier + solution.credit)
+
+    @staticmethod
+    def _minimise(
+        problem: Any, start: Floats, record: Any, on_iterate: Callable[[Floats, list[float]], bool]
+    ) -> Solution:
+        """Minimise the objective, or the smooth ones of its path."""
+        function = CoefficientObjective(problem.objective, problem.weak_rankers, problem.alpha)
+        make_path = getattr(problem.objective, "smooth_path", None)
+        path = [function] if make_path is None else list(map(function.with_objective, make_path()))
+        n_iterations = record.n_left if make_path is None else record.n_iterations
+
+        def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
+            return path[number](coefficients)
+
+        def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
+            stages = [partial(served["stage"], number) for number in range(len(path))]
+            target = None if make_path is None else served["target"]
+            hook = served["on_iterate"]
+            return minimise_along(
+                stages, target, start, max_iter=n_iterations, tol=problem.tol, on_iterate=hook
+            )
+
+        functions: dict[str, Callable[..., Any]] = {
+            "stage": at_stage,
+            "target": function.value,
+            "on_iterate": on_iterate,
+        }
+        return led(problem.preferences.collective, solve, functions)
+
+
+def _replace(record: Any, x: Floats, credit: Floats, value: float | None = None) -> bool:
+    """Note the coefficients that are not zero; return whether the fit ends."""
+    used = np.flatnonzero(x)
+    return bool(record.replace(used, x[used], credit[used], value))
+
+
+def minimise_along(
+    path: Iterable[Function],
+    target: Callable[[Floats], float] | None,
+    start: Floats,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iterate: Callable[[Floats, list[float]], bool],
+) -> Solution:
+    """Minimise smooth functions one after the other; keep the best iterate of the target.
+
+    Without a target the path is one function. Each is minimised from the last iterate of the
+    one before, in at most `max_iter` iterations, so that the solution is never worse than that
+    of the first. `values` are the lowest values of the target so far, which `on_iterate` is
+    given after each iteration.
+    """
+    if target is None:
+        (function,) = path
+        return minimise(function, start, max_iter=max_iter, tol=tol, on_iterate=on_iterate)
+    best, least = start, target(start)
+    values: list[float] = []
+
+    def keep_best(coefficients: Floats, _: list[float]) -> bool:
+        nonlocal best, least
+        value = target(coefficients)
+        if value < least:
+            best, least = coefficients, value
+        values.append(least)
+        return on_iterate(coefficients, values)
+
+    x, credit, message = start, np.zeros_like(start), ""
+    for function in path:
+        stage = minimise(function, x, max_iter=max_iter, tol=tol, on_iterate=keep_best)
+        assert stage.credit is not None
+        x, credit, message = stage.x, credit + stage.credit, stage.message
+        if message == STOPPED:
+            break
+    return Solution(best, values or [least], len(values), message, credit=credit)

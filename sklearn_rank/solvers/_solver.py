@@ -1,0 +1,133 @@
+"""What `solver` of a ranker takes: names, and objects that hold the settings of a solver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+
+from sklearn_rank._validation import Constraint, check_parameters
+
+
+class Solver(BaseEstimator, ABC):
+    """Base class of the solvers: what one needs and what it offers are attributes of its class.
+
+    The parameters of ``__init__`` are settings that searches can change: ``solver__n_swaps``.
+
+    Attributes
+    ----------
+    on_cluster : bool
+        Whether several processes, each with a part of the rows, find the same model with it.
+    needs_smooth : bool
+        Whether it needs an objective with a gradient everywhere. Kinks are then rounded.
+    """
+
+    on_cluster: ClassVar[bool] = False
+    needs_smooth: ClassVar[bool] = False
+
+    _allowed: ClassVar[dict[str, Constraint]] = {}
+
+    def check(self) -> None:
+        """Raise ValueError for a setting that is not as described."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+
+
+class BoostingSolver(Solver):
+    """Base class of solvers that find the coefficients of weak rankers, as boosting does.
+
+    Attributes
+    ----------
+    has_stages : bool
+        Whether each iteration is a step of one coefficient, so that there is a model after
+        each: `staged_predict`, `n_iter_no_change`, `X_val`.
+    fits_bags : bool
+        Whether it takes `n_bags`.
+    has_ridge : bool
+        Whether it takes `alpha`.
+    has_learning_rate : bool
+        Whether it takes a `learning_rate` below 1.
+    has_selection : bool
+        Whether it takes ``selection="optimal"``: it searches with the gain of the problem.
+    has_path : bool
+        Whether it takes ``p=inf``, of which only smooth objectives that approach it are known.
+    needs_stumps : bool
+        Whether it needs 0/1 weak rankers and a search that leaves some of them out.
+    moves_all : bool
+        Whether it moves the coefficients of all weak rankers at once, which must be known
+        beforehand. Stumps are then free of constraints.
+    """
+
+    has_stages: ClassVar[bool] = False
+    fits_bags: ClassVar[bool] = False
+    has_ridge: ClassVar[bool] = False
+    has_learning_rate: ClassVar[bool] = False
+    has_selection: ClassVar[bool] = False
+    has_path: ClassVar[bool] = False
+    needs_stumps: ClassVar[bool] = False
+    moves_all: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, problem: Any, record: Any) -> None:
+        """Find coefficients, and tell the record of each iteration.
+
+        Parameters
+        ----------
+        problem : BoostingProblem
+            `weak_rankers`, `objective` and `preferences` on the training rows; `gain`, what
+            a search maximises; `alpha` and `tol`; ``state(scores)``, the objective at some
+            scores; ``search(state)``, the best weak ranker there; ``at(preferences)``, the
+            same problem of other rows.
+        record : Record
+            ``scores()`` of the model so far; ``step(state, candidate, h)``, the step of
+            boosting and whether constraints cut it short; `n_left`, the number of iterations
+            to go; ``add(round, state)``, a step of one coefficient, and
+            ``replace(coordinates, coefficients, credit, value)``, a model as a whole. Both
+            return True to end the fit.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SolverChoice:
+    """One of some solvers by name, or an object of their base class.
+
+    Parameters
+    ----------
+    named : mapping of str to type
+        The solvers by name.
+    base : type
+        Their base class.
+    other : tuple of str
+        Further names, which the ranker replaces by one of these.
+    """
+
+    named: Mapping[str, type[Solver]]
+    base: type[Solver]
+    other: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names."""
+        return (*self.other, *self.named)
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if isinstance(value, str):
+            return value in self.options
+        return isinstance(value, self.base)
+
+    def __str__(self) -> str:
+        """Return what completes "must be ..."."""
+        return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
+
+    def solver_of(self, value: Any) -> Any:
+        """Return the solver of a name, or the object itself."""
+        return self.named[value]() if isinstance(value, str) else value
+
+    def name_of(self, value: Any) -> str:
+        """Return the name of a solver; that of its class if it is the user's own."""
+        kind = type(self.solver_of(value))
+        names = (name for name, known in self.named.items() if kind is known)
+        return next(names, kind.__name__)

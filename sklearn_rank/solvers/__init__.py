@@ -1,7 +1,16 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
 from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
-from sklearn_rank.solvers._coordinate_descent import (
+from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
+from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
+from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._line_search import smooth_margin_root
+from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers._online import OnlineDescent
+from sklearn_rank.solvers._regularised import minimise_regularised
+from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
+from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
+from sklearn_rank.solvers.coordinate_descent import (
     Coefficients,
     Coordinate,
     OptimalGain,
@@ -11,17 +20,8 @@ from sklearn_rank.solvers._coordinate_descent import (
     SmoothMarginStep,
     steepest,
 )
-from sklearn_rank.solvers._corrective import Corrective
-from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
-from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
-from sklearn_rank.solvers._lbfgs import minimise
-from sklearn_rank.solvers._lbfgs_path import LBFGS
-from sklearn_rank.solvers._line_search import smooth_margin_root
-from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.solvers._online import OnlineDescent
-from sklearn_rank.solvers._regularised import minimise_regularised
-from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
-from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
+from sklearn_rank.solvers.corrective import Corrective
+from sklearn_rank.solvers.lbfgs_path import LBFGS
 
 __all__ = [
     "BOOSTING_SOLVERS",

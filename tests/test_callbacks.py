@@ -88,7 +88,7 @@ def test_combined_observers_all_see_every_iteration():
 
     assert combine(observer(True), None, observer(False))(1, 0.5, 0.25) is True
     assert seen == [(1, 0.25), (1, 0.25)]
-    assert combine(observer(False))(2, 0.5) is False
+    assert combine(observer(False))(2, 0.5, None) is False
     assert combine()(1, 0.5) is False
     assert combine(None)(1, 0.5) is False
 

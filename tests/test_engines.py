@@ -15,7 +15,7 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank.engines import RankingObjective
-from sklearn_rank.engines._engine import as_exact_sums
+from sklearn_rank.engines.engine import as_exact_sums
 from sklearn_rank.objectives import SmoothedDcg
 
 OBJECTIVES = {

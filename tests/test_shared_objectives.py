@@ -10,7 +10,7 @@ from test_objectives import prepare
 from tiers import crossed
 
 from sklearn_rank._validation import check_qid
-from sklearn_rank.objectives import PUSHES, MarginPush, PairLoss, _offsets, error_cut
+from sklearn_rank.objectives import PUSHES, MarginPush, PairLoss, error_cut, offsets
 from sklearn_rank.rows.preferences import Preferences
 
 ADDITIVE = ["exponential", "least_squares", "logistic"]
@@ -177,7 +177,7 @@ def test_error_cuts_of_few_rows(problem, owner):
 @pytest.mark.parametrize("share", [0.4, 0.0001, 0.9999])
 @pytest.mark.parametrize("rounding", [None, 1, 1e-14])
 def test_error_cuts_of_many_rows(share, rounding, monkeypatch):
-    monkeypatch.setattr(_offsets, "_MANY_AT_ONCE", 10_000)
+    monkeypatch.setattr(offsets, "_MANY_AT_ONCE", 10_000)
     rng = np.random.default_rng(3)
     positive = rng.random(60_000) < share
     f = rng.normal(size=60_000) + positive

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
-from sklearn_rank.engines._posed_objective import PosedObjective
+from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators.boosted_trees import StoredBooster
 from sklearn_rank.metrics import auc_score
 

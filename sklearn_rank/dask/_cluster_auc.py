@@ -15,7 +15,7 @@ from dask import delayed
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
-from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _SAMPLE = 1000

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _MOST_LEAVES = 131_072
 

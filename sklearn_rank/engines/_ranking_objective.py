@@ -16,7 +16,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.engines._posed_objective import PosedObjective, check_loss, is_listwise
+from sklearn_rank.engines.posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.objectives.listwise import check_grades
 

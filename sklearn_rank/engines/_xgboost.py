@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.starts import bin_starts
-from sklearn_rank.engines._engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeRows, TreeSettings
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""

@@ -6,9 +6,9 @@ import importlib
 from functools import cache
 from typing import Any
 
-from sklearn_rank.engines._engine import Engine
 from sklearn_rank.engines._lightgbm import LightGBM
 from sklearn_rank.engines._xgboost import XGBoost
+from sklearn_rank.engines.engine import Engine
 
 ENGINES: dict[str, type[Engine]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
 """The engines by name, in the order in which they are looked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rank.engines._engine import Engine
+from sklearn_rank.engines.engine import Engine
 from sklearn_rank.engines.registry import get_engine
 
 

@@ -20,7 +20,7 @@ from sklearn_rank._protocols import (
 )
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models.kernel import row_blocks, working_rows
-from sklearn_rank.objectives._states import make_state
+from sklearn_rank.objectives.states import make_state
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import shared_property
 from sklearn_rank.solvers import (

@@ -18,7 +18,7 @@ from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
-from sklearn_rank.objectives._offsets import provisional_cut
+from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.solvers import Coefficients, Round
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask, ObjectiveState, require
 from sklearn_rank.base import TrainingData
 from sklearn_rank.objectives import balancing_offset
-from sklearn_rank.objectives._offsets import rising_cut
+from sklearn_rank.objectives.offsets import rising_cut
 from sklearn_rank.rows.distinct import coarse_codes, hash_rows
 from sklearn_rank.rows.groups import starts_run
 from sklearn_rank.rows.preferences import Preferences

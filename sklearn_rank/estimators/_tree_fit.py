@@ -10,8 +10,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Observer
 from sklearn_rank.base import TrainingData
-from sklearn_rank.engines._engine import RoundView, as_exact_sums
-from sklearn_rank.engines._posed_objective import PosedObjective
+from sklearn_rank.engines.engine import RoundView, as_exact_sums
+from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.rows.distinct import distinct_rows
 from sklearn_rank.rows.groups import GroupedRows

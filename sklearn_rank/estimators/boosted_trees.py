@@ -20,8 +20,8 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.bins.categories import CategoricalFeatures, CategoryCodes
-from sklearn_rank.engines._engine import Engine, TreeRows, TreeSettings
-from sklearn_rank.engines._posed_objective import LOSS_CHOICE, check_loss, is_listwise
+from sklearn_rank.engines.engine import Engine, TreeRows, TreeSettings
+from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import (

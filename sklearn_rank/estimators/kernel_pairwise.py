@@ -36,7 +36,7 @@ from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
-from sklearn_rank.objectives._offsets import provisional_cut
+from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED

@@ -30,8 +30,8 @@ from sklearn_rank.base import BaseRanker, TrainingData, find_classes
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
-from sklearn_rank.objectives._offsets import provisional_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
+from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.rows.groups import GroupedRows
 from sklearn_rank.rows.processes import led
 from sklearn_rank.solvers import (

@@ -11,7 +11,7 @@ from scipy import special, stats
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
-from sklearn_rank.metrics._pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _PARAMETERS: dict[str, Constraint] = {"confidence": Number(0, 1, closed="neither")}

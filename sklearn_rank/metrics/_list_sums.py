@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics._pair_counts import NO_PAIR
+from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups
 from sklearn_rank.rows.preferences import Preferences

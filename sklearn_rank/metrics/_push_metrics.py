@@ -8,8 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Flag, NameOr, Number, check_parameters
-from sklearn_rank.metrics._pair_counts import count_pairs
 from sklearn_rank.metrics._push_sums import push_sums
+from sklearn_rank.metrics.pair_counts import count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss
 

@@ -13,7 +13,7 @@ from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMatrix
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
-from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import log_add_exp
 

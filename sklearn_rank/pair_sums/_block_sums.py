@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
-from sklearn_rank.pair_sums._pair_sums import EMPTY, BatchSums, PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedRows
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
 from sklearn_rank.rows.groups import Groups
 from sklearn_rank.rows.preferences import Preferences

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, require
 from sklearn_rank.pair_sums._batches import Batch
-from sklearn_rank.pair_sums._pair_sums import PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import PairSums, WeightedRows
 
 if TYPE_CHECKING:
     from sklearn_rank.pair_sums.margin_losses import MarginLoss

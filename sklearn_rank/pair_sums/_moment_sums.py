@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks
+from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 _SAMPLE = 1 << 12

@@ -22,7 +22,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
-from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows.preferences import Preferences
 

@@ -19,8 +19,8 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
 from sklearn_rank.pair_sums._packed_sort import sort_with_order
-from sklearn_rank.pair_sums._pair_sums import PairSums
 from sklearn_rank.pair_sums._row_histogram import blocks, scattered
+from sklearn_rank.pair_sums.group_sums import PairSums
 
 
 @dataclass(frozen=True, eq=False)

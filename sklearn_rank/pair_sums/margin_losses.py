@@ -18,7 +18,6 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
-from sklearn_rank.pair_sums._pair_sums import FastSums, PairSums, SmallSums
 from sklearn_rank.pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
@@ -27,6 +26,7 @@ from sklearn_rank.pair_sums._sorted_sums import (
     squared_hinge_heights,
     squared_hinge_sums,
 )
+from sklearn_rank.pair_sums.group_sums import FastSums, PairSums, SmallSums
 from sklearn_rank.rows.processes import Collective
 
 _CURVATURE_ERROR = 1e-10

@@ -36,7 +36,7 @@ from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
-from sklearn_rank.pair_sums._pair_sums import PairSums
+from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows.processes import ONE_PROCESS, Collective
 
 __all__ = ["RowExponentials", "logistic_heights", "logistic_sums"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch
-from sklearn_rank.pair_sums._pair_sums import BatchSums, PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import BatchSums, PairSums, WeightedRows
 from sklearn_rank.rows.groups import Groups
 
 _LARGEST = 700.0

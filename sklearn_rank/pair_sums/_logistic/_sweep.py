@@ -14,8 +14,8 @@ from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
 from sklearn_rank.pair_sums._logistic._swept_pairs import NearPairs
 from sklearn_rank.pair_sums._packed_sort import sort_with_order
-from sklearn_rank.pair_sums._pair_sums import EMPTY
 from sklearn_rank.pair_sums._row_histogram import blocks, scattered
+from sklearn_rank.pair_sums.group_sums import EMPTY
 
 _MANY = 24
 """A row with more rows than this within reach lies in a crowd: a grid costs less."""

@@ -162,7 +162,9 @@ def figures_of(
     if reference is not None and not len(reference):
         raise ValueError("reference of report must have rows. Got a table without any.")
     kept = weight > 0
-    _check_classes(event[kept], scorecard.classes_)
+    if len(np.unique(event[kept])) < 2:
+        classes = scorecard.classes_.tolist()
+        raise ValueError(f"report compares two classes, {classes}. All rows of y are of one class.")
     auc, ks, ks_total = _order(totals[kept], event[kept], weight[kept])
     risk = scorecard.predict_risk(X) if scorecard.card_.risk else None
     weighted: dict[str, Any] = {"sample_weight": weight}
@@ -186,14 +188,6 @@ def figures_of(
             for name, group in by_attribute.items()
         },
     )
-
-
-def _check_classes(event: Mask, classes: Values) -> None:
-    """Raise ValueError for rows of one class."""
-    if event.all() or not event.any():
-        raise ValueError(
-            f"report compares two classes, {classes.tolist()}. All rows of y are of one class."
-        )
 
 
 def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:

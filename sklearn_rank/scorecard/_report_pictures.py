@@ -159,8 +159,7 @@ def calibration(table: CalibrationTable) -> Picture:
     ax.set_ylim(0, top)
     show_percent(ax.xaxis, "report")
     said = "Observed shares against predicted probabilities"
-    legend = {"n_columns": 2, "handlelength": 1.8, "columnspacing": 1.0}
-    return _finished(ax, "predicted probability", "observed share", said, **legend)
+    return _finished(ax, "predicted probability", "observed share", said, handlelength=1.8)
 
 
 def stability(table: StabilityTable) -> Picture:

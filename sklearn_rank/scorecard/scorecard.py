@@ -170,6 +170,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
         The classes; high totals mean the second.
+    has_queries_ : bool
+        Whether the card was fitted with `qid`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

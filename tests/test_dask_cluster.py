@@ -17,12 +17,13 @@ import pytest
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 
-from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.dask import DaskRanker, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
+from sklearn_rank.models import Stumps
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -172,6 +173,58 @@ def test_data_frames(client):
     assert labels.compute().tolist() == alone.predict(frame[list("abcd")]).tolist()
     expected = alone.score(frame[list("abcd")], frame["y"])
     assert ranker.score(rows[list("abcd")], rows["y"]) == pytest.approx(expected, abs=1e-12)
+
+
+CONSTRAINED = RankBoost(
+    n_estimators=12,
+    categorical_features=["c"],
+    monotonic_cst={"b": -1},
+    weak_ranker=Stumps(
+        special_values={"d": [-99]},
+        thresholds={"a": [-1, 0, 1]},
+        max_thresholds=6,
+        min_bin_size=0.03,
+    ),
+)
+OF_CATEGORIES = {
+    "constraints, text": (CONSTRAINED, object, False),
+    "by dtype, queries": (PNormPushRanker(p=2, n_estimators=8), "category", True),
+    "trees": (BoostedTreesRanker(engine="xgboost", n_estimators=3), "category", False),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "constraints, text",
+        pytest.param("by dtype, queries", marks=pytest.mark.slow),
+        pytest.param("trees", marks=pytest.mark.slow),
+    ],
+)
+def test_constraints_and_categories(client, name):
+    """Categories that one partition lacks, missing ones, and those of rows of weight zero."""
+    ranker, dtype, has_queries = OF_CATEGORIES[name]
+    random, n = np.random.default_rng(0), 600
+    kind = np.sort(random.choice(list("uvwxyz"), n))
+    frame = pd.DataFrame(random.normal(size=(n, 3)), columns=list("abd")).round(1)
+    y = (frame["a"] - frame["b"] + (kind > "w") + random.normal(size=n) > 0.5).astype(int)
+    weight = np.where(kind == "u", 0.0, random.integers(0, 3, n))
+    frame.loc[random.random(n) < 0.1, "d"] = -99
+    frame.insert(2, "c", kind)
+    frame.loc[::9, "c"] = None
+    frame["c"] = frame["c"].astype(dtype)
+    qid = random.integers(0, 30, n) if has_queries else None
+    rows = dd.from_pandas(frame.assign(y=y, w=weight, q=0 if qid is None else qid), npartitions=4)
+    X = rows[list("abcd")]
+    found = DaskRanker(ranker, client=client, shuffle_queries=True)
+    found.fit(X, rows["y"], qid=rows["q"] if has_queries else None, sample_weight=rows["w"])
+    alone = clone(ranker).fit(frame, y, qid=qid, sample_weight=weight)
+    np.testing.assert_allclose(
+        found.estimator_.decision_function(frame), alone.decision_function(frame), atol=1e-9
+    )
+    assert found.predict(X).compute().tolist() == alone.predict(frame).tolist()
+    if not has_queries:
+        assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
 
 
 def test_verbose(client, capsys):

@@ -246,7 +246,6 @@ REFUSED = {
     "n_iter_no_change=5": RankBoost(n_iter_no_change=5),
     "warm_start=True": RankBoost(warm_start=True),
     "n_bags=3": RankBoost(n_bags=3),
-    "categorical_features": RankBoost(categorical_features=[0]),
     "solver='corrective'": PNormPushRanker(solver="corrective"),
     "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
     "qid=None": ListNetLinear(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -92,8 +94,19 @@ class CategoryCodes:
 
     def __init__(self, X: Any, positions: tuple[int, ...]) -> None:
         self.positions = positions
-        self.encoders = [_fitted_encoder(X, number) for number in positions]
+        self.encoders = [_encoder_of(_column(X, number), number) for number in positions]
         self.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in self.encoders]
+
+    @classmethod
+    def merged(cls, parts: Sequence[CategoryCodes]) -> CategoryCodes:
+        """Return the codes of the categories of several tables of the same columns."""
+        both = copy(parts[0])
+        both.encoders = [
+            _encoder_of(_joined([part.encoders[place].categories_[0] for part in parts]), number)
+            for place, number in enumerate(both.positions)
+        ]
+        both.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in both.encoders]
+        return both
 
     def encode(self, X: Any) -> Any:
         """Return the rows with codes in place of categories, NaN where there is none."""
@@ -152,10 +165,17 @@ def _encoder() -> OrdinalEncoder:
     )
 
 
-def _fitted_encoder(X: Any, number: int) -> OrdinalEncoder:
+def _joined(columns: Sequence[Values]) -> Values:
+    """Return several columns as one, of objects where some are no numbers."""
+    is_text = any(column.dtype.kind in "OSU" for column in columns)
+    some = [column.astype(object) if is_text else column for column in columns]
+    return np.concatenate(some)[:, np.newaxis]
+
+
+def _encoder_of(column: Values, number: int) -> OrdinalEncoder:
     """Return the encoder of the categories of a column."""
     try:
-        return _encoder().fit(_column(X, number))
+        return _encoder().fit(column)
     except TypeError as error:
         raise ValueError(
             f"Categorical feature {number} must have categories of one kind. {error}"
@@ -178,7 +198,10 @@ def _forget(code: Floats, known: Mask) -> None:
 def _column(X: Any, number: int) -> Values:
     """Return a column as an array of shape (n_samples, 1)."""
     if hasattr(X, "iloc"):  # pandas
-        column = X.iloc[:, number].to_numpy()
+        series = X.iloc[:, number]
+        column = series.to_numpy()
+        if column.dtype.kind == "O":  # pandas' NA is missing too
+            column = np.where(series.isna().to_numpy(), np.nan, column)
     elif hasattr(X, "to_series"):  # polars
         column = X.to_series(number).to_numpy()
     else:

@@ -24,6 +24,7 @@ from sklearn_rank._validation import (
     check_some_weights,
     is_missing,
 )
+from sklearn_rank.bins.categories import CategoryCodes, as_table
 
 _LOOK = 1.0
 """Seconds between two looks at tasks that run."""
@@ -88,6 +89,8 @@ class RowChecks:
         Whether queries without a comparable pair are left out.
     classes : ndarray of shape (2,) or None
         The two classes, once they are known.
+    codes : CategoryCodes or None
+        Those of the features that are categories.
     """
 
     owner: str
@@ -96,10 +99,13 @@ class RowChecks:
     n_features: int
     only_paired: bool = False
     classes: Values | None = None
+    codes: CategoryCodes | None = None
 
     def rows(self, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
         """Return the rows of a partition; ValueError where they are not as described."""
         finite: Any = "allow-nan" if self.allow_nan else True
+        if self.codes is not None:
+            X = self.codes.encode(as_table(X)) if len(X) else np.zeros((0, X.shape[1]))
         X = check_array(
             X, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=0, input_name="X"
         )
@@ -199,6 +205,10 @@ class Partitions:
         """Return some of the partitions."""
         pairs = zip(self.chunks, is_kept, strict=True)
         return replace(self, chunks=[chunk for chunk, kept in pairs if kept])
+
+    def with_codes(self, codes: CategoryCodes | None) -> Partitions:
+        """Return the rows with other codes of categories."""
+        return replace(self, checks=replace(self.checks, codes=codes))
 
     @property
     def has_queries(self) -> bool:
@@ -472,6 +482,28 @@ def summarise(rows: Rows, graded: bool) -> Summary:
         labels = labels[:_MOST_LABELS]
     low, high = rows.weight.min(initial=np.inf), rows.weight.max(initial=-np.inf)
     return Summary(rows.n_rows, labels, float(low), float(high))
+
+
+def find_categories(
+    tasks: Tasks, partitions: Partitions, positions: tuple[int, ...]
+) -> CategoryCodes | None:
+    """Return the codes of the categories of all rows of positive weight; None without rows."""
+    find = delayed(categories_of, pure=False)
+    parts = [find(X, weight, positions) for X, _, _, weight in partitions.chunks]
+    found: CategoryCodes | None = tasks.results([tasks.tree(merge_categories, parts)])[0]
+    return found
+
+
+def categories_of(X: Any, weight: Any, positions: tuple[int, ...]) -> CategoryCodes | None:
+    """Return the codes of the categories of a partition; None without rows."""
+    is_used = check_some_weights(weight, len(X)) > 0
+    return CategoryCodes(as_table(X[is_used]), positions) if is_used.any() else None
+
+
+def merge_categories(parts: list[CategoryCodes | None]) -> CategoryCodes | None:
+    """Return the codes of the categories of several partitions."""
+    known = [part for part in parts if part is not None]
+    return CategoryCodes.merged(known) if known else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
     chunks = [
         (part(one, "X"), *(part(one, name) for name in _OTHERS)) for one in frame.to_delayed()
     ]
-    return replace(partitions, chunks=chunks)
+    return replace(partitions, chunks=chunks).with_codes(None)  # they are coded by now
 
 
 def as_frame(rows: Rows) -> pd.DataFrame:

@@ -101,7 +101,7 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield refused solvers, weak rankers and constraints."""
+    """Yield refused solvers and weak rankers."""
     if not ranker.solver_in_use.on_cluster:
         yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if as_model(ranker.weak_ranker).name not in ("stump", "feature"):
@@ -109,8 +109,3 @@ def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[
             f"weak_ranker={ranker.weak_ranker!r}",
             "weak rankers there are 'stump' or 'feature'",
         )
-    wanted = as_model(ranker.weak_ranker)
-    for owner in (ranker, wanted) if hasattr(wanted, "categorical_features") else (ranker,):
-        categories = owner.categorical_features
-        if not (categories is None or isinstance(categories, str)):
-            yield f"categorical_features={categories!r}", "X is of numbers there"

@@ -16,6 +16,7 @@ from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, 
 from sklearn_rank._observers import Printer
 from sklearn_rank._protocols import Observer, Values
 from sklearn_rank.base import find_classes, is_binary, warn_of_order
+from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
@@ -28,6 +29,7 @@ from sklearn_rank.dask._partitions import (
     Tasks,
     check_whole_queries,
     divide,
+    find_categories,
     n_features_of,
     summarise,
 )
@@ -233,6 +235,9 @@ def _partitions_of(
     owner, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     n_features = n_features_of(X, owner)
     table = _empty_table(X)
+    if not fitted and hasattr(estimator, "categorical_columns"):
+        found = estimator.categorical_columns(table)
+        estimator.category_codes = CategoryCodes(as_table(table), found) if found else None
     estimator.check_columns(table, reset=not fitted)
     validate_data(estimator, table, reset=not fitted, skip_check_array=True)
     checks = RowChecks(
@@ -241,6 +246,7 @@ def _partitions_of(
         estimator.__sklearn_tags__().input_tags.allow_nan,
         n_features,
         only_paired=is_graded and not fitted and isinstance(estimator, BoostingRanker),
+        codes=getattr(estimator, "category_codes", None),
     )
     return divide(owner, X, y, qid, weight, checks)
 
@@ -280,6 +286,9 @@ def _fit_on_client(
         Tasks(client),
         estimator.relevance == "graded",
     )
+    if partitions.checks.codes is not None:
+        codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
+        estimator.category_codes, partitions = codes, partitions.with_codes(codes)
     if partitions.has_queries and ranker.shuffle_queries:
         partitions = shuffled(tasks, partitions)
     summaries = tasks.results(partitions.map(summarise, is_graded))
@@ -314,6 +323,8 @@ def _fit_on_client(
         if fit.attributes is not None:
             partial = clone(estimator)
             validate_data(partial, _empty_table(given[0]), skip_check_array=True)
+            if hasattr(partial, "category_codes"):
+                partial.category_codes = estimator.category_codes
             partial.set_fitted(dict(fit.attributes))
             ranker.partial_estimator_ = partial
         raise

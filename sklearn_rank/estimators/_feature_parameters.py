@@ -31,6 +31,25 @@ class CategoricalMixin:
         """The codes; None for models of versions that had none."""
         return getattr(self, "_category_codes_", None)
 
+    @category_codes.setter
+    def category_codes(self, codes: CategoryCodes | None) -> None:
+        self._category_codes_ = codes
+
+    def categorical_columns(self, X: Any) -> Positions:
+        """Return the columns that hold categories.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Rows to learn from.
+
+        Returns
+        -------
+        tuple of int
+            Their positions.
+        """
+        return find_categorical(X, self._wanted_categories, type(self).__name__)
+
     @property
     def _categorical_positions(self) -> Positions:
         """The categorical features."""
@@ -60,7 +79,7 @@ class CategoricalMixin:
 
     def _validate_features(self: Any, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if reset:
-            found = find_categorical(X, self._wanted_categories, type(self).__name__)
+            found = self.categorical_columns(X)
             self._category_codes_ = CategoryCodes(as_table(X), found) if found else None
         codes = self.category_codes
         if codes is None:

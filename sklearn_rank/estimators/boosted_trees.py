@@ -448,9 +448,8 @@ class BoostedTreesRanker(
                 f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
                 f"is {engine.title}."
             )
-        if self._has_own_objective or self.category_codes is not None:
-            what = "loss='ndcg'" if self._has_own_objective else "categorical features"
-            raise ValueError(f"{name} on several processes can't have {what}.")
+        if self._has_own_objective:
+            raise ValueError(f"{name} on several processes can't have loss='ndcg'.")
 
     def _make_problem(self, data: TrainingData) -> TreeProblem:
         if self._has_own_objective:

@@ -1,4 +1,4 @@
-"""The commands and their options, and the settings that are made of them.
+"""The command line: options and commands, made of the classes of settings and their docstrings.
 
 A command is a function of a module of its own, imported when it runs: ``--help`` and a mistyped
 option do not wait for scikit-learn and pandas.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -21,72 +23,43 @@ from sklearn_rank.cli import _settings
 from sklearn_rank.cli._errors import InputError, import_extra, listing
 from sklearn_rank.cli._output import checked_output
 
-# An option a line: names, metavar, help. No metavar: a flag; "..." at its end: repeatable.
-_READING = """
---decimal MARK  Decimal mark of numbers, . or , (default: found in the file).
---sep MARK  What separates cells, such as ; or the word tab; default: found in the file.
---encoding NAME  Encoding of text, such as latin-1.
---skip-unlabelled  Leave out rows that need a target and have none.
-"""
-_TABLE = f"""
---target COL  Column that says what belongs on top.
---qid COL  Column with the query of each row; default: one list.
---weight COL  Column of row weights for fitting, 2 being the row twice; metrics count rows once.
---positive VALUE  Class that belongs on top; default: the one whose name
- says so (fraud, yes, 1, ...), else the greater, with a note.
---relevance KIND  binary (default): two classes; graded: numbers of which more is better.
---drop COL,...  Columns not to use.
---keep COL,...  Columns to use that would be left out, such as row numbers.
---category COL,...  Columns of numbers that are codes, not amounts.
-{_READING}
---seed N  Random seed; default: 0.
-"""
-_SEARCH = """
---search NAME=VALUE,...  Choose parameters by folds of the training rows: p=1,4,16. Of the settings
- within one standard error of the best, the first is taken. Repeat it for other parameters.
-"""
-_METRICS = """
---metrics NAME,...  What to show: auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr, err,
- r_precision, push@p, where a is a share of the negatives (0.05), k a number of rows (10), and p the
- power of the push (4); default: auc,tpr@0.05, with queries or grades auc,ndcg@10.
---json FILE  Also write every number (.json).
---plot FILE  Also draw a picture (.png, .pdf, .svg).
-"""
-
-_FORCE = "--force  Overwrite files that exist."
+_ARGUMENTS = ("data", "model", "card")
+_INPUTS = (*_ARGUMENTS, "validation", "calibration")
 _SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
 _KINDS: dict[str, dict[str, Any]] = {
-    "--relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
-    "--decimal": {"type": click.Choice([".", ","])},
-    "--seed": {"type": click.IntRange(0), "default": 0},
-    "--cv": {"type": click.IntRange(2), "default": 5},
-    "--n-jobs": {"type": int},
-    "--max-terms": {"type": click.IntRange(1), "default": 10},
-    "--points": {"default": "-5:5"},
-    "--top": {"type": click.IntRange(1)},
-    "--fdr": _SHARE,
-    "--calibrate": _SHARE,
-    "--ranker": {"default": "PNormPushRanker"},
-    "--to": {"required": True},
+    "relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
+    "decimal": {"type": click.Choice([".", ","])},
+    "seed": {"type": click.IntRange(0), "default": 0},
+    "cv": {"type": click.IntRange(2), "default": 5},
+    "n_jobs": {"type": int},
+    "max_terms": {"type": click.IntRange(1), "default": 10},
+    "points": {"default": "-5:5"},
+    "top": {"type": click.IntRange(1)},
+    "fdr": _SHARE,
+    "calibrate": _SHARE,
+    "ranker": {"default": "PNormPushRanker"},
 }
 _PARSERS: dict[str, Callable[[Any], Any]] = {
-    "--rankers": _settings.split,
-    "--metrics": _settings.split,
-    "--param": _settings.parse_param,
-    "--search": _settings.parse_search,
-    "--n-jobs": _settings.parse_n_jobs,
-    "--points": _settings.parse_points,
-    "--monotone": _settings.parse_by_column("--monotone"),
-    "--special": _settings.parse_by_column("--special"),
+    "rankers": _settings.split,
+    "metrics": _settings.split,
+    "param": _settings.parse_param,
+    "search": _settings.parse_search,
+    "n_jobs": _settings.parse_n_jobs,
+    "points": _settings.parse_points,
+    "monotone": _settings.parse_by_column("--monotone"),
+    "special": _settings.parse_by_column("--special"),
 }
+_NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to")}
 _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
-_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
-_INPUTS = ("model", "data", "validation", "calibration", "card")
-_DATA = (
-    "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
-    "svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input."
-)
-_RANKERS = ", ".join(sklearn_rank.__all__)
+_TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
+_TEXTS = {
+    "data": "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines "
+    "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input.",
+    "model": "MODEL was written by train or card.",
+    "search": "Choose parameters by folds of the training rows: p=1,4,16. Of the settings within "
+    "one standard error of the best, the first is taken. Repeat it for other parameters.",
+    "rankers": ", ".join(sklearn_rank.__all__),
+}
 
 
 @click.group(
@@ -128,9 +101,7 @@ def _explain(error: click.UsageError) -> str:
     return message[0].lower() + message[1:]
 
 
-def _command(
-    name: str, home: str, kind: type, arguments: str, text: str, options: str, *suffixes: str
-) -> None:
+def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
     """Add a command: the function of its last word in the module `home` takes settings of a kind.
 
     `suffixes` are those of its output, in which "-" is the terminal.
@@ -149,27 +120,57 @@ def _command(
         module = importlib.import_module(f"sklearn_rank.cli.{home}")
         getattr(module, name.rsplit(maxsplit=1)[-1])(_made(kind, values))
 
-    lines = re.sub(r"\n ", " ", f"{options}\n{_FORCE}").splitlines()
-    for line in reversed([line for line in lines if line]):
-        call = _option(line)(call)
-    for argument in reversed(arguments.split()):
-        required = "[" not in argument
-        call = click.argument(argument.strip("[]").lower(), required=required)(call)
-    commands.command(name, help=text)(call)
+    about, _ = _described(kind)
+    force = click.Option(["--force"], is_flag=True, help="Overwrite files that exist.")
+    optional = ("data",) if kind is _settings.Compare else ()
+    params = sorted(
+        [*_params(kind, optional), force], key=lambda one: isinstance(one, click.Option)
+    )
+    commands.add_command(click.Command(name, callback=call, params=params, help=about))
 
 
-def _option(line: str) -> Any:
-    """Return the decorator for an option of a line of the tables above."""
-    words, _, about = line.partition("  ")
-    names = [word for word in words.split() if word[0] == "-"]
-    metavar = words.split()[-1] if len(words.split()) > len(names) else None
-    how: dict[str, Any] = {"is_flag": True} if metavar is None else {"metavar": metavar}
-    how |= {"multiple": True} if words.endswith("...") else {}
-    how |= {"required": "default" not in about} if "-o" in names else {}
-    how |= _KINDS.get(names[-1], {})
-    if names[-1] in _PARSERS:
-        how["callback"] = lambda *given: _PARSERS[names[-1]](given[-1])
-    return click.option(*names, help=about, **how)
+def _described(kind: type) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return the docstring of settings without its options, and metavar and help of these."""
+    text = inspect.cleandoc(kind.__doc__ or "")  # Python -OO keeps the options, without help
+    for name, words in _TEXTS.items():
+        text = text.replace(f"{{{name}}}", words)
+    about, *lines = re.split(r"\n--", re.sub(r"\n    +", " ", text))
+    options = {}
+    for line in lines:
+        words, _, what = line.partition("  ")
+        name, _, metavar = words.partition(" ")
+        options[name] = (metavar, what.strip())
+    return about.strip(), options
+
+
+def _params(kind: type, optional: tuple[str, ...] = ()) -> Iterator[click.Parameter]:
+    """Yield the arguments and options of settings, those of shared ones in their place.
+
+    `optional` are arguments that may be absent.
+    """
+    described = _described(kind)[1]
+    for one in fields(kind):
+        name, form = one.name.replace("_", "-"), str(one.type)
+        if is_dataclass(one.default):
+            yield from _params(type(one.default), optional)
+        elif one.name in _ARGUMENTS:
+            yield click.Argument([one.name], required=one.name not in optional)
+        else:
+            metavar, about = described.get(name, (None, None))
+            how: dict[str, Any] = {"is_flag": True} if form == "bool" else {"metavar": metavar}
+            how |= {
+                "multiple": form.startswith(("Sequence", "Mapping")),
+                **_KINDS.get(one.name, {}),
+            }
+            if one.name in _PARSERS:
+                how["callback"] = partial(_parsed, _PARSERS[one.name])
+            is_needed = form == "Output" or (kind, name) in _NEEDED
+            names = ["-o"] * (name == "output") + [f"--{name}"]
+            yield click.Option(names, help=about, required=is_needed, **how)
+
+
+def _parsed(parser: Callable[[Any], Any], context: Any, option: Any, value: Any) -> Any:
+    return parser(value)
 
 
 def _made(kind: type, values: Mapping[str, Any]) -> Any:
@@ -179,94 +180,9 @@ def _made(kind: type, values: Mapping[str, Any]) -> Any:
     return kind(**given | {name: values[name] for name in given.keys() & values.keys()})
 
 
-_command(
-    "compare",
-    "_compare",
-    _settings.Compare,
-    "[DATA]",
-    "Cross-validate rankers beside logistic regression and HistGradientBoosting.\n\n"
-    f"{_DATA} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks "
-    "what is worse than the best by more than noise.\n\n"
-    "Example: sklearn-rank compare loans.csv --target late --positive yes",
-    f"""{_TABLE}
---rankers NAME,...  Of {_RANKERS}; default: all but SmoothMarginRanker, ListNetLinear only with
- queries or grades, KernelPairwiseSGDRanker up to 2000 training rows, BoostedTreesRanker if XGBoost
- or LightGBM is installed.
---param NAME=VALUE...  Parameters, such as p=8, of every ranker that has them.
---cv K  Number of folds; default: 5.
---n-jobs N  Folds to fit at once; -1: all cores.
-{_SEARCH}{_METRICS}""",
-)
-_command(
-    "train",
-    "_train",
-    _settings.Train,
-    "DATA",
-    f"Fit a ranker to all rows and store it.\n\n{_DATA}\n\n"
-    "Example: sklearn-rank train loans.csv --target late -o loans.skops",
-    f"""{_TABLE}
---ranker NAME  One of {_RANKERS}; default: PNormPushRanker.
---param NAME=VALUE...  Parameters of the ranker, such as p=8.
-{_SEARCH}
---metric NAME  What --search compares settings by: one name, of those of compare --metrics.
---validation FILE  Rows that decide when boosting stops.
---calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
---cluster local|ADDRESS  Fit to Parquet files that memory can't hold, on Dask workers of this
- machine or of the scheduler at ADDRESS; DATA may be a pattern in quotes, 'data/*.parquet'.
--o --output MODEL  Model file (.skops).""",
-    ".skops",
-)
-_command(
-    "rank",
-    "_rank",
-    _settings.Rank,
-    "MODEL DATA",
-    f"Order the rows of a table, best first within each query.\n\n{_DATA} MODEL was written "
-    "by train or card.\n\nExample: sklearn-rank rank loans.skops new.csv -o ranked.csv",
-    f"""{_READING}
---top N  Write the first N rows of each list only.
---explain  Add what adds most to each score, or takes most from it, as reason_1 to reason_3.
---fdr SHARE  Add a column selected: the longest head with at most this expected share of false
- alarms. Needs train --calibrate, or --calibration.
---calibration FILE  Labelled rows, none of which the model was fitted to.
--o --output OUT  Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the
- columns of DATA, score, and rank within the query.""",
-    *_TABLE_SUFFIXES,
-)
-_command(
-    "evaluate",
-    "_compare",
-    _settings.Evaluate,
-    "MODEL DATA",
-    f"Measure a model on rows whose target is known, with 95 % intervals.\n\n{_DATA} MODEL "
-    "was written by train or card.\n\nExample: sklearn-rank evaluate loans.skops test.csv",
-    f"{_READING}\n{_METRICS}",
-)
-_command(
-    "card",
-    "_cards",
-    _settings.MakeCard,
-    "DATA",
-    f"Fit a scorecard, a table of points, print it and store it.\n\n{_DATA}\n\n"
-    "Example: sklearn-rank card loans.csv --target late --max-terms 10 -o card.json",
-    f"""{_TABLE}
---max-terms N  Most terms of the card; default: 10.
---points LOW:HIGH  Range of the points of a term; default: -5:5.
---monotone COL=1,...  Columns whose points only rise (1) or only fall (-1).
---special COL=-999,...  Numbers that are codes, which get points of their own.
---param NAME=VALUE...  Parameters of Scorecard or its ranker, such as p=4.
--o --output CARD  File of the card (.json).""",
-    ".json",
-)
-_command(
-    "card export",
-    "_cards",
-    _settings.ExportCard,
-    "CARD",
-    "Write a scorecard in another form.\n\n"
-    "Example: sklearn-rank card export card.json --to sql -o card.sql",
-    """--to FORM  sql, pmml, csv, xlsx, html, text, onnx.
--o --output FILE  File to write; default: the terminal.""",
-    "",
-    "-",
-)
+_command("compare", "_compare", _settings.Compare)
+_command("train", "_train", _settings.Train, ".skops")
+_command("rank", "_rank", _settings.Rank, *_TABLES)
+_command("evaluate", "_compare", _settings.Evaluate)
+_command("card", "_cards", _settings.MakeCard, ".json")
+_command("card export", "_cards", _settings.ExportCard, "", "-")

@@ -1,4 +1,8 @@
-"""The typed settings of the commands, and how the words of an option become a setting."""
+"""The typed settings of the commands, and how the words of an option become a setting.
+
+A field is an option, or settings that commands share. The docstring of a command's class is its
+help; its lines that begin with two dashes, and those below that are indented, describe options.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,13 @@ from sklearn_rank.cli._output import Output
 
 @dataclass(frozen=True)
 class Reading:
-    """How the text of a file is read."""
+    """How the text of a file is read.
+
+    --decimal MARK  Decimal mark of numbers, . or , (default: found in the file).
+    --sep MARK  What separates cells, such as ; or the word tab; default: found in the file.
+    --encoding NAME  Encoding of text, such as latin-1.
+    --skip-unlabelled  Leave out rows that need a target and have none.
+    """
 
     decimal: str | None = None
     sep: str | None = None
@@ -23,7 +33,19 @@ class Reading:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """A table to learn from, and the roles of its columns."""
+    """A table to learn from, and the roles of its columns.
+
+    --target COL  Column that says what belongs on top.
+    --qid COL  Column with the query of each row; default: one list.
+    --weight COL  Column of row weights for fitting, 2 being the row twice; metrics count rows once.
+    --positive VALUE  Class that belongs on top; default: the one whose name
+        says so (fraud, yes, 1, ...), else the greater, with a note.
+    --relevance KIND  binary (default): two classes; graded: numbers of which more is better.
+    --drop COL,...  Columns not to use.
+    --keep COL,...  Columns to use that would be left out, such as row numbers.
+    --category COL,...  Columns of numbers that are codes, not amounts.
+    --seed N  Random seed; default: 0.
+    """
 
     data: str | None = None
     target: str | None = None
@@ -40,7 +62,15 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Shown:
-    """The metrics to show, and the files to write them to."""
+    """The metrics to show, and the files to write them to.
+
+    --metrics NAME,...  What to show: auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr,
+        err, r_precision, push@p, where a is a share of the negatives (0.05), k a number of rows
+        (10), and p the power of the push (4); default: auc,tpr@0.05, with queries or grades
+        auc,ndcg@10.
+    --json FILE  Also write every number (.json).
+    --plot FILE  Also draw a picture (.png, .pdf, .svg).
+    """
 
     metrics: Sequence[str] = ()
     json: Output | None = None
@@ -49,20 +79,49 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Settings of `compare`."""
+    """Cross-validate rankers beside logistic regression and HistGradientBoosting.
+
+    {data} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks what is
+    worse than the best by more than noise.
+
+    Example: sklearn-rank compare loans.csv --target late --positive yes
+
+    --rankers NAME,...  Of {rankers}; default: all but SmoothMarginRanker, ListNetLinear only with
+        queries or grades, KernelPairwiseSGDRanker up to 2000 training rows, BoostedTreesRanker if
+        XGBoost or LightGBM is installed.
+    --param NAME=VALUE...  Parameters, such as p=8, of every ranker that has them.
+    --cv K  Number of folds; default: 5.
+    --n-jobs N  Folds to fit at once; -1: all cores.
+    --search NAME=VALUE,...  {search}
+    """
 
     table: TableOptions = TableOptions()
     rankers: Sequence[str]
     param: Mapping[str, Any]
-    search: Mapping[str, list[Any]]
     cv: int
     n_jobs: int | None
+    search: Mapping[str, list[Any]]
     shown: Shown = Shown()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """Settings of `train`."""
+    """Fit a ranker to all rows and store it.
+
+    {data}
+
+    Example: sklearn-rank train loans.csv --target late -o loans.skops
+
+    --ranker NAME  One of {rankers}; default: PNormPushRanker.
+    --param NAME=VALUE...  Parameters of the ranker, such as p=8.
+    --search NAME=VALUE,...  {search}
+    --metric NAME  What --search compares settings by: one name, of those of compare --metrics.
+    --validation FILE  Rows that decide when boosting stops.
+    --calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
+    --cluster local|ADDRESS  Fit to Parquet files that memory can't hold, on Dask workers of this
+        machine or of the scheduler at ADDRESS; DATA may be a pattern in quotes, 'data/*.parquet'.
+    --output MODEL  Model file (.skops).
+    """
 
     table: TableOptions = TableOptions()
     ranker: str
@@ -77,7 +136,20 @@ class Train:
 
 @dataclass(frozen=True, kw_only=True)
 class Rank:
-    """Settings of `rank`; `output` is None for the terminal."""
+    """Order the rows of a table, best first within each query.
+
+    {data} {model}
+
+    Example: sklearn-rank rank loans.skops new.csv -o ranked.csv
+
+    --top N  Write the first N rows of each list only.
+    --explain  Add what adds most to each score, or takes most from it, as reason_1 to reason_3.
+    --fdr SHARE  Add a column selected: the longest head with at most this expected share of false
+        alarms. Needs train --calibrate, or --calibration.
+    --calibration FILE  Labelled rows, none of which the model was fitted to.
+    --output OUT  Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal: the columns
+        of DATA, score, and rank within the query.
+    """
 
     model: str
     data: str
@@ -86,12 +158,17 @@ class Rank:
     explain: bool
     fdr: float | None
     calibration: str | None
-    output: Output | None
+    output: Output | None  # None: the terminal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Settings of `evaluate`."""
+    """Measure a model on rows whose target is known, with 95 % intervals.
+
+    {data} {model}
+
+    Example: sklearn-rank evaluate loans.skops test.csv
+    """
 
     model: str
     data: str
@@ -101,7 +178,19 @@ class Evaluate:
 
 @dataclass(frozen=True, kw_only=True)
 class MakeCard:
-    """Settings of `card`."""
+    """Fit a scorecard, a table of points, print it and store it.
+
+    {data}
+
+    Example: sklearn-rank card loans.csv --target late --max-terms 10 -o card.json
+
+    --max-terms N  Most terms of the card; default: 10.
+    --points LOW:HIGH  Range of the points of a term; default: -5:5.
+    --monotone COL=1,...  Columns whose points only rise (1) or only fall (-1).
+    --special COL=-999,...  Numbers that are codes, which get points of their own.
+    --param NAME=VALUE...  Parameters of Scorecard or its ranker, such as p=4.
+    --output CARD  File of the card (.json).
+    """
 
     table: TableOptions = TableOptions()
     max_terms: int
@@ -114,11 +203,17 @@ class MakeCard:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportCard:
-    """Settings of `card export`; `output` is None for the terminal."""
+    """Write a scorecard in another form.
+
+    Example: sklearn-rank card export card.json --to sql -o card.sql
+
+    --to FORM  sql, pmml, csv, xlsx, html, text, onnx.
+    --output FILE  File to write; default: the terminal.
+    """
 
     card: str
     to: str
-    output: Output | None
+    output: Output | None  # None: the terminal
 
 
 def split(values: Iterable[str]) -> list[str]:

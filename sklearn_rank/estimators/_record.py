@@ -219,8 +219,7 @@ class FitRecord(Record):
         problem, history = self.problem, self.history
         is_early = problem.preferences.collective.size > 1 and not is_whole
         if self._offsets is not None and history.steps:
-            is_exact = self._ranker._balances or problem.n_rows <= MOST_ROWS
-            if is_early or is_exact:
+            if is_early or self._ranker._balances or problem.n_rows <= MOST_ROWS:
                 return history.offsets[-1]
         scores = getattr(self._state, "scores", None)
         scores = self.scores() if scores is None else scores

@@ -16,7 +16,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn_rank._observers import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
-    Choice,
     Constraint,
     Flag,
     Kernel,
@@ -26,12 +25,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.estimators._kernel_solvers import (
-    KernelProblem,
-    Progress,
-    fit_gradient_descent,
-    fit_lbfgs,
-)
+from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.models.rules import linear_contributions
@@ -39,7 +33,16 @@ from sklearn_rank.objectives import error_cut
 from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.rows.processes import Collective
-from sklearn_rank.solvers import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers import (
+    DIVERGED,
+    INDEFINITE,
+    KERNEL_SOLVERS,
+    OUT_OF_ITERATIONS,
+    STOPPED,
+    FunctionSpaceLBFGS,
+    GradientDescent,
+    KernelSolver,
+)
 from sklearn_rank.theory import safe_step
 
 _SPARSE_KERNELS = frozenset(
@@ -124,7 +127,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "lbfgs" and the hinge loss, when the objective is within that share of its minimum;
         with `batch_size`, when the mean objective of a hundred steps is less than that share
         below the mean of the hundred steps before. 0 means never.
-    solver : {"auto", "gd", "lbfgs"}, default="auto"
+    solver : {"auto", "gd", "lbfgs"} or KernelSolver, default="auto"
         "gd": gradient descent as above. "lbfgs": finds the minimum, in far fewer
         products with the kernel matrix. A loss with kinks, such as the hinge loss, is
         smoothed over a width that shrinks; a loss of your own needs ``rounded(width)`` for
@@ -229,7 +232,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "theta": Number(0, 1),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="left"),
-        "solver": Choice(("auto", "gd", "lbfgs")),
+        "solver": KERNEL_SOLVERS,
         "batch_size": Number(1, integer=True, other=(None,)),
         "average": Flag(),
         "warm_start": Flag(),
@@ -249,7 +252,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         theta: float = _THETA,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        solver: str = "auto",
+        solver: Any = "auto",
         batch_size: int | None = None,
         average: bool = False,
         warm_start: bool = False,
@@ -291,30 +294,34 @@ class KernelPairwiseSGDRanker(BaseRanker):
         }
 
     @property
-    def _chosen_solver(self) -> str:
-        """The solver, where "auto" is one of the two."""
-        if self.solver != "auto":
-            return self.solver
-        loss = as_margin_loss(self.loss)
-        can_be_smooth = loss.is_smooth or hasattr(loss, "rounded")
-        return "lbfgs" if can_be_smooth and not any(self._descent_settings.values()) else "gd"
+    def solver_in_use(self) -> KernelSolver:
+        """The solver that the parameter `solver` stands for."""
+        if self.solver == "auto":
+            loss = as_margin_loss(self.loss)
+            can_be_smooth = loss.is_smooth or hasattr(loss, "rounded")
+            is_set = any(self._descent_settings.values())
+            return FunctionSpaceLBFGS() if can_be_smooth and not is_set else GradientDescent()
+        found: KernelSolver = KERNEL_SOLVERS.solver_of(self.solver)
+        return found
 
     def _check_combination(self) -> None:
-        loss, solver = as_margin_loss(self.loss), self._chosen_solver
-        if solver == "gd" and self.eta0 == "auto":
+        loss, solver = as_margin_loss(self.loss), self.solver_in_use
+        solver.check()
+        shown = f"solver={KERNEL_SOLVERS.name_of(solver)!r}"
+        if solver.has_steps and self.eta0 == "auto":
             require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
-        if solver == "lbfgs" and not loss.is_smooth:
-            require(loss, "rounded", "solver='lbfgs' of KernelPairwiseSGDRanker")
-        if solver == "gd" and loss.factorises and self.eta0 == "auto":
+        if solver.needs_smooth and not loss.is_smooth:
+            require(loss, "rounded", f"{shown} of KernelPairwiseSGDRanker")
+        if solver.has_steps and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
                 "number as eta0: the largest step that is certain to converge is too small to be "
                 "useful. Got eta0='auto'."
             )
         for setting, is_set in self._descent_settings.items():
-            if is_set and solver == "lbfgs":
+            if is_set and not solver.has_steps:
                 raise ValueError(
-                    f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got solver='lbfgs'."
+                    f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got {shown}."
                 )
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(
@@ -370,7 +377,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
             known = self._collect(data, model, order, f, is_whole=False)
-            if data.collective.size > 1 and self._chosen_solver == "lbfgs":
+            if data.collective.size > 1 and not self.solver_in_use.has_steps:
                 # What a fit that was interrupted goes on from.
                 so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
                 known["_progress_"] = {**vars(progress), **so_far}
@@ -380,16 +387,24 @@ class KernelPairwiseSGDRanker(BaseRanker):
             data, "iteration", self.max_iter, reconstruct, shows_total=False
         )
         follower = Follower(observer)
-        problem = KernelProblem(model, preferences, loss, self, follower)
+        problem = KernelProblem(
+            model, preferences, loss, self.alpha, self.tol, self.max_iter, follower
+        )
         start = np.zeros(model.n_coordinates)
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
-        if self._chosen_solver == "gd":
+        solver = self.solver_in_use
+        if solver.has_steps:
             fitted["eta0_"] = self._first_step(model, data.collective)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            solution, last = fit_gradient_descent(problem, start, progress, fitted["eta0_"], seed)
-        else:
-            solution, last = fit_lbfgs(problem, start, progress)
+            problem = replace(
+                problem,
+                eta0=fitted["eta0_"],
+                theta=self.theta,
+                batch_size=self.batch_size,
+                average=self.average,
+                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            )
+        solution, last = solver.solve(problem, start, progress)
         self._warn(solution.message)
         progress.coefficients = _inverted(last, order)
         fitted["_progress_"] = vars(progress)
@@ -495,7 +510,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _warn(self, reason: str) -> None:
         """Warn of a reason for which `tol` was not reached."""
-        is_descent = self._chosen_solver == "gd"
+        is_descent = self.solver_in_use.has_steps
         advice = {
             OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * is_descent,
             DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "

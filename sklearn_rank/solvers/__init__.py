@@ -1,8 +1,6 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
 from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
-from sklearn_rank.solvers._function_space_descent import gradient_descent, stochastic_descent
-from sklearn_rank.solvers._function_space_lbfgs import function_space_lbfgs
 from sklearn_rank.solvers._lbfgs import minimise
 from sklearn_rank.solvers._line_search import smooth_margin_root
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
@@ -21,12 +19,18 @@ from sklearn_rank.solvers.coordinate_descent import (
     steepest,
 )
 from sklearn_rank.solvers.corrective import Corrective
+from sklearn_rank.solvers.function_space import (
+    FunctionSpaceLBFGS,
+    GradientDescent,
+    KernelSolver,
+)
 from sklearn_rank.solvers.lbfgs_path import LBFGS
 
 __all__ = [
     "BOOSTING_SOLVERS",
     "DIVERGED",
     "INDEFINITE",
+    "KERNEL_SOLVERS",
     "LBFGS",
     "OUT_OF_ITERATIONS",
     "REGULARISERS",
@@ -38,6 +42,9 @@ __all__ = [
     "Coefficients",
     "Coordinate",
     "Corrective",
+    "FunctionSpaceLBFGS",
+    "GradientDescent",
+    "KernelSolver",
     "OnlineDescent",
     "OptimalGain",
     "PushStep",
@@ -47,13 +54,10 @@ __all__ = [
     "SmoothMarginStep",
     "Solver",
     "SolverChoice",
-    "function_space_lbfgs",
-    "gradient_descent",
     "minimise",
     "minimise_regularised",
     "smooth_margin_root",
     "steepest",
-    "stochastic_descent",
 ]
 
 BOOSTING_SOLVERS = SolverChoice(
@@ -61,5 +65,10 @@ BOOSTING_SOLVERS = SolverChoice(
 )
 """What `solver` of PNormPushRanker may be."""
 
-SOLVERS = {"boosting": BOOSTING_SOLVERS.named}
+KERNEL_SOLVERS = SolverChoice(
+    {"gd": GradientDescent, "lbfgs": FunctionSpaceLBFGS}, KernelSolver, other=("auto",)
+)
+"""What `solver` of KernelPairwiseSGDRanker may be; "auto" is one of the two."""
+
+SOLVERS = {"boosting": BOOSTING_SOLVERS.named, "kernel": KERNEL_SOLVERS.named}
 """The solvers by name, for each kind of problem."""

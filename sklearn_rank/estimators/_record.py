@@ -218,9 +218,9 @@ class FitRecord(Record):
         """Return the offset of the model so far."""
         problem, history = self.problem, self.history
         is_early = problem.preferences.collective.size > 1 and not is_whole
-        if self._offsets is not None and history.steps:
-            if is_early or self._ranker._balances or problem.n_rows <= MOST_ROWS:
-                return history.offsets[-1]
+        is_noted = self._offsets is not None and bool(history.steps)
+        if is_noted and (is_early or self._ranker._balances or problem.n_rows <= MOST_ROWS):
+            return history.offsets[-1]
         scores = getattr(self._state, "scores", None)
         scores = self.scores() if scores is None else scores
         if is_early:

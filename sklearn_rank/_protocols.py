@@ -121,7 +121,11 @@ class RowGradient:
 
 
 class ObjectiveState(Protocol):
-    """An objective together with the current scores: what coordinate descent moves."""
+    """An objective together with the current scores: what coordinate descent moves.
+
+    A state may have ``with_masses(candidate, h)``, which returns the candidate with the sums that
+    `slope` and `advance` both need.
+    """
 
     needs_refresh: bool
     """Whether rounding errors add up over the rounds, until `refresh`."""
@@ -140,7 +144,7 @@ class ObjectiveState(Protocol):
     def curvature(self, candidate: Candidate, h: Values) -> float | None:
         """Return a bound of the second derivative along h, None where none is known."""
 
-    def slope(self, h: Values) -> Callable[[float], float]:
+    def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``objective(f + a * h)`` as a function of a."""
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
@@ -208,6 +212,9 @@ class Candidate:
         when h is not 0/1.
     curvature : float or None
         Bound of the second derivative of the objective along h, where the search found it.
+    masses : tuple of two ndarrays or None
+        Sums of all masses of the state where h is 1 and where it is 0, which a state with more
+        than those of its gradient adds (`with_masses`).
     """
 
     index: int
@@ -215,6 +222,7 @@ class Candidate:
     one: Floats | None = None
     zero: Floats | None = None
     curvature: float | None = None
+    masses: tuple[Floats, Floats] | None = None
 
 
 class Gain(Protocol):

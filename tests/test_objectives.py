@@ -416,4 +416,6 @@ def test_the_slope_of_masses_in_place_is_that_of_the_objective(side, problem, h)
     state = ExponentialState(push, f, ThreadPool(1))
     for step in (-0.7, 0.0, 0.4):
         expected = push.slope(f, values)(step)
-        assert state.slope(values)(step) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert state.slope(Candidate(0, 0.0), values)(step) == pytest.approx(
+            expected, rel=1e-9, abs=1e-12
+        )

@@ -157,7 +157,9 @@ def test_both_ends_moved_in_place(problem, h, p, bottom):
     h, f = h[: len(problem.y)][rows], problem.f[rows]
     push = BothPush(preferences, float(p), bottom)
     state = BothState(push, f, ThreadPool())
-    np.testing.assert_allclose(state.slope(h)(0.3), push.slope(f, h)(0.3), atol=1e-9)
+    np.testing.assert_allclose(
+        state.slope(Candidate(0, 0.0), h)(0.3), push.slope(f, h)(0.3), atol=1e-9
+    )
     for step in (0.3, -0.7):
         f = f + step * h
         state.advance(Candidate(0, 0.0), h, step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,7 @@ class ExponentialState:
     def curvature(self, candidate: Candidate, h: Values) -> None:
         """Return None: every step has a closed form."""
 
-    def slope(self, h: Values) -> Callable[[float], float]:
+    def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
         sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._sides]
         sums = self._collective.reduce(np.add, np.array(sums)).tolist()
@@ -283,7 +284,6 @@ class BothState:
     needs_refresh = True
 
     def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
-        self._divided: tuple[Values | None, Floats, Floats]
         weight, p = objective.preferences.weight, objective.p
         n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
         above, below = slice(0, n_above), slice(n_above, n_rows)
@@ -320,10 +320,13 @@ class BothState:
     def curvature(self, candidate: Candidate, h: Values) -> None:
         """Return None: a line search costs no pass over the rows."""
 
-    def slope(self, h: Values) -> Callable[[float], float]:
+    def with_masses(self, candidate: Candidate, h: Values) -> Candidate:
+        """Return the candidate with the sums of the four masses, one pass over the rows."""
+        return replace(candidate, masses=self._sums_of(h))
+
+    def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        at_zero, zero = self._sums_of(h)
-        self._divided = h, at_zero, zero
+        at_zero, zero = candidate.masses or self._sums_of(h)
         log_scale = np.array([mass.log_scale for mass in self._masses])
 
         def derivative(a: float) -> float:
@@ -336,10 +339,7 @@ class BothState:
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``."""
-        known, one, zero = self._divided
-        if known is not h:
-            one, zero = self._sums_of(h)
-        self._move(h, step, one, zero)
+        self._move(h, step, *(candidate.masses or self._sums_of(h)))
         return step
 
     def smallest_margin(self) -> float:
@@ -402,5 +402,3 @@ class BothState:
         self._threads.map(move, len(self._blocks))
         for mass, new_total in zip(self._masses, total.tolist(), strict=True):
             mass.finish_move(new_total)
-        # What the last call of `slope` found, which holds until the masses move.
-        self._divided = None, one, zero

@@ -43,13 +43,14 @@ class ScoreState:
 
     >>> import numpy as np
     >>> from scipy.optimize import brentq
+    >>> from sklearn_rank._protocols import Candidate
     >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
     >>> from sklearn_rank.rows.preferences import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
     >>> state = ScoreState(push, preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one
-    >>> step, before = brentq(state.slope(h), -5, 5), state.value
+    >>> step, before = brentq(state.slope(Candidate(0, 0.0), h), -5, 5), state.value
     >>> state.refresh(step * h)
     >>> round(step, 3), round(before, 3), round(state.value, 3)
     (0.522, 3.296, 3.21)
@@ -79,7 +80,7 @@ class ScoreState:
         """Return None: second derivatives are not computed."""
         return None
 
-    def slope(self, h: Values) -> Callable[[float], float]:
+    def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along h."""
         slope: Callable[[float], float] = require(self.objective, "slope", "A line search")(
             self.scores, h

@@ -90,7 +90,7 @@ class PushStep:
             return closed_form_step(shares, self.p, self.smoothing)
         curvature = state.curvature(candidate, h)
         if curvature is None:
-            return self.to_slope(state.slope(h), 0.0, self.bound(h))
+            return self.to_slope(state.slope(candidate, h), 0.0, self.bound(h))
         step = second_order_step(-candidate.edge, curvature, self.p)
         bound = self.longest if h.dtype == np.bool_ else self.bound(h)
         return float(np.clip(step, -bound, bound))
@@ -159,7 +159,7 @@ class SmoothMarginStep:
             smallest = self.smallest_difference(sign * h)
             if self.rankboost.collective.agree(smallest >= g):
                 return sign * bound
-            slope = state.slope(h)
+            slope = state.slope(candidate, h)
             while self.rankboost.collective.agree(sign * slope(sign * bound) < -g):
                 bound *= 2
             return self.rankboost.to_slope(slope, -sign * g, bound)
@@ -217,6 +217,8 @@ class Coordinate(BoostingSolver):
             if candidate is None:
                 return
             h = weak_rankers.values(candidate)
+            if hasattr(state, "with_masses"):
+                candidate = state.with_masses(candidate, h)
             before = state.value
             step, is_cut_short = record.step(state, candidate, h)
             if step != 0:

@@ -281,10 +281,6 @@ class WeakRankers(Protocol):
       candidates with `one` and `zero`;
     - ``sums_curvature``: True where `search` passes the gain bounds of second derivatives,
       made from `RowGradient.curvature`;
-    - ``histogram(gradient)``, ``curvature_histogram(curvature)`` and
-      ``choose(histogram, gain, curvature_histogram, size)``: the parts of `search`, sums
-      over the rows held here, which can be added over parts (`size` is that of the absolute
-      gradient), and the choice, which is made once;
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
     - ``step_limits(candidate)``, the smallest and the largest step along a weak ranker, and

@@ -101,7 +101,7 @@ def test_thresholds_are_those_of_one_process(columns, max_bins, most):
         partitions = Partitions(chunks, RowChecks("Ranker", True, True, X.shape[1]))
         parts, bins = bin_partitions(Here(), partitions, binning)
     assert all(one.equal(other) for one, other in zip(bins, expected, strict=True))
-    codes = np.concatenate([part.codes for part in dask.compute(*parts)], axis=1)
+    codes = np.concatenate([part.X for part in dask.compute(*parts)], axis=1)
     np.testing.assert_array_equal(codes, encode(X, np.arange(len(X)), bins, ThreadPool(1)))
 
 

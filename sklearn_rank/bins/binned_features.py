@@ -236,10 +236,8 @@ class BinnedFeatures:
     def of(cls, bins: list[FeatureBins], codes: Indices, sizes: BinSizes) -> BinnedFeatures:
         """Merge bins that are too small; `codes` are those of the rows before."""
         most = max(one.n_bins for one in bins)
-        if sizes.are_any and all(one.categories is None for one in bins):
-            sums = cls._missing_alone(bins, codes, sizes.collective)
-        else:
-            sums = sizes.by_bin(codes, most)
+        sums = sizes.by_bin(codes, most)
+        if not sizes.are_any or any(one.categories is not None for one in bins):
             merged = [sizes.merge(one, line) for one, line in zip(bins, sums, strict=True)]
             former, sums = sums, np.zeros_like(sums)
             for j, (_, number) in enumerate(merged):
@@ -255,13 +253,3 @@ class BinnedFeatures:
             is_usable[j, : one.n_bins] = enough[: min(one.n_bins, depth)]
             is_usable[j, : one.n_values] = True
         return cls(bins, codes, is_usable)
-
-    @staticmethod
-    def _missing_alone(bins: list[FeatureBins], codes: Indices, collective: Collective) -> Floats:
-        """Return 1 in place of the weight of each bin, 0 where no value is missing."""
-        seen = [float((line == one.missing).any()) for one, line in zip(bins, codes, strict=True)]
-        seen = collective.reduce(np.maximum, np.array(seen))
-        sums = np.ones((len(bins), 2, max(one.n_bins for one in bins)))
-        for j, one in enumerate(bins):
-            sums[j, :, one.missing] = seen[j]
-        return sums

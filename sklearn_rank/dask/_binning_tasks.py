@@ -6,13 +6,13 @@ work on: first for its part of the sample, then for its bins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from dask import delayed
 
-from sklearn_rank._protocols import Codes, Floats, Indices, Values
+from sklearn_rank._protocols import Codes, Floats
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.bins.thresholds import MOST_ROWS
@@ -25,29 +25,6 @@ _FEW_ROWS = 1024
 
 _MANY_ROWS = 8192
 """Rows that are coded at a time: arrays of so many numbers take no new pages of memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedPart:
-    """The rows of a partition, the features as bins.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n_features, n_rows)
-        Bins.
-    y, qid, weight : ndarray of shape (n_rows,)
-        As in `Rows`.
-    """
-
-    codes: Indices
-    y: Values
-    qid: Values | None
-    weight: Floats
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +159,8 @@ def find_in_sample(
     return binning.of_sample(X, chosen.weights_of(code))
 
 
-def bin_partition(rows: Rows, bins: list[FeatureBins]) -> BinnedPart:
-    """Return a partition with the bin of each value in place of the value."""
+def bin_partition(rows: Rows, bins: list[FeatureBins]) -> Rows:
+    """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
     buffer = np.empty((len(bins), _MANY_ROWS))
     for start in range(0, rows.n_rows, _MANY_ROWS):
@@ -194,7 +171,7 @@ def bin_partition(rows: Rows, bins: list[FeatureBins]) -> BinnedPart:
     weight = rows.weight
     if not (weight != 1).any():
         weight = np.broadcast_to(1.0, len(weight))
-    return BinnedPart(codes, rows.y, rows.qid, weight)
+    return replace(rows, X=codes, weight=weight)
 
 
 def by_feature(X: Floats, lines: Floats) -> Floats:

@@ -114,7 +114,7 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> WorkerRows:
     """Return the rows of several partitions together."""
     X: Any
     if plan.bins is not None:
-        X = BinnedX([part.codes for part in parts], plan.bins)
+        X = BinnedX([part.X for part in parts], plan.bins)
     elif plan.is_whole:
         X = np.concatenate([part.X for part in parts])
     else:

@@ -94,21 +94,12 @@ class ConstrainedMixin(CategoricalMixin):
             Such as "thresholds of Stumps".
         """
         model: Any = as_model(self.weak_ranker)
-        found = []
-        for owner in (self, model) if hasattr(model, "constraints") else (self,):
-            name, categories = type(owner).__name__, owner.categorical_features
-            if owner.monotonic_cst is not None:
-                found.append(f"monotonic_cst of {name}")
-            if not (categories is None or isinstance(categories, str) or not len(categories)):
-                found.append(f"categorical_features of {name}")
-        if hasattr(model, "constraints"):
-            unused = Stumps().get_params()
-            found += [
-                f"{one} of {type(model).__name__}"
-                for one, value in model.get_params(deep=False).items()
-                if one not in _SHARED and value is not unused[one] and value != unused[one]
-            ]
-        return found
+        return [
+            f"{name} of {type(owner).__name__}"
+            for owner in ((self, model) if hasattr(model, "constraints") else (self,))
+            for name, unused in Stumps().get_params().items()
+            if name != "max_bins" and _is_used(getattr(owner, name, unused), unused)
+        ]
 
     def _constraints(self: Any) -> StumpConstraints | None:
         """Return the constraints on stumps of checked features; None without stumps."""
@@ -145,6 +136,12 @@ class ConstrainedMixin(CategoricalMixin):
         """
         constraints = self._constraints() or StumpConstraints()
         return {"max_bins": self._most_bins, **constraints.settings}
+
+
+def _is_used(value: Any, unused: Any) -> bool:
+    """Whether a value of a parameter constrains stumps; "from_dtype" waits for the features."""
+    is_open = isinstance(value, str) and value == "from_dtype"
+    return not is_open and np.size(value) > 0 and not _is_same(value, unused)
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -75,11 +75,6 @@ def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]
     }
 
 
-def stump_scores(graph: GraphBuilder, X: str, rules: Any, weights: Floats) -> str:
-    """Return the weighted sum of the rules of a table or of free stumps."""
-    return step_scores(graph, X, rules.step_functions(weights))
-
-
 # Kernels ---------------------------------------------------------------------------------
 
 

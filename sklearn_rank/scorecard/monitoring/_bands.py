@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import Number, check_floats
+from sklearn_rank.models import FeatureBins
 
 N_BANDS = Number(2, integer=True)
 _ROUNDING = 1e-12
@@ -86,8 +87,7 @@ def _quantile_cuts(values: Floats, weight: Floats, n_bands: int) -> Floats:
 
 def band_of(values: Floats, cuts: Floats) -> Indices:
     """Return the number of each value's band; that of NaN is ``len(cuts) + 1``."""
-    band = np.searchsorted(cuts, values, side="left")
-    return np.asarray(np.where(np.isnan(values), len(cuts) + 1, band))
+    return FeatureBins(cuts)(values)
 
 
 def band_sums(band: Indices, weight: Floats, n_bands: int) -> Floats:

@@ -147,9 +147,9 @@ def test_a_stored_model_needs_its_engine(folder, capsys, monkeypatch, engine, co
     try:
         words = [command, "m.skops", "new.csv", *(["-o", "o.csv"] if command == "rank" else [])]
         assert fails(words, capsys) == (
-            f"sklearn-rank: error: m.skops: the model cannot be loaded (engine={engine!r} of a "
+            f"sklearn-rank: error: m.skops: the model cannot be loaded: engine={engine!r} of a "
             f"fitted BoostedTreesRanker can't be used: {engine} is not installed (pip install "
-            f'"sklearn-rank[{engine}]"))\n'
+            f'"sklearn-rank[{engine}]")\n'
         )
     finally:
         registry._loaded.cache_clear()
@@ -171,7 +171,7 @@ def test_a_stored_model_with_other_trees(folder, capsys, stored, part):
     skops.io.dump(content, "m.skops")
     capsys.readouterr()
     message = fails(["rank", "m.skops", "new.csv", "-o", "o.csv"], capsys)
-    assert message.startswith("sklearn-rank: error: m.skops: the model cannot be loaded (")
+    assert message.startswith("sklearn-rank: error: m.skops: the model cannot be loaded: ")
     assert part in message
 
 

@@ -221,7 +221,7 @@ def test_a_ranker_of_another_model(models, tmp_path, capsys):
     words = ["rank", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "o.csv"]
     code, line = run(words, capsys)
     assert code == 2
-    assert "is damaged (it holds BoostedTreesRanker, where 'PNormPushRanker' must be)" in line
+    assert "is damaged: it holds BoostedTreesRanker, where 'PNormPushRanker' must be" in line
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def evaluate(settings: Evaluate) -> None:
     data = model_data(settings.data, model.schema, settings.reading, notes, labelled=True)
     with progress("evaluating"):
         rows = LabelledRows(data.y.astype(float), data.qid)
-        scores = model_scores(model, data.X, settings.model)
+        scores = model_scores(model, data.X, settings.model, notes)
         names = _metrics.choose_metrics(shown.metrics, data)
         found = {name: _metrics.measure(name, rows, scores) for name in names}
     if shown.plot is not None and not (rows.y > 0).any():

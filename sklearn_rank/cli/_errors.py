@@ -63,6 +63,8 @@ def noting(
         warnings.simplefilter("always")
         try:
             yield
+        except InputError:
+            raise
         except refused as error:
             raise InputError(with_name(name, str(error))) from error
     notes += dict.fromkeys(str(one.message).partition("\n")[0] for one in caught)

@@ -46,8 +46,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "search": _settings.parse_search,
     "n_jobs": _settings.parse_n_jobs,
     "points": _settings.parse_points,
-    "monotone": _settings.parse_by_column("--monotone"),
-    "special": _settings.parse_by_column("--special"),
+    "monotone": partial(_settings.parse_by_column, "--monotone"),
+    "special": partial(_settings.parse_by_column, "--special"),
 }
 _NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to")}
 _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
@@ -163,14 +163,10 @@ def _params(kind: type, optional: tuple[str, ...] = ()) -> Iterator[click.Parame
                 **_KINDS.get(one.name, {}),
             }
             if one.name in _PARSERS:
-                how["callback"] = partial(_parsed, _PARSERS[one.name])
+                how["callback"] = lambda *given, key=one.name: _PARSERS[key](given[-1])
             is_needed = form == "Output" or (kind, name) in _NEEDED
             names = ["-o"] * (name == "output") + [f"--{name}"]
             yield click.Option(names, help=about, required=is_needed, **how)
-
-
-def _parsed(parser: Callable[[Any], Any], context: Any, option: Any, value: Any) -> Any:
-    return parser(value)
 
 
 def _made(kind: type, values: Mapping[str, Any]) -> Any:

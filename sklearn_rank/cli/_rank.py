@@ -31,7 +31,8 @@ def rank(settings: Rank) -> None:
     model = load_model(settings.model, notes)
     data = model_data(settings.data, model.schema, reading, notes, labelled=False)
     with progress("ranking"):
-        added: dict[str, Any] = {"score": model_scores(model, data.X, settings.model)}
+        scores = model_scores(model, data.X, settings.model, notes)
+        added: dict[str, Any] = {"score": scores}
         if settings.fdr is not None:
             _check_one_list(model.schema, "--fdr")
             known = model.calibration
@@ -40,7 +41,7 @@ def rank(settings: Rank) -> None:
                     settings.calibration, model.schema, reading, notes, labelled=True
                 )
                 known = calibration(model.pipeline, other)
-            added["selected"] = _select(added["score"], known, settings.fdr, settings.model, notes)
+            added["selected"] = _select(scores, known, settings.fdr, settings.model, notes)
         if settings.explain:
             added |= _reasons(model, data.X)
     is_text = output is None or output.path.suffix != ".parquet"

@@ -6,7 +6,7 @@ help; its lines that begin with two dashes, and those below that are indented, d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -273,17 +273,13 @@ def parse_points(text: str) -> tuple[int, int]:
     return low, high
 
 
-def parse_by_column(option: str) -> Callable[[Iterable[str]], dict[str, list[float]]]:
-    """Return the parser of texts of the form ``column=number``."""
-
-    def parse(texts: Iterable[str]) -> dict[str, list[float]]:
-        found: dict[str, list[float]] = {}
-        for text in split(texts):
-            name, _, value = text.rpartition("=")
-            try:
-                found.setdefault(name, []).append(float(value))
-            except ValueError:
-                raise InputError(f"{option} {text}: must read COL=NUMBER") from None
-        return found
-
-    return parse
+def parse_by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
+    """Parse texts of the form ``column=number``."""
+    found: dict[str, list[float]] = {}
+    for text in split(texts):
+        name, _, value = text.rpartition("=")
+        try:
+            found.setdefault(name, []).append(float(value))
+        except ValueError:
+            raise InputError(f"{option} {text}: must read COL=NUMBER") from None
+    return found

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._cards import load_card
-from sklearn_rank.cli._columns import NUMBER, Schema, check_schema
+from sklearn_rank.cli._columns import Schema, check_schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
 from sklearn_rank.cli._output import Output
 from sklearn_rank.cli._rankers import scores_of
@@ -26,6 +26,7 @@ _FORMAT_VERSION = 2
 _MOST_UNPACKED = 100
 """Bytes that a byte of a file may unpack to; `save_model` packs nothing."""
 _NOT_OURS = "is not a model written by sklearn-rank train"
+_NOT_LOADED = "the model cannot be loaded"
 _OURS = re.compile(
     r"sklearn_rank\.(bins|engines|estimators|metrics|models|objectives|pair_sums|rows|scorecard"
     r"|solvers|weak_rankers)\.[\w.]+"
@@ -69,53 +70,27 @@ def load_model(name: str, notes: list[str]) -> Model:
         pipeline, schema = load_card(name)
         return Model(pipeline, "Scorecard", schema)
     skops_io = import_extra("skops.io")
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: {_NOT_OURS}")
-    _check_size(path)
-    try:
+    # A damaged file can raise anything, and so can its parts in place of what they must be.
+    with noting([], f"{path}: {_NOT_OURS}", (Exception,)):
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(one.file_size for one in archive.infolist())
+        if unpacked > _MOST_UNPACKED * path.stat().st_size:
+            raise InputError(f"{path}: refused, since it would unpack to {unpacked} bytes")
         untrusted = skops_io.get_untrusted_types(file=path)
-    except Exception as error:  # a damaged file can raise anything
-        raise InputError(f"{path}: {_NOT_OURS}") from error
     foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
     if foreign:
         raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
-    with noting(notes, f"{path}: the model cannot be loaded", (Exception,)):
+    with noting(notes, f"{path}: {_NOT_LOADED}", (Exception,)):
         content = skops_io.load(path, trusted=untrusted)
-    return _as_model(content, path)
-
-
-def _check_size(path: Path) -> None:
-    """Raise InputError for an archive that unpacks to far more than it takes on the disk."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(one.file_size for one in archive.infolist())
-    except Exception as error:  # a damaged file can raise anything
-        raise InputError(f"{path}: {_NOT_OURS}") from error
-    if unpacked > _MOST_UNPACKED * path.stat().st_size:
-        raise InputError(f"{path}: refused, since it would unpack to {unpacked} bytes")
-
-
-def _as_model(content: Any, path: Path) -> Model:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise InputError(f"{path}: {_NOT_OURS}")
-    other = (
-        f"{path}: was written by sklearn-rank {content.get('version')}, of whose models this "
-        "version reads those without categories; train again"
-    )
-    if content.get("format_version") not in (1, _FORMAT_VERSION):
-        raise InputError(other)
-    try:
+    if content.get("format_version") != _FORMAT_VERSION:
+        version = content.get("version")
+        raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
+    with noting([], f"{path}: the model is damaged", (Exception,)):
         model = _checked_model(content)
-    except Exception as error:  # whatever its parts raise in place of what they must be
-        raise InputError(f"{path}: the model is damaged ({error})") from error
-    if content["format_version"] == 1 and set(model.schema.kinds.values()) != {NUMBER}:
-        raise InputError(other)
-    try:
+    with noting([], f"{path}: {_NOT_LOADED}", (Exception,)):
         getattr(model.pipeline[-1], "booster_", None)  # trees are read by their engine
-    except Exception as error:  # no engine, or bytes that it can't read
-        raise InputError(f"{path}: the model cannot be loaded ({error})") from error
     return model
 
 
@@ -134,15 +109,11 @@ def _checked_model(content: dict[str, Any]) -> Model:
     return Model(pipeline, ranker, schema, calibration)
 
 
-def model_scores(model: Model, X: Any, name: str) -> Floats:
+def model_scores(model: Model, X: Any, name: str, notes: list[str]) -> Floats:
     """Return the scores of the rows by a model that was loaded from the file `name`."""
-    try:
+    what = "the model is damaged; it can't score the rows"
+    with noting(notes, f"{name}: {what}", (Exception,)):  # its arrays may be anything
         return scores_of(model.pipeline, X)
-    except Exception as error:  # its arrays may be anything
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"{name}: the model is damaged; it can't score the rows ({what})"
-        ) from error
 
 
 def _is_trusted(type_name: str) -> bool:

@@ -68,12 +68,7 @@ class ScoredRows:
 
     @classmethod
     def with_relevance(
-        cls,
-        y_true: Any,
-        y_score: Any,
-        qid: Any,
-        sample_weight: Any = None,
-        name: str = "y_score",
+        cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any = None, name: str = "y_score"
     ) -> ScoredRows:
         """Do the same for relevance, which must be finite numbers or booleans."""
         relevance = check_relevance(y_true, name="y_true")

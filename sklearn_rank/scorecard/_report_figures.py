@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import (
@@ -230,12 +231,8 @@ def _order(totals: Floats, event: Mask, weight: Floats) -> tuple[Estimate, Estim
 
 def cumulative_shares(totals: Floats, event: Mask, weight: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the totals from high to low, and the shares of events and others at least as high."""
-    cuts, place = np.unique(-totals, return_inverse=True)
-    shares = []
-    for mask in (event, ~event):
-        sums = np.cumsum(np.bincount(place.ravel()[mask], weight[mask], len(cuts)))
-        shares.append(sums / sums[-1])
-    return -cuts, shares[0], shares[1]
+    fpr, tpr, cuts = roc_curve(event, totals, sample_weight=weight, drop_intermediate=False)
+    return cuts[1:], tpr[1:], fpr[1:]
 
 
 def _total_stability(

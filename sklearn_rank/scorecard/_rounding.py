@@ -41,9 +41,7 @@ class Rounded:
 
 
 def round_steps(
-    training: BinnedTraining,
-    steps: Sequence[StepFunction],
-    points: tuple[int, int],
+    training: BinnedTraining, steps: Sequence[StepFunction], points: tuple[int, int]
 ) -> Rounded:
     r"""Return integer points whose totals have the least objective, of many scales.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,8 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
 from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.scorecard._folds import merged_rows
 
-_LARGEST_CODE = 1 << 62
 _ROUNDING = 1e-9
 
 
@@ -41,20 +41,12 @@ class BinnedTraining:
     @classmethod
     def of(cls, ranker: Any, steps: Sequence[StepFunction], data: TrainingData) -> BinnedTraining:
         """Sum up training rows by their bins."""
-        bins = np.zeros((len(data.y), len(steps)), dtype=np.intp)
+        bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
             bins[:, column] = step.bins(data.X[:, step.feature])
+        summed = merged_rows(replace(data, X=bins)).with_moderate_weights()
         n_bins = [step.bins.n_bins for step in steps]
-        group: Indices = data.y.astype(np.intp)
-        if data.qid is not None:
-            group += 2 * data.qid
-        first, number = _distinct(group, bins, n_bins)
-        weight: Floats = np.bincount(number, data.weight).astype(np.float64)
-        summed = data.take(first, weight)
-        summed = TrainingData(
-            bins[first], summed.y, summed.qid, weight, summed.rows, summed.classes
-        )
-        return cls(ranker, summed.with_moderate_weights(), n_bins)
+        return cls(ranker, replace(summed, X=summed.X.astype(np.intp)), n_bins)
 
     @property
     def preferences(self) -> Preferences:
@@ -110,16 +102,3 @@ class BinnedTraining:
         cut = -offset / multiplier
         lowest, highest = totals.min() - 1, totals.max()
         return int(np.floor(np.clip(cut, lowest, highest) + _ROUNDING))
-
-
-def _distinct(group: Indices, bins: Indices, n_bins: Sequence[int]) -> tuple[Indices, Indices]:
-    """Return the first of each set of equal rows, and the number of the set of each row."""
-    code, size = group.astype(np.int64), int(group.max()) + 1
-    for column, width in zip(bins.T, n_bins, strict=True):
-        if size * width > _LARGEST_CODE:
-            code = np.unique(code, return_inverse=True)[1].ravel()
-            size = len(code)
-        code = code * width + column
-        size *= width
-    _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    return first, number.ravel()

@@ -105,18 +105,13 @@ def card_totals(
     `column_of` maps a variable and its kind to its values: of shape (n_rows, 1), double for
     numbers and "float", int64 for "int" and "bool", strings for "str".
     """
-    total = _intercept(graph, first_input, int(card.intercept))
+    n_rows = graph.node("Shape", first_input, start=0, end=1)
+    total = graph.node("Expand", _integers(graph, [int(card.intercept)]), n_rows)
     for variable in card.variables:
         kind = kind_of(variable)
         points = _points(graph, variable, kind, column_of(variable, kind))
         total = graph.node("Add", total, points)
     return total
-
-
-def _intercept(graph: GraphBuilder, first_input: str, intercept: int) -> str:
-    """Return the intercept of each row."""
-    n_rows = graph.node("Shape", first_input, start=0, end=1)
-    return graph.node("Expand", _integers(graph, [intercept]), n_rows)
 
 
 def _integers(graph: GraphBuilder, values: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import io
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank.scorecard._json import card_to_json
@@ -83,12 +84,15 @@ def _method(function: Callable[Concatenate[Card, P], R]) -> Callable[Concatenate
     return method
 
 
-class ExportsMixin(ABC):
+class ExportsMixin:
     """Methods that write the card. All give the total of a row, which `cut_` is compared with."""
 
-    @abstractmethod
+    card_: Card
+
     def _fitted_card(self) -> Card:
         """Return the card."""
+        check_is_fitted(self)
+        return self.card_
 
     to_frame = _method(to_frame)
     to_json = _method(card_to_json)

@@ -422,11 +422,6 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
 
     # Scoring -------------------------------------------------------------------------
 
-    def _fitted_card(self) -> Card:
-        """Return the card."""
-        check_is_fitted(self)
-        return self.card_
-
     def _rows(self, X: Any) -> Any:
         """Return validated rows."""
         check_is_fitted(self)

@@ -325,15 +325,17 @@ def characteristic_stability(
     old = _columns(reference, "reference")
     new = _columns(current, "current")
     n_variables = old.shape[1]
-    _check_variables(n_variables, current=new.shape[1])
     names = [f"x{number}" for number in range(n_variables)] if names is None else names
-    _check_variables(n_variables, names=len(names))
+    others = (("current", new.T), ("names", names), ("points", points))
+    for what, given in others:
+        if given is not None and len(given) != n_variables:
+            raise ValueError(
+                f"{what} has {len(given)} variables, but reference has {n_variables} columns."
+            )
     weights = (
         check_weight(reference_weight, len(old), "reference_weight"),
         check_weight(sample_weight, len(new)),
     )
-    if points is not None:
-        _check_variables(n_variables, points=len(points))
     figures = np.empty((n_variables, 4))
     for number, name in enumerate(names):
         worth = None if points is None else check_column(points[number], "points")
@@ -376,14 +378,6 @@ def _columns(values: Any, name: str) -> Floats:
             f"means are finite. Got {table.flat[np.abs(table).argmax()]:g}."
         )
     return table
-
-
-def _check_variables(expected: int, **found: int) -> None:
-    for name, number in found.items():
-        if number != expected:
-            raise ValueError(
-                f"{name} has {number} variables, but reference has {expected} columns."
-            )
 
 
 def _points_at(points: Values, values: Floats, name: str) -> Floats:

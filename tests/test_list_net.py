@@ -31,7 +31,7 @@ from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
-from sklearn_rank.solvers import BlockwiseObjective
+from sklearn_rank.solvers import BlockwiseObjective, RegularisedLBFGS
 from sklearn_rank.solvers._regularised import _projected_gradient, _Search
 from sklearn_rank.solvers._regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
@@ -764,7 +764,7 @@ def set_blas_threads(number):
 
 def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
     """The first fit ends while the second goes on."""
-    fit_lbfgs, seen = ListNetLinear._fit_lbfgs, []
+    solve, seen = RegularisedLBFGS.solve, []
     inside = {"first": threading.Event(), "second": threading.Event()}
     ended = threading.Event()
 
@@ -773,12 +773,12 @@ def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
         inside[name].set()
         assert (inside["second"] if name == "first" else ended).wait(60)
         seen.append(blas_threads())
-        return fit_lbfgs(self, *args)
+        return solve(self, *args)
 
     def fit():
         ListNetLinear().fit(X, Y, qid=QID)
 
-    monkeypatch.setattr(ListNetLinear, "_fit_lbfgs", waiting)
+    monkeypatch.setattr(RegularisedLBFGS, "solve", waiting)
     original = blas_threads()
     set_blas_threads(2)
     before = blas_threads()

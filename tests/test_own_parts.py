@@ -1,6 +1,7 @@
 """Losses, models and metrics defined outside the package, in every estimator that takes them."""
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -22,7 +23,15 @@ from sklearn_rank.objectives import (
     MarginLoss,
     SmoothedDcg,
 )
-from sklearn_rank.solvers import BoostingSolver, Corrective, Round
+from sklearn_rank.solvers import (
+    BoostingSolver,
+    Corrective,
+    FunctionSpaceLBFGS,
+    KernelSolver,
+    LinearSolver,
+    RegularisedLBFGS,
+    Round,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(80, 3))
@@ -388,3 +397,33 @@ def test_settings_of_a_solver_are_searched():
     assert "Corrective(n_swaps=2)" in repr(PNormPushRanker(solver=Corrective(n_swaps=2)))
     with pytest.raises(ValueError, match=r"solver__n_swaps of PNormPushRanker .* must .*object"):
         PNormPushRanker(solver="corrective").set_params(solver__n_swaps=2)
+
+
+class Shrunk(KernelSolver):
+    """Half of the minimum."""
+
+    def solve(self, problem, start, progress):
+        solution, last = FunctionSpaceLBFGS().solve(problem, start, progress)
+        return replace(solution, x=solution.x / 2), last / 2
+
+
+class HalfWay(LinearSolver):
+    """Half of the minimum."""
+
+    def solve(self, problem):
+        solution = RegularisedLBFGS().solve(problem)
+        return replace(solution, x=solution.x / 2)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "solver"),
+    [(KernelPairwiseSGDRanker(kernel="linear"), Shrunk()), (ListNetLinear(), HalfWay())],
+)
+def test_solvers_of_ones_own_in_other_rankers(ranker, solver):
+    whole = clone(ranker).fit(X, Y)
+    half = clone(ranker).set_params(solver=solver).fit(X, Y)
+    np.testing.assert_allclose(half.coef_, whole.coef_ / 2)
+    with pytest.raises(ValueError, match=f"solver={solver!r}".replace("(", r"\(")[:-1]):
+        check_supported(half, has_queries=True)
+    with pytest.raises(ValueError, match=r"'solver' parameter of .* must be one of"):
+        clone(ranker).set_params(solver=Cautious()).fit(X, Y)

@@ -54,6 +54,8 @@ def _refused(ranker: BaseRanker, has_queries: bool) -> Iterator[tuple[str, str]]
     """Yield settings that are refused, and why."""
     values = ranker.get_params(deep=False)
     yield from _refused_of_any(values)
+    if hasattr(ranker, "solver") and not ranker.solver_in_use.on_cluster:
+        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if isinstance(ranker, BoostingRanker):
         yield from _refused_stumps(ranker, values)
     if isinstance(ranker, KernelPairwiseSGDRanker) and ranker.kernel != "linear":
@@ -89,8 +91,6 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"n_iter_no_change={values['n_iter_no_change']!r}", "no rows are held out there"
     if values.get("warm_start"):
         yield "warm_start=True", "a fit on a cluster starts anew"
-    if values.get("solver") == "ogd":
-        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if values.get("batch_size") is not None:
         yield f"batch_size={values['batch_size']!r}", "every step there is taken on all rows"
     if values.get("n_bags", 1) > 1:
@@ -101,9 +101,7 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield refused solvers and weak rankers."""
-    if not ranker.solver_in_use.on_cluster:
-        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
+    """Yield refused weak rankers."""
     if as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield (
             f"weak_ranker={ranker.weak_ranker!r}",

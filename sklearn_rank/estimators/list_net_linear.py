@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._observers import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
-from sklearn_rank._protocols import Floats, Indices, Solution
+from sklearn_rank._protocols import Floats, IterateHook
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -33,14 +32,15 @@ from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.rows.groups import GroupedRows
-from sklearn_rank.rows.processes import led
 from sklearn_rank.solvers import (
+    LINEAR_SOLVERS,
     REGULARISERS,
     STOPPED,
     BlockwiseObjective,
+    LinearSolver,
+    ListProblem,
     OnlineDescent,
     Regulariser,
-    minimise_regularised,
 )
 from sklearn_rank.theory import lipschitz_constant, ogd_step
 
@@ -56,7 +56,7 @@ RowsSeen = tuple[Floats, float]
 def has_partial_fit(ranker: Any) -> bool:
     """Whether a ranker can learn from queries as they arrive; the error names the parameter."""
     name = type(ranker).__name__
-    if ranker.solver != "ogd":
+    if not ranker.solver_in_use.is_online:
         raise AttributeError(
             f"{name} has partial_fit only with solver='ogd': solver={ranker.solver!r} needs all "
             "queries at once."
@@ -86,6 +86,10 @@ def _rows_of(data: TrainingData) -> RowsSeen:
 def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
     """Return what `contributions` and the next call of `partial_fit` need."""
     return {"_mean_contributions_": coefficients * seen[0], "_seen_": seen}
+
+
+def _no_hook(x: Floats, values: list[float]) -> bool:
+    return False
 
 
 class ListNetLinear(BaseRanker):
@@ -136,7 +140,7 @@ class ListNetLinear(BaseRanker):
     sigma : float in (0, inf), default=1.0
         Unit of the scores in "smoothed_dcg": a smaller value is closer to the DCG and harder
         to minimise. Only with that loss.
-    solver : {"lbfgs", "ogd"}, default="lbfgs"
+    solver : {"lbfgs", "ogd"} or LinearSolver, default="lbfgs"
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
         per step, which can also learn from a stream: see `partial_fit`.
     eta0 : float in (0, inf) or "auto", default="auto"
@@ -243,7 +247,7 @@ class ListNetLinear(BaseRanker):
         "alpha": Number(0, closed="left"),
         "max_norm": Number(0, closed="neither", other=(None,)),
         "sigma": Number(0, closed="neither"),
-        "solver": Choice(("lbfgs", "ogd")),
+        "solver": LINEAR_SOLVERS,
         "eta0": Number(0, closed="neither", other=("auto",)),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="left"),
@@ -258,7 +262,7 @@ class ListNetLinear(BaseRanker):
         alpha: float = 1e-4,
         max_norm: float | None = None,
         sigma: float = 1.0,
-        solver: str = "lbfgs",
+        solver: Any = "lbfgs",
         eta0: float | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -330,23 +334,30 @@ class ListNetLinear(BaseRanker):
             setattr(self, name, value)
         return self
 
+    @property
+    def solver_in_use(self) -> LinearSolver:
+        """The solver that the parameter `solver` stands for."""
+        found: LinearSolver = LINEAR_SOLVERS.solver_of(self.solver)
+        return found
+
     # What goes together ----------------------------------------------------------------
 
     def _check_combination(self) -> None:
         name = type(self).__name__
+        self.solver_in_use.check()
         if self.sigma != 1 and self.loss != "smoothed_dcg":
             raise ValueError(
                 f"sigma={self.sigma:g} of {name} needs loss='smoothed_dcg'. Got loss={self.loss!r}."
             )
-        if self.eta0 != "auto" and self.solver != "ogd":
+        if self.eta0 != "auto" and not self.solver_in_use.is_online:
             raise ValueError(
                 f"eta0={self.eta0:g} of {name} needs solver='ogd'. Got solver={self.solver!r}."
             )
-        if self.solver == "ogd" and self.eta0 == "auto":
+        if self.solver_in_use.is_online and self.eta0 == "auto":
             if self.max_norm is None:
                 raise ValueError(
-                    f"eta0='auto' of {name} with solver='ogd' needs max_norm, on which its step "
-                    "depends. Got max_norm=None: set it, or set eta0 to a number."
+                    f"eta0='auto' of {name} with solver={self.solver!r} needs max_norm, on "
+                    "which its step depends. Got max_norm=None: set it, or set eta0 to a number."
                 )
             if as_listwise_loss(self.loss, float(self.sigma)) != CrossEntropy():
                 raise ValueError(
@@ -413,11 +424,7 @@ class ListNetLinear(BaseRanker):
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with one_blas_thread(), threads.running():
-            X, function, n_queries = self._make_function(data, threads)
-            if self.solver == "lbfgs":
-                fitted = self._fit_lbfgs(data, function, X.shape[1])
-            else:
-                fitted = self._fit_online(data, X, function, n_queries)
+            fitted = self._solve(data, *self._make_function(data, threads))
         return {**fitted, **self._collect(data, fitted["coef_"])}
 
     def _collect(
@@ -436,99 +443,84 @@ class ListNetLinear(BaseRanker):
 
     def _make_function(
         self, data: TrainingData, threads: ThreadPool
-    ) -> tuple[Any, BlockwiseObjective, int]:
-        """Return X in fit order, the mean loss as a function of w, and the number of queries."""
+    ) -> tuple[Any, BlockwiseObjective]:
+        """Return X in fit order, and the mean loss as a function of w."""
         rows = GroupedRows.from_codes(data.qid, data.X.shape[0])
         X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
         loss = as_listwise_loss(self.loss, float(self.sigma))
         objective = ListLoss(rows, loss, y, weight, data.collective)
-        return X, BlockwiseObjective(objective, LinearModel(X), threads), objective.n_queries
+        return X, BlockwiseObjective(objective, LinearModel(X), threads)
 
     def _make_regulariser(self) -> Regulariser:
         alpha = 0.0 if self.penalty is None else float(self.alpha)
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         return REGULARISERS[self.penalty](alpha, radius)
 
-    def _fit_lbfgs(
-        self, data: TrainingData, function: BlockwiseObjective, n_features: int
-    ) -> dict[str, Any]:
-        start = np.zeros(n_features)
-        if self.warm_start and hasattr(self, "coef_"):
-            start = np.array(self.coef_)
-        follower = Follower(
-            self._make_observer(
-                data,
-                "iteration",
-                self.max_iter,
-                lambda: self._collect(data, follower.x, is_whole=False),
-            )
+    def _solve(self, data: TrainingData, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
+        """Return the coefficients that the solver finds."""
+        solver = self.solver_in_use
+        observer = self._make_observer(
+            data,
+            "pass" if solver.is_online else "iteration",
+            self.max_iter,
+            lambda: self._collect(data, follower.x, is_whole=False),
         )
-        curvature = function.variance() / float(self.sigma) ** 2
-
-        def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
-            return minimise_regularised(
-                served["objective"],
-                self._make_regulariser(),
-                start,
-                curvature=curvature,
-                max_iter=self.max_iter,
-                tol=float(self.tol),
-                on_iterate=served["on_iterate"],
-                hessian=served.get("hessian"),
-            )
-
-        functions: dict[str, Callable[..., Any]] = {
-            "objective": function,
-            "on_iterate": follower,
-        }
-        if function.is_twice_differentiable:
-            functions["hessian"] = function.hessian
-        solution = led(data.collective, solve, functions)
+        follower = Follower(observer)
+        problem = self._make_problem(data, X, function, follower, go_on=self.warm_start)
+        solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):
-            self._warn(f"the gradient has length {solution.residual:.3g}")
-        return {
+            self._warn(solution.message)
+        fitted = {
             "coef_": solution.x,
             "objective_curve_": np.array(solution.values),
             "n_iter_": solution.n_iter,
         }
+        return {**fitted, **self._online_state(problem.descent)}
 
-    def _fit_online(
-        self, data: TrainingData, X: Any, function: BlockwiseObjective, n_queries: int
-    ) -> dict[str, Any]:
-        descent = self._open_descent(X.shape[1], go_on=self.warm_start)
-        regulariser = self._make_regulariser()
-        random, curve = check_random_state(self.random_state), [np.inf]
-        rate = self._make_rate(X, n_queries * self.max_iter)
-        observer = self._make_observer(
-            data, "pass", self.max_iter, lambda: self._collect(data, descent.average)
+    def _make_problem(
+        self,
+        data: TrainingData,
+        X: Any,
+        function: BlockwiseObjective,
+        on_iterate: IterateHook,
+        *,
+        go_on: bool,
+        n_passes: int | None = None,
+    ) -> ListProblem:
+        """Bring the parts together; `go_on` from the coefficients of the last fit."""
+        start = np.array(self.coef_) if go_on and hasattr(self, "coef_") else np.zeros(X.shape[1])
+        problem = ListProblem(
+            function,
+            self._make_regulariser(),
+            start,
+            self.max_iter,
+            float(self.tol),
+            on_iterate,
+            scale=float(self.sigma),
+            random_state=self.random_state,
+            collective=data.collective,
         )
-        for number in range(1, self.max_iter + 1):
-            order = np.arange(n_queries) if number == 1 else random.permutation(n_queries)
-            self._pass(function, descent, order, rate, regulariser)
-            value = function(descent.average)[0] + regulariser.penalty(descent.average)
-            curve.append(value)
-            is_ended = observer(number, value)
-            if is_ended or abs(curve[-2] - value) <= self.tol * abs(value):
-                break
-        else:
-            # One pass is learning from a stream, which has no convergence to reach.
-            if self.max_iter > 1:
-                change = abs(curve[-2] - curve[-1])
-                self._warn(f"the last pass changed the objective by {change:.3g}")
-        return self._online_attributes(descent, np.array(curve[1:]))
+        if self.solver_in_use.is_online:
+            problem.descent = self._open_descent(X.shape[1], go_on=go_on)
+            problem.rate = self._make_rate(X, function.n_queries * (n_passes or self.max_iter))
+        return problem
 
     def _fit_part(self, data: TrainingData) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
-        X, function, n_queries = self._make_function(data, ThreadPool(1))
-        descent = self._open_descent(X.shape[1], go_on=True)
-        regulariser = self._make_regulariser()
-        rate = self._make_rate(X, n_queries)
-        self._pass(function, descent, np.arange(n_queries), rate, regulariser)
-        value = function(descent.average)[0] + regulariser.penalty(descent.average)
+        X, function = self._make_function(data, ThreadPool(1))
+        problem = self._make_problem(data, X, function, _no_hook, go_on=True, n_passes=1)
+        solver: Any = self.solver_in_use
+        coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         room = self._room_for_curve()
         n_values = len(getattr(self, "objective_curve_", ()))
         room[n_values] = value
-        fitted = {**self._online_attributes(descent, room[: n_values + 1]), "_room_": room}
+        fitted = {
+            "coef_": coefficients,
+            "objective_curve_": room[: n_values + 1],
+            "n_iter_": n_values + 1,
+            "_room_": room,
+            **self._online_state(problem.descent),
+        }
         fitted |= _mean_attributes(fitted["coef_"], self._rows_seen(data))
         if self.relevance == "binary":
             fitted["offset_"] = getattr(self, "offset_", 0.0)
@@ -563,19 +555,6 @@ class ListNetLinear(BaseRanker):
         share = weight / (weight + earlier_weight)
         return share * means + (1 - share) * earlier_means, weight + earlier_weight
 
-    @staticmethod
-    def _pass(
-        function: BlockwiseObjective,
-        descent: OnlineDescent,
-        order: Indices,
-        rate: Any,
-        regulariser: Regulariser,
-    ) -> None:
-        """Take one step for each query."""
-        for query in order:
-            gradient = function.query_gradient(int(query), descent.coefficients)
-            descent.step(gradient, rate(descent.n_steps + 1), regulariser)
-
     def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
         """Return the state of the last fit, if it is to go on, or a new one."""
         if not (go_on and hasattr(self, "coef_")):
@@ -602,14 +581,11 @@ class ListNetLinear(BaseRanker):
         return lambda number: step
 
     @staticmethod
-    def _online_attributes(descent: OnlineDescent, curve: Floats) -> dict[str, Any]:
-        return {
-            "coef_": descent.average,
-            "objective_curve_": curve,
-            "n_iter_": len(curve),
-            "t_": descent.n_steps,
-            "_descent_": (descent.coefficients, descent.total),
-        }
+    def _online_state(descent: OnlineDescent | None) -> dict[str, Any]:
+        """Return the attributes from which `partial_fit` goes on."""
+        if descent is None:
+            return {}
+        return {"t_": descent.n_steps, "_descent_": (descent.coefficients, descent.total)}
 
     def _score_rows(self, X: Any) -> Floats:
         return np.asarray(X @ self.coef_)

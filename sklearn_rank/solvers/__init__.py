@@ -5,7 +5,6 @@ from sklearn_rank.solvers._lbfgs import minimise
 from sklearn_rank.solvers._line_search import smooth_margin_root
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._online import OnlineDescent
-from sklearn_rank.solvers._regularised import minimise_regularised
 from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
 from sklearn_rank.solvers.coordinate_descent import (
@@ -25,6 +24,12 @@ from sklearn_rank.solvers.function_space import (
     KernelSolver,
 )
 from sklearn_rank.solvers.lbfgs_path import LBFGS
+from sklearn_rank.solvers.list_solvers import (
+    LinearSolver,
+    ListProblem,
+    OnlineGradientDescent,
+    RegularisedLBFGS,
+)
 
 __all__ = [
     "BOOSTING_SOLVERS",
@@ -32,6 +37,7 @@ __all__ = [
     "INDEFINITE",
     "KERNEL_SOLVERS",
     "LBFGS",
+    "LINEAR_SOLVERS",
     "OUT_OF_ITERATIONS",
     "REGULARISERS",
     "SOLVERS",
@@ -45,17 +51,20 @@ __all__ = [
     "FunctionSpaceLBFGS",
     "GradientDescent",
     "KernelSolver",
+    "LinearSolver",
+    "ListProblem",
     "OnlineDescent",
+    "OnlineGradientDescent",
     "OptimalGain",
     "PushStep",
     "QuadraticGain",
+    "RegularisedLBFGS",
     "Regulariser",
     "Round",
     "SmoothMarginStep",
     "Solver",
     "SolverChoice",
     "minimise",
-    "minimise_regularised",
     "smooth_margin_root",
     "steepest",
 ]
@@ -70,5 +79,14 @@ KERNEL_SOLVERS = SolverChoice(
 )
 """What `solver` of KernelPairwiseSGDRanker may be; "auto" is one of the two."""
 
-SOLVERS = {"boosting": BOOSTING_SOLVERS.named, "kernel": KERNEL_SOLVERS.named}
+LINEAR_SOLVERS = SolverChoice(
+    {"lbfgs": RegularisedLBFGS, "ogd": OnlineGradientDescent}, LinearSolver
+)
+"""What `solver` of ListNetLinear may be."""
+
+SOLVERS = {
+    "boosting": BOOSTING_SOLVERS.named,
+    "kernel": KERNEL_SOLVERS.named,
+    "linear": LINEAR_SOLVERS.named,
+}
 """The solvers by name, for each kind of problem."""

@@ -78,6 +78,11 @@ class BlockwiseObjective:
         is_one = sparse.issparse(model.X) and queries.n_groups > 0
         self._blocks = [queries.block(0, queries.n_groups)] if is_one else objective.blocks
 
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return int(self._objective.n_queries)
+
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient."""
 

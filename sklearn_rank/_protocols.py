@@ -226,7 +226,7 @@ class Candidate:
 
 
 class Gain(Protocol):
-    """What a search maximises."""
+    """The quantity that a search maximises."""
 
     def __call__(
         self,
@@ -307,14 +307,14 @@ class WeakRankers(Protocol):
 
 
 class Model(Protocol):
-    """What ``weak_ranker`` takes besides names and estimators: a family of weak rankers.
+    """A family of weak rankers, which ``weak_ranker`` takes besides names and estimators.
 
     A parameter of an estimator, so it is not changed by a fit: `on_rows` returns an object
     of its own for the training rows.
     """
 
     name: str
-    """What messages call it; a warm start goes on with a model of the same name."""
+    """Its name in messages; a warm start goes on with a model of the same name."""
 
     allow_nan: bool
     """Whether X may have missing values."""
@@ -416,7 +416,7 @@ class Solution:
 
 
 IterateHook = Callable[[Floats, list[float]], bool]
-"""What a solver calls after each iteration, with the iterate and the objectives so far.
+"""A function that a solver calls after each iteration, with the iterate and the objectives so far.
 
 Returns True to end the fit there. `sklearn_rank._observers.Follower` passes it on to an
 `Observer`.
@@ -424,7 +424,7 @@ Returns True to end the fit there. `sklearn_rank._observers.Follower` passes it 
 
 
 class Observer(Protocol):
-    """What is told of every iteration of a fit: printed lines, progress bars, callbacks."""
+    """An observer of every iteration of a fit: printed lines, progress bars, callbacks."""
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
         """Take note of an iteration, counted from 1; return True to end the fit after it."""

@@ -420,3 +420,15 @@ def is_upper_label(
             f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
         )
     return np.asarray(labels == classes[1])
+
+
+def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:
+    """Raise ValueError where a ranker that was fitted with qid is scored without."""
+    if qid is None and getattr(ranker, "has_queries_", False):
+        raise ValueError(
+            f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
+            f"rows of different queries are not comparable. Pass qid to {user}. Inside "
+            "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+            "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
+            "error_score='raise' shows this message instead of NaN."
+        )

@@ -1,4 +1,4 @@
-"""What every ranker shares: validation, the two relevance modes, tags and score."""
+"""The base class of rankers: validation, the two relevance modes, tags and score."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from sklearn_rank._validation import (
     check_lengths,
     check_parameters,
     check_qid,
+    check_qid_given,
     check_relevance,
     check_weight,
     is_data_frame,
@@ -124,7 +125,7 @@ class TrainingData:
 
     @shared_property
     def metadata(self) -> dict[str, Any]:
-        """What else the caller passed, as keywords of `fit` and `score`."""
+        """Queries and weights as the caller passed them, as keywords of `fit` and `score`."""
         weight = None if (self.weight == 1).all() else self.weight
         known = {"qid": self.qid, "sample_weight": weight}
         return {name: value for name, value in known.items() if value is not None}
@@ -157,7 +158,7 @@ class TrainingData:
 
     @shared_property
     def preferences(self) -> Preferences:
-        """Who must rank above whom."""
+        """The comparable pairs."""
         return Preferences.from_labels(self.y, self.qid, self.weight, self.collective)
 
 
@@ -186,18 +187,6 @@ def _with_input(data: TrainingData, fitted: dict[str, Any]) -> dict[str, Any]:
     """Return fitted attributes with what they say of the rows of a fit."""
     classes = {} if data.classes is None else {"classes_": data.classes}
     return {"_has_qid_": data.qid is not None, **classes, **fitted}
-
-
-def check_qid_given(ranker: Any, qid: Any) -> None:
-    """Raise ValueError where a ranker that was fitted with qid is scored without."""
-    if ranker.has_queries_ and qid is None:
-        raise ValueError(
-            f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
-            "rows of different queries are not comparable. Pass qid to score. Inside "
-            "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
-            "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
-            "error_score='raise' shows this message instead of NaN."
-        )
 
 
 def find_classes(owner: str, y: Values) -> Values:
@@ -604,7 +593,7 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         n_before: int | None = 0,
         shows_total: bool = True,
     ) -> Observer:
-        """Return what is called after each iteration: `verbose` and callbacks.
+        """Return the observer of each iteration: `verbose` and callbacks.
 
         Parameters
         ----------
@@ -717,12 +706,12 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     @property
     def _other_columns(self) -> str:
-        """What to do with other columns, for messages."""
+        """Advice on other columns, for messages."""
         return "; OneHotEncoder in a ColumnTransformer encodes categories"
 
     @property
     def _other_arrays(self) -> str:
-        """What to do with arrays of text, for messages."""
+        """Advice on arrays of text, for messages."""
         return (
             f"X must hold numbers for {type(self).__name__}: OneHotEncoder in a ColumnTransformer "
             "encodes categories."

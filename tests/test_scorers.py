@@ -276,7 +276,7 @@ def test_weights_on_request():
 @pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
 def test_qid_in_fit_only_names_the_switch(kind, relevance):
     y = LABELS[relevance]
-    message = rf"This {kind.__name__} was fitted with qid and ranking_scorer\('auc'\).*{SWITCH}"
+    message = rf"{kind.__name__} was fitted with qid .* to ranking_scorer\('auc'\).*{SWITCH}"
     model = make(kind, relevance).fit(X, y, qid=QID)
     pipe = make_pipeline(StandardScaler(), make(kind, relevance))
     pipe.fit(X, y, **{f"{kind.__name__.lower()}__qid": QID})

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
 from sklearn_rank._observers import Printer
 from sklearn_rank._protocols import Observer, Values
+from sklearn_rank._validation import check_qid_given
 from sklearn_rank.base import find_classes, is_binary, warn_of_order
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.dask._binning_tasks import bin_partitions
@@ -191,8 +192,7 @@ class DaskRanker(BaseEstimator):
                 f"score of DaskRanker is the AUC: score_p={estimator.score_p!r} of "
                 f"{type(estimator).__name__} must be None."
             )
-        if qid is None and estimator.has_queries_:
-            raise ValueError("DaskRanker was fitted with qid and can't be scored without it.")
+        check_qid_given(estimator, qid)
         partitions = _partitions_of(estimator, X, y, qid, sample_weight, fitted=True)
         return _auc_on(self._client(), partitions, estimator, self.shuffle_queries)
 

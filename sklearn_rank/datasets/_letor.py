@@ -182,7 +182,7 @@ def _raise_first_error(path: Path) -> None:
 
 
 def _line_error(fields: list[bytes], has_qid: bool) -> str | None:
-    """Return what is wrong with the fields of a line; None if it is valid."""
+    """Return the fault of the fields of a line; None if it is valid."""
     if not _is_number(fields[0], finite=True):
         return f"the relevance must be a finite number, got {_show(fields[0])}"
     if has_qid:

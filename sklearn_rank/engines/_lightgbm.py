@@ -195,7 +195,7 @@ def _as_matrix(X: Any) -> Any:
 
 
 def _captured(evaluate: Any) -> Callable[[], Floats]:
-    """Return what calls an evaluation only for the scores that it is shown."""
+    """Return a function that calls an evaluation only for the scores it is shown."""
 
     def scores() -> Floats:
         seen: list[Floats] = []

@@ -22,7 +22,7 @@ from sklearn_rank.objectives.listwise import check_grades
 
 
 class _Rows(NamedTuple):
-    """What an interface hands over besides scores; None where it has none.
+    """The arrays an interface hands over besides scores; None where it has none.
 
     Attributes
     ----------

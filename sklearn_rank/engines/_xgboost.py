@@ -224,7 +224,7 @@ def _objective(has_own_objective: bool) -> str:
 
 
 def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]:
-    """Return what tells a matrix of the engine which features are categories."""
+    """Return the options of a matrix of the engine that mark features as categories."""
     if not categorical:
         return {}
     types = ["c" if number in categorical else "q" for number in range(n_features)]

@@ -1,4 +1,4 @@
-"""What an engine is: a library that grows trees from gradients."""
+"""The interface of an engine, a library that grows trees from gradients."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TreeRows:
 
 @dataclass(frozen=True, eq=False)
 class RoundView:
-    """What can be asked for after a round; nothing is computed before.
+    """Scores and model after a round; each is computed when it is asked for.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class RoundView:
 
 
 class Descent(Protocol):
-    """What is told of every round, and gives the gradient of the next."""
+    """An observer of every round, which gives the gradient of the next."""
 
     def gradient(self) -> tuple[Floats, Floats]:
         """Return gradient and curvature at the scores so far."""

@@ -35,7 +35,7 @@ LOSS_CHOICE = NameOr(
     "a MarginLoss or ListwiseLoss",
     (MarginLoss, ListwiseLoss),
 )
-"""What a parameter ``loss`` may be."""
+"""The values that a parameter ``loss`` may have."""
 
 Derivatives = Callable[[Floats], tuple[float, Floats, Floats]]
 """Maps scores in fit order to value, gradient and curvature."""

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Number, is_upper_label
+from sklearn_rank._validation import Number, check_qid_given, is_upper_label
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
@@ -132,7 +132,7 @@ class RankingScorer(BaseEstimator):
 
     @property
     def label(self) -> str:
-        """What messages call the metric."""
+        """Name of the metric in messages."""
         return self.name if isinstance(self.name, str) else str(self.name.__name__)
 
     def __call__(
@@ -170,8 +170,7 @@ class RankingScorer(BaseEstimator):
             When a ranker was fitted with qid and is scored without, when there is not
             one score for each row, or when the metric rejects its input.
         """
-        if qid is None:
-            self._refuse_fitted_with_qid(estimator)
+        check_qid_given(_last_step(estimator), qid, f"ranking_scorer({self.label!r})")
         y_score = self._scores(estimator, X, qid)
         relevance = _relevance(estimator, y_true, sample_weight)
         return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)
@@ -195,17 +194,6 @@ class RankingScorer(BaseEstimator):
     def takes_weights(self) -> bool:
         """Whether the metric has sample weights."""
         return bool(self._accept_sample_weight())
-
-    def _refuse_fitted_with_qid(self, estimator: Any) -> None:
-        ranker = _last_step(estimator)
-        if getattr(ranker, "has_queries_", False):
-            raise ValueError(
-                f"This {type(ranker).__name__} was fitted with qid and ranking_scorer("
-                f"{self.label!r}) got none: all rows would count as one list. Switch routing on "
-                "with sklearn.set_config(enable_metadata_routing=True) and pass qid once, to "
-                "GridSearchCV.fit, cross_validate(params=...) or the scorer itself; "
-                "error_score='raise' shows this message instead of NaN."
-            )
 
     def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
         """Return one score for each row; steps that request qid get it."""

@@ -314,7 +314,7 @@ def conformal_p_values(scores: Floats, negatives: Floats, n_held_out: int) -> Fl
 
 
 def select_head(p_values: Floats, fdr: float) -> Mask:
-    """Return what the procedure of Benjamini and Hochberg rejects."""
+    """Return the mask of the hypotheses that the Benjamini-Hochberg procedure rejects."""
     if not len(p_values):
         return np.zeros(0, dtype=bool)
     return np.asarray(false_discovery_control(p_values, method="bh") <= fdr)

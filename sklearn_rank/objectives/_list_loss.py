@@ -133,7 +133,7 @@ class ListLoss:
     def _arguments(
         self, block: Block, scores: Floats
     ) -> tuple[Block, Floats, Floats, Floats | None]:
-        """Return what the methods of a loss take."""
+        """Return the arguments of the methods of a loss."""
         return block, scores, self._target[block.items], self._weight_of(block)
 
     def _weight_of(self, block: Block) -> Floats | None:

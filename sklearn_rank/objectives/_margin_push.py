@@ -70,7 +70,7 @@ class _SideSums:
 
     @property
     def gradient(self) -> Floats:
-        """What this side adds to the gradient of J_p."""
+        """The part of this side in the gradient of J_p."""
         return self.above * self.sums.upper - self.below * self.sums.lower
 
 

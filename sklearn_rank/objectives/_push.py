@@ -1,4 +1,4 @@
-"""What every push is: an objective over the comparable pairs, with a slope along a direction."""
+"""The base class of pushes: objectives over the comparable pairs, with slopes along lines."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class ListwiseLoss(ABC):
     """Largest relevance for which the loss does not overflow."""
 
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
-        """Return what the loss needs of the relevance, a value for each row, made once.
+        """Return the target of each row, made once from the relevance.
 
         Without a method of your own it is the relevance.
         """
@@ -251,7 +251,7 @@ LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
 
 
 LISTWISE_LOSS_CHOICE = NameOr(tuple(LISTWISE_LOSSES), "a ListwiseLoss", ListwiseLoss)
-"""What a parameter ``loss`` may be."""
+"""The values that a parameter ``loss`` may have."""
 
 
 def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLoss:

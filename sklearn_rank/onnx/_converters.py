@@ -39,7 +39,7 @@ from sklearn_rank.scorecard.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
 
 _LARGEST_ZERO = float(np.float32(1e-35))
-"""What is not larger is zero for LightGBM."""
+"""The largest number that is zero for LightGBM."""
 
 
 def register_converters(*, imputer: bool = False) -> None:
@@ -247,7 +247,7 @@ def _scaled(tree: TreeArrays, factor: float) -> TreeArrays:
 
 
 def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
-    """Return what an estimator predicts, by its own converter."""
+    """Return the prediction of an estimator, by its own converter."""
     operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     options = {"zipmap": False} if hasattr(estimator, "classes_") else None

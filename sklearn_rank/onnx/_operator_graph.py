@@ -16,12 +16,12 @@ _ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}
 
 
 def graph_inputs(operator: Any) -> list[GraphInput]:
-    """Return what is known of the inputs of an operator."""
+    """Return names, types and widths of the inputs of an operator."""
     return [_graph_input(one, operator) for one in operator.inputs]
 
 
 def _graph_input(variable: Any, operator: Any) -> GraphInput:
-    """Return what is known of an input."""
+    """Return name, type and width of an input."""
     shape = variable.type.shape
     n_columns = shape[1] if len(shape) > 1 else 1
     if n_columns is None:

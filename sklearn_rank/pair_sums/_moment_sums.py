@@ -102,7 +102,7 @@ class _Moments(NamedTuple):
 def _shared_moments(
     f: Floats, a: Floats, g: Floats, b: Floats, collective: Collective
 ) -> tuple[Floats, Floats, _Moments, _Moments]:
-    """Return what `_centred` does, and the moments of both for the rows of all processes.
+    """Return the rows of `_centred`, and the moments of both for the rows of all processes.
 
     One message: each process sums from a middle of its own, and the sums are then moved to
     the median of these.

@@ -1,4 +1,4 @@
-"""What the sums over the pairs of two groups of rows are, however they are computed."""
+"""Sums over the pairs of two groups of rows: their record and their interfaces."""
 
 from __future__ import annotations
 

@@ -324,7 +324,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 
 
 MARGIN_LOSS_CHOICE = NameOr(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
-"""What a parameter ``loss`` may be."""
+"""The values that a parameter ``loss`` may have."""
 
 
 def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> MarginLoss:

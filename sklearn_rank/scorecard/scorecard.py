@@ -22,13 +22,14 @@ from sklearn_rank._validation import (
     check_columns,
     check_lengths,
     check_parameters,
+    check_qid_given,
     check_weight_range,
     is_data_frame,
     is_upper_label,
     refuse_dates,
 )
 from sklearn_rank._versions import VersionedMixin
-from sklearn_rank.base import TrainingData, check_qid_given, order_is_known, warn_of_order
+from sklearn_rank.base import TrainingData, order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score

@@ -1,4 +1,4 @@
-"""What all methods for the sums share: the reach of the kernels, the error, the result."""
+"""Shared by all methods for the sums: the reach of the kernels, the error, the result."""
 
 from __future__ import annotations
 

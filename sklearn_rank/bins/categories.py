@@ -15,55 +15,6 @@ from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import is_data_frame
 
 
-class CategoricalFeatures:
-    """Describes ``categorical_features``, as scikit-learn's HistGradientBoosting takes it."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        if value is None or (isinstance(value, str) and value == "from_dtype"):
-            return True
-        given: Any = value
-        if isinstance(value, str) or np.ndim(given) != 1:
-            return False
-        return not len(given) or np.asarray(given).dtype.kind in "biuUO"
-
-    def __str__(self) -> str:
-        """Return the text after "must be"."""
-        return "'from_dtype', None, or an array of indices, names or True and False of features"
-
-
-def find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
-    """Return the positions of the categorical features of X."""
-    if wanted is None:
-        return ()
-    if isinstance(wanted, str):
-        dtypes = X.dtypes if is_data_frame(X) else ()
-        return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
-    given = np.asarray(wanted)
-    if not given.size:
-        return ()
-    n_features = as_table(X).shape[1]
-    if given.dtype.kind == "b":
-        if len(given) != n_features:
-            raise ValueError(
-                f"categorical_features of {owner} must have one boolean for each of the "
-                f"{n_features} features. Got {len(given)}."
-            )
-        return tuple(np.flatnonzero(given).tolist())
-    names = {name: number for number, name in enumerate(getattr(X, "columns", ()))}
-    positions = []
-    for one in given.tolist():
-        position = names.get(one, -1) if isinstance(one, str) else one
-        is_index = np.asarray(position).dtype.kind in "iu"
-        if not is_index or not 0 <= position < n_features:
-            raise ValueError(
-                f"categorical_features of {owner} must be names or indices of the {n_features} "
-                f"features. Got {one!r}."
-            )
-        positions.append(position)
-    return tuple(sorted(set(positions)))
-
-
 def as_table(X: Any) -> Any:
     """Return X with columns: a data frame, or an array of two dimensions, of objects for lists."""
     if issparse(X):
@@ -72,11 +23,6 @@ def as_table(X: Any) -> Any:
         return X
     X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     return check_array(X, dtype=None, ensure_all_finite=False)
-
-
-def _is_category(dtype: Any) -> bool:
-    """Whether a type of pandas or polars is one of categories."""
-    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
 
 
 class CategoryCodes:

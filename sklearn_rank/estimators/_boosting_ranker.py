@@ -20,9 +20,9 @@ from sklearn_rank.base import BaseRanker, TrainingData
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
 from sklearn_rank.estimators._early_stopping import StopsEarlyMixin, split_validation
+from sklearn_rank.estimators._feature_parameters import ConstrainedMixin
 from sklearn_rank.estimators._record import FitRecord, Record
 from sklearn_rank.estimators._stages import StagedMixin
-from sklearn_rank.estimators._stump_constraints import ConstrainedMixin
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import StepFunction, WeakRankerChoice, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut

@@ -19,7 +19,7 @@ from sklearn_rank._validation import (
     largest_size,
 )
 from sklearn_rank.base import BaseRanker, TrainingData
-from sklearn_rank.bins.categories import CategoricalFeatures, CategoryCodes
+from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeRows, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
@@ -33,7 +33,7 @@ from sklearn_rank.estimators._feature_parameters import CategoricalMixin
 from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.models.feature_parameters import check_monotonic
+from sklearn_rank.models.feature_parameters import CategoricalFeatures, check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss

@@ -7,11 +7,11 @@ from typing import Any
 from sklearn_rank._protocols import Candidate, FitRows, Model
 from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.estimator import EstimatorModel
+from sklearn_rank.models.feature_parameters import StumpConstraints
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns
-from sklearn_rank.models.stump_constraints import StumpConstraints
 from sklearn_rank.models.stump_rules import StumpRules
 from sklearn_rank.models.stumps import Stumps
 

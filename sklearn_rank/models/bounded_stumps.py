@@ -10,8 +10,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank.models._ties import first_positive
+from sklearn_rank.models.feature_parameters import StumpConstraints
 from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
-from sklearn_rank.models.stump_constraints import StumpConstraints
 
 
 class BoundedStumps(StumpColumns):

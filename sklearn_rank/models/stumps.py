@@ -11,11 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn_rank._protocols import FitRows, Floats, Values
 from sklearn_rank._validation import Constraint, Number, check_parameters
 from sklearn_rank.bins.binned_features import BinnedFeatures, encode
-from sklearn_rank.bins.categories import CategoricalFeatures
 from sklearn_rank.models.bounded_stumps import BoundedStumps
-from sklearn_rank.models.feature_parameters import FeatureDict, by_position, check_monotonic
+from sklearn_rank.models.feature_parameters import (
+    CategoricalFeatures,
+    FeatureDict,
+    StumpConstraints,
+    by_position,
+    check_monotonic,
+)
 from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
-from sklearn_rank.models.stump_constraints import StumpConstraints
 from sklearn_rank.rows.processes import ONE_PROCESS
 
 __all__ = ["Stumps"]

@@ -327,7 +327,7 @@ def test_a_killed_worker_changes_no_model():
     est = RankBoost(n_estimators=600, tol=0)
     alone = clone(est).fit(X, y)
     random = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(2):
         with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
             process = random.choice(sorted(client.run(os.getpid).values()))
             killer = threading.Timer(

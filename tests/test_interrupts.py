@@ -80,7 +80,7 @@ def test_fits_in_joblibs_threads_equal_fits_one_by_one(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions_in_eight_threads_equal_those_of_one(name):
-    model = make(name, n_jobs=2).fit(X, Y)
+    model = make(name).fit(X, Y).set_params(n_jobs=2)
     expected = model.decision_function(X)
     found = in_threads(lambda number: model.decision_function(X))
     np.testing.assert_array_equal(found, [expected] * N_THREADS)

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.dask import DaskRanker, _mailbox
@@ -24,6 +25,7 @@ from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
 from sklearn_rank.models import Stumps
+from sklearn_rank.scorecard import Scorecard
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -223,6 +225,12 @@ def test_constraints_and_categories(client, name):
         found.estimator_.decision_function(frame), alone.decision_function(frame), atol=1e-9
     )
     assert found.predict(X).compute().tolist() == alone.predict(frame).tolist()
+    if name == "constraints, text":  # a card of it, too
+        cards = [
+            Scorecard(FrozenEstimator(one)).fit(frame, y, sample_weight=weight).to_json()
+            for one in (found.estimator_, alone)
+        ]
+        assert cards[0] == cards[1]
     if not has_queries:
         assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
 

@@ -24,10 +24,7 @@ _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def load_letor(
-    path: str | os.PathLike[str],
-    *,
-    n_features: int | None = None,
-    return_comments: bool = False,
+    path: str | os.PathLike[str], *, n_features: int | None = None, return_comments: bool = False
 ) -> Bunch:
     r"""Read a ranking data set in svmlight/LETOR format.
 
@@ -97,9 +94,7 @@ def load_letor(
     _set_width(path, matrix, n_features)
     dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
     bunch = Bunch(
-        data=matrix.toarray() if dense else matrix,
-        target=target,
-        qid=qid if len(qid) else None,
+        data=matrix.toarray() if dense else matrix, target=target, qid=qid if len(qid) else None
     )
     if return_comments:
         bunch.comments = [

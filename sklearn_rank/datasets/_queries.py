@@ -78,7 +78,5 @@ def make_queries(
     cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))
     shift = rng.standard_normal((n_queries, n_features))
     return Bunch(
-        data=within + shift[qid],
-        target=np.searchsorted(cuts, utility, side="left"),
-        qid=qid,
+        data=within + shift[qid], target=np.searchsorted(cuts, utility, side="left"), qid=qid
     )

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import (
-    Choice,
-    Number,
-    check_parameters,
-    check_relevance,
-    check_weight,
-)
+from sklearn_rank._validation import Choice, Number, check_parameters, check_relevance, check_weight
 from sklearn_rank.engines.posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.objectives.listwise import check_grades
@@ -67,7 +61,7 @@ class _Rows(NamedTuple):
         return np.repeat(np.arange(len(self.group)), self.group.astype(np.intp))
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class RankingObjective:
     r"""A custom ranking objective for XGBoost and LightGBM: an exact loss over all pairs.
 
@@ -162,6 +156,7 @@ class RankingObjective:
     _: KW_ONLY
     p: float = 1.0
     push: str = "top"
+    _last: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         values = {"p": self.p, "push": self.push}
@@ -207,12 +202,11 @@ class RankingObjective:
 
     def _posed(self, rows: _Rows) -> PosedObjective:
         """Return the objective of these rows: the last one, when they are the same."""
-        last = vars(self).get("_last")
-        if last is not None and rows.same_as(last[0]):
-            return last[1]
-        posed = self._pose(rows)
-        # Copies: the caller may write into its arrays.
-        object.__setattr__(self, "_last", (deepcopy(rows), posed))
+        settings = self.loss, self.p, self.push
+        if self._last is None or self._last[0] != settings or not rows.same_as(self._last[1]):
+            # Copies: the caller may write into its arrays.
+            self._last = settings, deepcopy(rows), self._pose(rows)
+        posed: PosedObjective = self._last[2]
         return posed
 
     def _pose(self, rows: _Rows) -> PosedObjective:

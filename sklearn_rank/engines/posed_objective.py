@@ -31,9 +31,7 @@ _LARGEST_EXPONENT = 700.0
 """Exponentials of these are finite, and so are their reciprocals."""
 
 LOSS_CHOICE = NameOr(
-    (*MARGIN_LOSSES, *LISTWISE_LOSSES),
-    "a MarginLoss or ListwiseLoss",
-    (MarginLoss, ListwiseLoss),
+    (*MARGIN_LOSSES, *LISTWISE_LOSSES), "a MarginLoss or ListwiseLoss", (MarginLoss, ListwiseLoss)
 )
 """The values that a parameter ``loss`` may have."""
 

@@ -40,12 +40,7 @@ from sklearn_rank.metrics._push_metrics import (
     reverse_heights,
 )
 from sklearn_rank.metrics._tpr_interval import compare_tpr_at_fpr, tpr_at_fpr_interval
-from sklearn_rank.metrics._two_classes import (
-    KSInterval,
-    gini_score,
-    ks_interval,
-    ks_score,
-)
+from sklearn_rank.metrics._two_classes import KSInterval, gini_score, ks_interval, ks_score
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 __all__ = [

@@ -77,12 +77,7 @@ class _Units:
 
 
 def auc_interval(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    fold: Any = None,
-    confidence: float = 0.95,
+    y_true: Any, y_score: Any, *, qid: Any = None, fold: Any = None, confidence: float = 0.95
 ) -> AUCInterval:
     r"""Return the AUC with a confidence interval, for rows or whole queries drawn at random.
 

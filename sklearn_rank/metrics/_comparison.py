@@ -102,11 +102,7 @@ def _check_enough(values: Floats) -> None:
 
 
 def bootstrap_interval(
-    values: Any,
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 9999,
-    random_state: Any = None,
+    values: Any, *, confidence: float = 0.95, n_resamples: int = 9999, random_state: Any = None
 ) -> BootstrapInterval:
     """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
 
@@ -147,11 +143,7 @@ def bootstrap_interval(
     >>> found.mean, found.low < 0.6 < found.high
     (0.6, True)
     """
-    settings = {
-        "confidence": confidence,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
+    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
     check_parameters("bootstrap_interval", settings, _PARAMETERS)
     values = _values(values, "values")
     values = values[~np.isnan(values)]
@@ -225,11 +217,7 @@ def compare_rankings(
     >>> round(found.difference, 3), found.p_value
     (0.25, 0.125)
     """
-    settings = {
-        "confidence": confidence,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
+    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
     check_parameters("compare_rankings", settings, _PARAMETERS)
     a, b = _values(values_a, "values_a"), _values(values_b, "values_b")
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):

@@ -25,12 +25,7 @@ def auc_score(
 
 @overload
 def auc_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    sample_weight: Any = None,
-    average: None,
+    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None, average: None
 ) -> Floats: ...
 
 

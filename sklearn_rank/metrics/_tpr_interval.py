@@ -200,11 +200,7 @@ def compare_tpr_at_fpr(
 def _checked(
     owner: str, max_fpr: float, confidence: float, n_resamples: int, random_state: Any
 ) -> dict[str, Any]:
-    settings = {
-        "confidence": confidence,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
+    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
     check_parameters(owner, {"max_fpr": max_fpr, **settings}, _PARAMETERS)
     return settings
 

@@ -32,12 +32,7 @@ def gini_score(
 
 @overload
 def gini_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    sample_weight: Any = None,
-    average: None,
+    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None, average: None
 ) -> Floats: ...
 
 

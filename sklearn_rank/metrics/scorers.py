@@ -107,6 +107,18 @@ def _names() -> str:
     return f"one of {', '.join(forms)}, with {k}, {p} and {a}"
 
 
+def scoring_method(estimator: Any) -> str:
+    """Return the method of an estimator that scores rows."""
+    methods = ("decision_function", "predict_proba", "predict")
+    return next((one for one in methods if hasattr(estimator, one)), "predict")
+
+
+def scores_of(estimator: Any, X: Any, **metadata: Any) -> Values:
+    """Return the scores of rows; of two columns, those of two classes, the second."""
+    scores = np.asarray(getattr(estimator, scoring_method(estimator))(X, **metadata))
+    return scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+
+
 class RankingScorer(BaseEstimator):
     """A scorer, called with an estimator, rows and relevance.
 
@@ -197,17 +209,13 @@ class RankingScorer(BaseEstimator):
 
     def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
         """Return one score for each row; steps that request qid get it."""
-        methods = ("decision_function", "predict_proba", "predict")
-        method = next((one for one in methods if hasattr(estimator, one)), "predict")
-        metadata = {}
+        method, metadata = scoring_method(estimator), {}
         if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
             alias = get_routing_for_object(self).score.requests["qid"]
             requested = alias if isinstance(alias, str) else "qid"
             consumed = get_routing_for_object(estimator).consumes(method, [requested])
             metadata = dict.fromkeys(consumed, qid)
-        scores = np.asarray(getattr(estimator, method)(X, **metadata))
-        if method == "predict_proba" and scores.ndim == 2 and scores.shape[1] == 2:
-            scores = scores[:, 1]
+        scores = scores_of(estimator, X, **metadata)
         if scores.ndim != 1:
             raise ValueError(
                 f"ranking_scorer({self.label!r}) needs one score for each row. {method} of "

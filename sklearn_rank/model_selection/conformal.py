@@ -28,6 +28,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._versions import VersionedMixin
 from sklearn_rank._warnings import warn
+from sklearn_rank.metrics.scorers import scores_of
 
 __all__ = ["ConformalSelector"]
 
@@ -340,15 +341,7 @@ def _check_labels(name: str, y: Any) -> Values:
 
 def _scores(name: str, estimator: Any, X: Any) -> Floats:
     """Return one finite score for each row, greater for ``classes_[1]``."""
-    if hasattr(estimator, "decision_function"):
-        scores = np.asarray(estimator.decision_function(X))
-    elif hasattr(estimator, "predict_proba"):
-        scores = np.asarray(estimator.predict_proba(X))
-    else:
-        scores = np.asarray(estimator.predict(X))
-    if scores.ndim == 2 and scores.shape[1] == 2:
-        scores = scores[:, 1]
-    scores = check_floats(scores, f"the score of {type(estimator).__name__}")
+    scores = check_floats(scores_of(estimator, X), f"the score of {type(estimator).__name__}")
     if np.isnan(scores).any():
         raise ValueError(f"{name} needs scores of all rows. Some are NaN.")
     return scores

@@ -17,12 +17,7 @@ from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import (
-    ExponentialSums,
-    SegmentSums,
-    log_sum_exp,
-    safe_log,
-)
+from sklearn_rank.pair_sums import ExponentialSums, SegmentSums, log_sum_exp, safe_log
 from sklearn_rank.rows.preferences import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0

@@ -58,10 +58,7 @@ def _tree_of_xgboost(tree: dict[str, Any]) -> TreeArrays:
     is_leaf = left == _LEAF
     categories: dict[int, Indices] = {}
     for node, begin, size in zip(
-        tree["categories_nodes"],
-        tree["categories_segments"],
-        tree["categories_sizes"],
-        strict=True,
+        tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
     ):
         # The engine lists the categories that go right.
         categories[node] = np.array(tree["categories"][begin : begin + size], dtype=np.intp)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import check_column, is_missing, is_upper_label
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.metrics.scorers import scores_of
 
 
 def rows_of_two_classes(
@@ -51,14 +52,8 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
 def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Values, Floats]:
     """Return labels (for a classifier: whether they are `classes_[1]`) and scores."""
     check_is_fitted(estimator)
-    if hasattr(estimator, "decision_function"):
-        score = np.asarray(estimator.decision_function(X))
-    elif hasattr(estimator, "predict_proba"):
-        score = np.asarray(estimator.predict_proba(X))
-    else:
-        score = np.asarray(estimator.predict(X))
     if not hasattr(estimator, "classes_"):
-        return check_column(y, "y"), score
+        return check_column(y, "y"), scores_of(estimator, X)
     classes = estimator.classes_
     if len(classes) != 2:
         raise ValueError(
@@ -66,7 +61,7 @@ def predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Val
             "ordered by the score of one class against one other."
         )
     label = is_upper_label(type(estimator).__name__, y, classes, sample_weight)
-    return label, score if score.ndim == 1 else score[:, 1]
+    return label, scores_of(estimator, X)
 
 
 def final_ranker(estimator: Any) -> Any:

@@ -26,11 +26,8 @@ def shares_and_risks(
         term = w_neg * (relative**p if np.isfinite(p) else relative == 1)
         share[index, ~positive] = term / term.sum()
         with np.errstate(over="ignore"):
-            risk.append(
-                float(np.exp(p * log_largest) * term.sum())
-                if np.isfinite(p)
-                else float(np.exp(log_largest))
-            )
+            total = np.exp(p * log_largest) * term.sum() if np.isfinite(p) else np.exp(log_largest)
+            risk.append(float(total))
     return share, risk
 
 

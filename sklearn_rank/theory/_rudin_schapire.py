@@ -51,12 +51,7 @@ def _check(owner: str, **values: object) -> None:
 
 
 def margin_bound(
-    n_rows: int,
-    n_weak_rankers: int,
-    theta: float,
-    *,
-    pair_share: float = 0.25,
-    delta: float = 0.05,
+    n_rows: int, n_weak_rankers: int, theta: float, *, pair_share: float = 0.25, delta: float = 0.05
 ) -> float:
     r"""Bound the share of misranked pairs by that of the pairs with a small margin.
 

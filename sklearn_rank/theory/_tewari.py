@@ -217,11 +217,7 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
     0.1
     """
     _check(
-        "ogd_step",
-        n_queries=n_queries,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        lipschitz=lipschitz,
+        "ogd_step", n_queries=n_queries, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz
     )
     return max_norm / (lipschitz * row_norm * math.sqrt(2 * n_queries))
 
@@ -314,11 +310,7 @@ def erm_alpha(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     0.1
     """
     _check(
-        "erm_alpha",
-        n_queries=n_queries,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        lipschitz=lipschitz,
+        "erm_alpha", n_queries=n_queries, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz
     )
     return 2 * lipschitz * row_norm / (max_norm * math.sqrt(n_queries))
 
@@ -380,12 +372,7 @@ def erm_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
 
 
 def smooth_ogd_step(
-    n_queries: int,
-    *,
-    max_norm: float,
-    row_norm: float,
-    best_loss: float,
-    smoothness: float = 2.0,
+    n_queries: int, *, max_norm: float, row_norm: float, best_loss: float, smoothness: float = 2.0
 ) -> float:
     r"""Return the step size of online gradient descent that minimises the bound for smooth losses.
 
@@ -440,12 +427,7 @@ def smooth_ogd_step(
 
 
 def smooth_ogd_bound(
-    n_queries: int,
-    *,
-    max_norm: float,
-    row_norm: float,
-    best_loss: float,
-    smoothness: float = 2.0,
+    n_queries: int, *, max_norm: float, row_norm: float, best_loss: float, smoothness: float = 2.0
 ) -> float:
     r"""Bound the expected excess loss of online gradient descent for smooth losses.
 

@@ -1,7 +1,7 @@
 """scikit-learn's callbacks (version 1.9 and later), driven by the iterations of a fit.
 
 An estimator is a root task and each of its iterations a subtask. The estimator's class has
-`CallbacksMixin` among its bases and `with_callbacks` around `fit`; in between
+`CallbackSupportMixin` among its bases and `with_callbacks` around `fit`; in between
 
 1. `make_observer` begins the root task, before the first iteration;
 2. the solver calls the observer after each iteration;
@@ -18,9 +18,10 @@ from typing import Any, TypeVar, cast
 
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Observer
+from sklearn_rank._versions import FIT_TASK
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin  # noqa: PLC0414
     from sklearn.callback import with_callbacks as torn_down
 except ImportError:  # scikit-learn 1.8
 
@@ -34,23 +35,6 @@ except ImportError:  # scikit-learn 1.8
 
 Attributes = Callable[[], dict[str, Any]]
 Method = TypeVar("Method", bound=Callable[..., Any])
-_TASK = "_fit_task"
-"""Attribute that holds the `FitTask` of an estimator while it is fitted."""
-
-
-class CallbacksMixin(CallbackSupportMixin):
-    """Gives an estimator ``set_callbacks``, where scikit-learn has callbacks.
-
-    Stands before ``BaseEstimator`` among the bases.
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, without those of a fit that goes on.
-
-        A callback gets a copy of the estimator, which it may store.
-        """
-        state = cast("dict[str, Any]", super().__getstate__())
-        return {name: value for name, value in state.items() if name != _TASK}
 
 
 def with_callbacks(fit: Method) -> Method:
@@ -62,7 +46,7 @@ def with_callbacks(fit: Method) -> Method:
         try:
             return managed(estimator, *args, **options)
         finally:
-            vars(estimator).pop(_TASK, None)
+            vars(estimator).pop(FIT_TASK, None)
 
     return cast("Method", fit_with_callbacks)
 
@@ -180,7 +164,7 @@ def make_observer(
         return combine(printer)
     data = {"X": X, "y": y, "metadata": metadata}
     task = FitTask(estimator, unit, total, reconstruct, data)
-    setattr(estimator, _TASK, task)
+    setattr(estimator, FIT_TASK, task)
     return combine(printer, task)
 
 
@@ -191,6 +175,6 @@ def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
     """
     if not has_callbacks(estimator):
         return
-    if not hasattr(estimator, _TASK):
+    if not hasattr(estimator, FIT_TASK):
         make_observer(estimator, unit="", total=0, X=X, y=y)
-    getattr(estimator, _TASK).close()
+    getattr(estimator, FIT_TASK).close()

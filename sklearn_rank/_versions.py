@@ -5,12 +5,17 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_rank._release import __version__
 from sklearn_rank._warnings import warn
 
 _STAMP = "_sklearn_rank_version"
+
+FIT_TASK = "_fit_task"
+"""Attribute that holds what tells the callbacks of an estimator while it is fitted."""
+
 _BEFORE_STAMPS = "0.1.0"
 """The only release that stored models without a stamp."""
 
@@ -32,32 +37,30 @@ class InconsistentRankerVersionWarning(InconsistentVersionWarning):
         )
 
 
-class VersionedMixin:
-    """Stamps what is stored with the version of this package, and warns of other versions.
+def stamped_state(estimator: Any) -> dict[str, Any]:
+    """Return the attributes and the version of this package: the ``__getstate__`` of estimators.
 
-    For pickle, joblib and skops, which all store and restore an estimator by
-    ``__getstate__`` and ``__setstate__``. Stands before ``BaseEstimator`` among the bases,
-    which stamps estimators of scikit-learn only.
+    For pickle, joblib and skops. scikit-learn stamps its own estimators only. What belongs to a
+    fit that goes on is left out: a callback gets a copy of the estimator, which it may store.
     """
+    state: dict[str, Any] = BaseEstimator.__getstate__(estimator)
+    return {name: one for name, one in state.items() if name != FIT_TASK} | {_STAMP: __version__}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes and the stamp."""
-        return {**super().__getstate__(), _STAMP: __version__}  # type: ignore[dict-item]
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes; warn when another version has stored them."""
-        attributes = dict(state)
-        version = attributes.pop(_STAMP, _BEFORE_STAMPS)
-        if version != __version__:
-            warn(
-                InconsistentRankerVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_sklearn_version=__version__,
-                    original_sklearn_version=version,
-                ),
-            )
-            attributes = {**defaults_of(type(self)), **attributes}
-        super().__setstate__(attributes)  # type: ignore[misc]
+def take_state(estimator: Any, state: dict[str, Any]) -> None:
+    """Take the attributes; warn when another version has stored them: ``__setstate__``."""
+    attributes = dict(state)
+    version = attributes.pop(_STAMP, _BEFORE_STAMPS)
+    if version != __version__:
+        warn(
+            InconsistentRankerVersionWarning(
+                estimator_name=type(estimator).__name__,
+                current_sklearn_version=__version__,
+                original_sklearn_version=version,
+            ),
+        )
+        attributes = {**defaults_of(type(estimator)), **attributes}
+    BaseEstimator.__setstate__(estimator, attributes)
 
 
 def defaults_of(estimator: type) -> dict[str, Any]:

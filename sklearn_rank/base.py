@@ -17,7 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, make_observer, with_callbacks
+from sklearn_rank._callbacks import (
+    CallbackSupportMixin,
+    end_fit_task,
+    make_observer,
+    with_callbacks,
+)
 from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Indices, Observer, Values
 from sklearn_rank._validation import (
@@ -39,9 +44,9 @@ from sklearn_rank._validation import (
     largest_size,
     refuse_dates,
 )
-from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
-from sklearn_rank.metrics import auc_score
+from sklearn_rank.metrics import auc_score, p_norm_push_loss
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
@@ -236,7 +241,7 @@ def order_is_known() -> Iterator[None]:
         yield
 
 
-class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
@@ -248,6 +253,8 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
     `relevance_of`, which take what is checked, and `has_queries_`. Boosting rankers have
     `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes`, too.
     """
+
+    __getstate__, __setstate__ = stamped_state, take_state
 
     # Requested by default, so that with metadata routing `qid` is passed only once.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
@@ -447,7 +454,9 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
         Returns
         -------
         float
-            Between 0 and 1, greater is better; ties count one half.
+            Between 0 and 1, greater is better; ties count one half. With `score_p`, of rankers
+            that have it: ``1 - p_norm_push_loss(..., p=score_p)``, where ties are errors; it is
+            no AUC, and falls as `score_p` grows.
 
         Raises
         ------
@@ -651,7 +660,10 @@ class BaseRanker(VersionedMixin, CallbacksMixin, BaseEstimator, metaclass=ABCMet
 
     def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
         """Return the metric of `score` for known scores."""
-        return auc_score(relevance, scores, qid=qid, sample_weight=weight)
+        p = getattr(self, "score_p", None)
+        if p is None:
+            return auc_score(relevance, scores, qid=qid, sample_weight=weight)
+        return 1.0 - p_norm_push_loss(relevance, scores, p=p, qid=qid, sample_weight=weight)
 
     def check_parameters(self) -> None:
         """Raise ValueError for a parameter that is not as described."""

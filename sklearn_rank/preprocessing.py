@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._callbacks import CallbacksMixin, end_fit_task, with_callbacks
+from sklearn_rank._callbacks import CallbackSupportMixin, end_fit_task, with_callbacks
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     Choice,
@@ -18,7 +18,7 @@ from sklearn_rank._validation import (
     check_qid,
     check_weight,
 )
-from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.rows.groups import GroupedRows
 from sklearn_rank.rows.preferences import Preferences
 
@@ -146,7 +146,7 @@ def _pair_weights(y: Any, code: Indices, weight: Floats) -> Floats:
 
 
 class QueryMinMaxScaler(
-    OneToOneFeatureMixin, TransformerMixin, VersionedMixin, CallbacksMixin, BaseEstimator
+    OneToOneFeatureMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
     r"""Scale every feature of every query to [0, 1].
 
@@ -210,6 +210,8 @@ class QueryMinMaxScaler(
     """
 
     # Requested by default, so that with metadata routing `qid` is passed only once.
+    __getstate__, __setstate__ = stamped_state, take_state
+
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 

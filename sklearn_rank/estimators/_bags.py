@@ -114,7 +114,9 @@ def _bag_of(
 def _fit_bag(ranker: Any, problem: BoostingProblem, history: History) -> History:
     """Return the iterations of a fit to a bag."""
     bag = History(history.shape, history.seed, history.settings)
-    ranker._solve(problem, Record(problem, bag, ranker.n_estimators))
+    record = Record(problem, bag, ranker.n_estimators)
+    record.step_rule = ranker._make_step_rule(problem, record.coefficients)
+    ranker.solver_in_use.solve(problem, record)
     return bag
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import GroupShuffleSplit
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._callbacks import with_callbacks
 from sklearn_rank._protocols import Floats, Mask, Values
@@ -22,7 +24,7 @@ from sklearn_rank._validation import (
     check_weight,
     is_upper_label,
 )
-from sklearn_rank.base import TrainingData
+from sklearn_rank.base import TrainingData, is_binary
 from sklearn_rank.metrics.scorers import Scoring, as_scorer
 
 _SAME_PLACE = 1e-12
@@ -142,8 +144,33 @@ class ValidationArrays:
         return bool(given)
 
 
-class StopsEarlyMixin:
-    """Parameters and checks of a ranker that stops early, before `BaseRanker` among the bases."""
+def has_stages(ranker: Any) -> bool:
+    """Whether the model was built round by round."""
+    n_bags = getattr(ranker, "n_bags", 1)
+    if n_bags != 1:
+        raise AttributeError(
+            f"{type(ranker).__name__} has stages only with n_bags=1: n_bags={n_bags} is the mean "
+            "of several fits."
+        )
+    if not hasattr(ranker, "solver") or ranker.solver_in_use.has_stages:
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has stages only with solver='coordinate': "
+        f"solver={ranker.solver!r} moves all weights at once."
+    )
+
+
+def has_binary_stages(ranker: Any) -> bool:
+    """Whether there is a decision function for each stage."""
+    return is_binary(ranker) and has_stages(ranker)
+
+
+class RoundsMixin:
+    """Rankers that are built round by round, before `BaseRanker` among the bases.
+
+    Validation rows and early stopping, and staged methods of a ranker with `_stages`, which
+    yields scores, and `staged_offsets_`.
+    """
 
     # Requested by default, as qid is: they have one meaning.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -240,6 +267,44 @@ class StopsEarlyMixin:
         """
         validation = ValidationArrays(X_val, y_val, qid_val, sample_weight_val)
         return self._learn(X, y, qid, sample_weight, validation)
+
+    @available_if(has_binary_stages)
+    def staged_decision_function(self: Any, X: Any) -> Iterator[Floats]:
+        """Yield the decision function after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Scores plus the offset of the stage; the last is `decision_function`.
+        """
+        check_is_fitted(self)
+        for scores, offset in zip(self._stages(X), self.staged_offsets_, strict=True):
+            yield scores + offset
+
+    @available_if(has_stages)
+    def staged_predict(self: Any, X: Any) -> Iterator[Values]:
+        """Yield what `predict` would return after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Labels (binary mode) or scores (graded mode).
+        """
+        if self.relevance == "graded":
+            yield from self._stages(X)
+            return
+        for decision in self.staged_decision_function(X):
+            yield self._label(decision)
 
     def _validate_training(
         self: Any,

@@ -26,12 +26,10 @@ from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import (
     EarlyStopping,
-    StopsEarlyMixin,
+    RoundsMixin,
     split_validation,
 )
 from sklearn_rank.estimators._feature_parameters import CategoricalMixin
-from sklearn_rank.estimators._push_score import PushScoreMixin
-from sklearn_rank.estimators._stages import StagedMixin
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
 from sklearn_rank.models.feature_parameters import CategoricalFeatures, check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
@@ -47,9 +45,7 @@ _HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
-class BoostedTreesRanker(
-    StagedMixin, PushScoreMixin, StopsEarlyMixin, CategoricalMixin, BaseRanker
-):
+class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
     r"""Boosted trees for ranking: XGBoost or LightGBM with a loss over all pairs.
 
     Use it when the order depends on interactions between features. It is the most flexible
@@ -237,8 +233,8 @@ class BoostedTreesRanker(
         "colsample": Number(0, 1, "right"),
         "categorical_features": CategoricalFeatures(),
         "engine_params": Keywords(),
-        **StopsEarlyMixin._stopping_allowed,
-        **PushScoreMixin._score_allowed,
+        **RoundsMixin._stopping_allowed,
+        "score_p": Number(1, other=(None,)),
     }
 
     def __init__(

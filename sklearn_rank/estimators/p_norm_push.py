@@ -15,14 +15,13 @@ from sklearn_rank._validation import Choice, Constraint, Number
 from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._push_score import PushScoreMixin
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 
-class PNormPushRanker(PushScoreMixin, BoostingRanker):
+class PNormPushRanker(BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
     Use it when only the top of the list is used: fraud queues, triage, search. A larger p
@@ -277,7 +276,7 @@ class PNormPushRanker(PushScoreMixin, BoostingRanker):
         "loss": MARGIN_LOSS_CHOICE,
         "solver": BOOSTING_SOLVERS,
         "alpha": Number(0, closed="left"),
-        **PushScoreMixin._score_allowed,
+        "score_p": Number(1, other=(None,)),
     }
 
     def __init__(

@@ -26,7 +26,7 @@ from sklearn_rank._validation import (
     check_parameters,
     is_upper_label,
 )
-from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
 from sklearn_rank.metrics.scorers import scores_of
 
@@ -62,7 +62,7 @@ class ScoringEstimator:
         )
 
 
-class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     r"""Select the longest head of a list whose expected share of false alarms is bounded.
 
     Among m new rows with scores s, and n calibration rows that the estimator was not fitted to,
@@ -143,6 +143,8 @@ class ConformalSelector(VersionedMixin, MetaEstimatorMixin, BaseEstimator):
     classes_: Values
     calibration_scores_: Floats
     calibration_is_positive_: Mask
+
+    __getstate__, __setstate__ = stamped_state, take_state
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "estimator": ScoringEstimator(),

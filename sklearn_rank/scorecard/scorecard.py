@@ -28,7 +28,7 @@ from sklearn_rank._validation import (
     is_upper_label,
     refuse_dates,
 )
-from sklearn_rank._versions import VersionedMixin
+from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.base import TrainingData, order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
@@ -99,7 +99,7 @@ _FOLDS = Described(
 )
 
 
-class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
+class Scorecard(ExportsMixin, BaseEstimator):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its
@@ -227,6 +227,8 @@ class Scorecard(ExportsMixin, VersionedMixin, BaseEstimator):
     >>> scorecard.score(X, y) > 0.95
     True
     """
+
+    __getstate__, __setstate__ = stamped_state, take_state
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}

@@ -104,6 +104,7 @@ class PosedObjective:
         else:
             derivatives, order = _pose_pairs(loss, p, push, rows)
             share = np.ones(1)
+        # At equal scores: a factor that changed from round to round would be another objective.
         curvature = derivatives(np.zeros(len(weight)))[2] * share
         # Rows that are never compared do not count: without them the others stay as they are.
         compared = weight if query_weight is None else weight * query_weight

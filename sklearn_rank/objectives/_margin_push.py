@@ -280,6 +280,7 @@ class MarginPush(Push):
     ) -> tuple[float, list[_SideSums]]:
         """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
         weight = self.preferences.weight
+        # Powers of heights overflow at large p: sums of them stay in the log domain.
         heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
         log_heights = [safe_log(height) for height in heights]
         log_sum = self._log_sum(log_heights)
@@ -301,6 +302,8 @@ class MarginPush(Push):
         curvature = at.above * at.sums.second_upper + at.below * at.sums.second_lower
         if hasattr(self.loss, "self_bound"):
             return (1 + (self.p - 1) * self.loss.self_bound) * curvature
+        # b_ik is phi' of the pair times one number of row k, the ratio of its summed slopes and
+        # its height: with that number as a weight, its sums are those of first derivatives.
         _, outer = at.side.by_role(at.above, at.below)
         _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)

@@ -169,6 +169,8 @@ class SecondOrderState(ScoreState):
         total, one = collective.reduce(np.add, np.array([c.sum(), c @ (h - low)])).tolist()
         if total == 0 or width == 0:
             return 0.0
+        # The second bound is smallest where a is the mean of h under c; the first one holds for h
+        # moved and stretched to [0, 1].
         spread = h - (low + one / total)
         square = float(collective.reduce(np.add, float(c @ (spread * spread))))
         return min(2.0 * square, width * min(one, width * total - one))

@@ -62,6 +62,7 @@ def _normalised_list(
 ) -> tuple[Floats, Floats]:
     """Return the same for the rows here of a list that several processes hold."""
     mass = rate * scores + preferences.log_weight
+    # Relative to the largest mass of any process: none overflows, and no sum is zero.
     top = preferences.reduce(np.maximum, mass)
     mass -= preferences.spread(top)
     np.exp(mass, out=mass)

@@ -175,12 +175,6 @@ class PairLoss:
         """
         return self._sums.sums(scores, above, below, with_second)
 
-    @available_if(_loss_has("second_derivative"))
-    def second_sums(self, scores: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-        r"""Return :math:`\sum_k b_k \phi''` and :math:`\sum_i a_i \phi''`, as in `sums`."""
-        sums = self.sums(scores, above, below, with_second=True)
-        return sums.second_upper, sums.second_lower
-
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0
     ) -> Floats:

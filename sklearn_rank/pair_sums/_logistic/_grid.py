@@ -89,10 +89,12 @@ class Grid:
 
     def sigmoid_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid(z), z the height above it."""
+        # The step counts a row at the node itself one half; the rest s(z) reaches a few nodes.
         return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, _odd_rest)
 
     def softplus_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * log(1 + exp(z))."""
+        # max(z, 0) at all nodes in one pass: its slope is a sum, so that it is a sum of sums.
         ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
         return self.step * ramp + self._convolved(nodal, _even_rest)
 

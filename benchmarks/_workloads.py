@@ -22,8 +22,7 @@ from sklearn_rank.objectives import (
     ListLoss,
     PairLoss,
 )
-from sklearn_rank.rows.groups import GroupedRows
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences, Queries
 from sklearn_rank.scorecard import monitoring
 
 QUERY = 100
@@ -150,7 +149,7 @@ def listwise_calls(loss: str, n_rows: int) -> Calls:
     calls: Calls = {}
     for line, qid in ((ONE_LIST, None), (QUERIES, query_ids(n_rows))):
         y, scores = draw_grades(n_rows)
-        lists = GroupedRows.from_codes(qid, n_rows)
+        lists = Queries.from_codes(qid, n_rows)
         objective = ListLoss(lists, LISTWISE_LOSSES[loss](), y, np.ones(n_rows))
         calls[line] = partial(objective.value_and_gradient, scores)
     return calls

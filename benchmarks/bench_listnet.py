@@ -53,11 +53,11 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     from sklearn_rank._parallel import ThreadPool
     from sklearn_rank.models import LinearModel
     from sklearn_rank.objectives import CrossEntropy, ListLoss
-    from sklearn_rank.rows.groups import GroupedRows
+    from sklearn_rank.rows import Queries
     from sklearn_rank.solvers import BlockwiseObjective
 
     X, y, qid = generate(n_rows, kind)
-    lists = GroupedRows.from_codes(qid, n_rows)
+    lists = Queries.from_codes(qid, n_rows)
     loss = ListLoss(lists, CrossEntropy(), y, np.ones(n_rows))
     objective = BlockwiseObjective(loss, LinearModel(X), ThreadPool(1))
     w, g = np.linspace(-0.1, 0.1, N_FEATURES), np.linspace(-1, 1, n_rows)

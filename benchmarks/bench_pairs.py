@@ -77,7 +77,7 @@ def pair_sum(loss: str, y: Any, scores: Any) -> Callable[[], Any]:
     import numpy as np
 
     from sklearn_rank.objectives import PairLoss
-    from sklearn_rank.rows.preferences import Preferences
+    from sklearn_rank.rows import Preferences
 
     preferences = Preferences.from_labels(y.astype(float), None, np.ones(len(y)))
     pair_loss, scores = PairLoss(preferences, loss), scores[preferences.order]

@@ -6,7 +6,7 @@ Conventions
 - Objectives are minimised, and a gradient is plus the derivative by the scores.
 - A weight is a multiplicity: weight 2 is the row twice, weight 0 is the row gone.
 - Inside a fit, arrays over rows are in *fit order*: the order in which the objective was
-  posed (`Preferences.order`, `GroupedRows.order`). A model is given that order once, with
+  posed (`Preferences.order`, `Queries.order`). A model is given that order once, with
   the rows of X as the caller passed them; nothing else converts.
 - An estimator is an objective, a model and a solver. An objective is a function of scores
   and never sees X. A model maps coefficients to scores and gradients back. A solver moves
@@ -22,17 +22,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sklearn_rank._arrays import Codes, Floats, Indices, Mask, Values
+from sklearn_rank.rows.rows import FitRows
 
 if TYPE_CHECKING:
     from sklearn_rank._parallel import ThreadPool
 
-Floats = NDArray[np.floating[Any]]
-Indices = NDArray[np.integer[Any]]
-Mask = NDArray[np.bool_]
-Codes = NDArray[np.uint64]
-Values = NDArray[Any]
-"""Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats."""
+__all__ = ["Codes", "Floats", "Indices", "Mask", "Values"]  # for other modules
 
 
 def require(part: object, method: str, user: str) -> Any:
@@ -158,43 +155,6 @@ class ObjectiveState(Protocol):
 
 
 # Models ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class FitRows:
-    """Training rows, as a model needs them.
-
-    Attributes
-    ----------
-    X : {ndarray, sparse matrix} of shape (n, n_features)
-        Features, in the caller's order.
-    order : ndarray of shape (n_rows,)
-        ``X[order]`` is in fit order.
-    weight : ndarray of shape (n_rows,)
-        Positive multiplicities, in fit order.
-    threads : ThreadPool
-        Threads that share the work.
-    max_bins : int
-        Maximum number of bins of a feature, for models with thresholds.
-    seed : int
-        Seeds everything random.
-    earlier : Rules or None
-        What the earlier rounds of a warm start have fitted.
-    upper : ndarray of shape (n_rows,) or None
-        Which rows are of the upper class, in fit order; None with graded relevance.
-    collective : Collective or None
-        The processes that hold the rows of this fit; None stands for this one.
-    """
-
-    X: Any
-    order: Indices
-    weight: Floats
-    threads: ThreadPool
-    max_bins: int = 64
-    seed: int = 0
-    earlier: Any = None
-    upper: Mask | None = None
-    collective: Any = None
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class NameOr:
 
     options: tuple[str, ...]
     description: str
-    kind: Any
+    kind: type | tuple[type, ...]
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -146,6 +146,20 @@ class NameOr:
 
     def __str__(self) -> str:
         return f"one of {', '.join(map(repr, self.options))}, or {self.description}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The name of a kernel, or a function of two rows."""
+
+    options: tuple[str, ...]
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value in self.options if isinstance(value, str) else callable(value)
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(repr, self.options))}, or a callable"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from sklearn_rank._callbacks import (
     with_callbacks,
 )
 from sklearn_rank._observers import Printer, combine
-from sklearn_rank._protocols import Floats, Indices, Observer, Values
+from sklearn_rank._protocols import Floats, Observer, Values
 from sklearn_rank._validation import (
     CLEARLY_ON_TOP,
     Choice,
@@ -47,124 +47,13 @@ from sklearn_rank._validation import (
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
+from sklearn_rank.rows import Rows
 
 _OBJECTS = {
     "solver": "solver=sklearn_rank.solvers.Corrective()",
     "weak_ranker": "weak_ranker=sklearn_rank.models.Stumps()",
 }
 """Parts that are objects, for messages."""
-
-_SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
-"""Binary exponents between which weights are taken as they are."""
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """Validated input of `fit`, without rows of weight zero.
-
-    Attributes
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
-        Features.
-    y : ndarray of shape (n_rows,)
-        True for the upper class (binary), or relevance (graded).
-    qid : ndarray of shape (n_rows,) or None
-        Query codes.
-    weight : ndarray of shape (n_rows,)
-        Positive multiplicities.
-    rows : ndarray of shape (n_rows,)
-        Positions of these rows among those passed to `fit`.
-    classes : ndarray of shape (2,) or None
-        The two classes; None in graded mode.
-    held_out : TrainingData or None
-        Validation rows that the caller passed besides.
-    collective : Collective
-        The processes that hold the rows of this fit.
-    """
-
-    X: Any
-    y: Values
-    qid: Indices | None
-    weight: Floats
-    rows: Indices
-    classes: Values | None = None
-    held_out: TrainingData | None = None
-    collective: Collective = ONE_PROCESS
-
-    def take(self, rows: Indices, weight: Floats | None = None) -> TrainingData:
-        """Return some of the rows, with weights of their own or with others."""
-        qid = None if self.qid is None else self.qid[rows]
-        return replace(
-            self,
-            X=self.X[rows],
-            y=self.y[rows],
-            qid=qid,
-            weight=self.weight[rows] if weight is None else weight,
-            rows=self.rows[rows],
-        )
-
-    def with_moderate_weights(self) -> TrainingData:
-        """Return rows whose weights have products that neither underflow nor overflow.
-
-        Where the largest weight of a row in a pair lies outside [2^-100, 2^40] all weights are
-        multiplied by one power of two: very small ones so that it is about one, very large
-        ones so that it is about 2^40.
-        """
-        is_paired = self.preferences.is_paired
-        heaviest = float(np.max(self.preferences.weight[is_paired], initial=0.0))
-        exponent = int(np.frexp(self.collective.reduce(np.maximum, heaviest))[1])
-        if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
-            return self
-        target = 0 if exponent < 0 else _LARGEST_WEIGHT
-        # Rows that are far lighter, or in no pair and far heavier, keep a finite logarithm.
-        with np.errstate(over="ignore", under="ignore"):
-            weight = np.ldexp(self.weight, target - exponent)
-        return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
-
-    @shared_property
-    def labels(self) -> Values:
-        """The classes of the rows, or their relevance: what the caller passed as y."""
-        return self.y if self.classes is None else self.classes[self.y.astype(np.intp)]
-
-    @shared_property
-    def metadata(self) -> dict[str, Any]:
-        """Queries and weights as the caller passed them, as keywords of `fit` and `score`."""
-        weight = None if (self.weight == 1).all() else self.weight
-        known = {"qid": self.qid, "sample_weight": weight}
-        return {name: value for name, value in known.items() if value is not None}
-
-    @shared_property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows, of all processes, and of features."""
-        n_rows, n_features = self.X.shape
-        return int(self.collective.reduce(np.add, float(n_rows))), n_features
-
-    def paired_rows(self) -> Indices:
-        """Return the rows that belong to at least one comparable pair."""
-        return np.sort(self.preferences.order[self.preferences.is_paired])
-
-    @shared_property
-    def feature_means(self) -> Floats:
-        """The weighted mean of each feature."""
-        share = self.weight / self.total_weight
-        return np.asarray(self.collective.reduce(np.add, share @ self.X))
-
-    @shared_property
-    def total_weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.collective.reduce(np.add, float(self.weight.sum())))
-
-    def share_totals(self) -> None:
-        """Sum over the processes what fitted attributes need, while all take part."""
-        if self.collective.size > 1:
-            _ = self.feature_means, self.total_weight
-
-    @shared_property
-    def preferences(self) -> Preferences:
-        """The comparable pairs."""
-        return Preferences.from_labels(self.y, self.qid, self.weight, self.collective)
 
 
 def is_binary(ranker: Any) -> bool:
@@ -188,7 +77,7 @@ def has_contributions(ranker: Any) -> bool:
     )
 
 
-def _with_input(data: TrainingData, fitted: dict[str, Any]) -> dict[str, Any]:
+def _with_input(data: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
     """Return fitted attributes with what they say of the rows of a fit."""
     classes = {} if data.classes is None else {"classes_": data.classes}
     return {"_has_qid_": data.qid is not None, **classes, **fitted}
@@ -471,7 +360,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         return self._score_order(relevance, scores, qid, sample_weight)
 
     @abstractmethod
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         """Learn and return the fitted attributes; set none."""
 
     @abstractmethod
@@ -482,7 +371,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
     def training_data(
         self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
-    ) -> TrainingData:
+    ) -> Rows:
         """Return checked rows to learn from, as `fit` takes them.
 
         Parameters
@@ -502,7 +391,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        TrainingData
+        Rows
             The rows of positive weight, which have a comparable pair.
         """
         if is_fitted:
@@ -511,7 +400,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             codes = None if qid is None else check_qid(qid, X.shape[0])
             y = self.relevance_of(y, sample_weight)
             check_lengths(X=X, y=y)
-            data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
+            data = Rows(X, y, codes, weight, classes)
             data = data.take(np.flatnonzero(weight > 0))
         else:
             self.check_parameters()
@@ -534,22 +423,22 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._validate_features(X, reset=False)
 
-    def check_training(self, data: TrainingData) -> None:
+    def check_training(self, data: Rows) -> None:
         """Raise ValueError for rows that nothing can be learned from.
 
         Parameters
         ----------
-        data : TrainingData
+        data : Rows
             Rows, on several processes those of this one.
         """
         self._check_training(data)
 
-    def fit_rows(self, data: TrainingData) -> dict[str, Any]:
+    def fit_rows(self, data: Rows) -> dict[str, Any]:
         """Learn from checked rows and return the fitted attributes; set none.
 
         Parameters
         ----------
-        data : TrainingData
+        data : Rows
             Rows, on several processes those of this one.
 
         Returns
@@ -594,7 +483,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _make_observer(
         self,
-        data: TrainingData,
+        data: Rows,
         unit: str,
         total: int,
         reconstruct: Callable[[], dict[str, Any]],
@@ -606,7 +495,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        data : TrainingData
+        data : Rows
             The rows of the fit.
         unit : str
             What an iteration is called.
@@ -649,10 +538,10 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     def _check_features(self, X: Any) -> None:
         """Raise ValueError for features, rows of weight zero included, that can't be used."""
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         """Raise ValueError for data that nothing can be learned from."""
         has_pair = float(data.preferences.is_paired.any())
-        if not data.collective.reduce(np.maximum, has_pair):
+        if not data.largest(has_pair):
             raise ValueError(
                 f"{type(self).__name__} found no comparable pair: in every query all rows "
                 "have the same relevance, so that no order is better than another."
@@ -736,7 +625,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validate_training(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[TrainingData, Values | None]:
+    ) -> tuple[Rows, Values | None]:
         graded = self.relevance == "graded"
         if graded:
             check_relevance(y)
@@ -751,7 +640,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             classes = find_classes(type(self).__name__, y[keep] if not keep.all() else y)
             y = y == classes[1]
         self._check_features(X)
-        data = TrainingData(X, y, codes, weight, np.arange(len(weight)), classes)
+        data = Rows(X, y, codes, weight, classes=classes)
         return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
 
     def relevance_of(self, y: Any, sample_weight: Any) -> Any:

@@ -19,8 +19,8 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.rows.groups import GroupedRows
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
+from sklearn_rank.rows.groups import Queries
 
 __all__ = ["QueryMinMaxScaler", "query_sample_weight"]
 
@@ -286,7 +286,7 @@ class QueryMinMaxScaler(
             )
         if qid is None:
             return _scale(X, self.data_min_, self.data_max_)
-        rows = GroupedRows.from_codes(check_qid(qid, X.shape[0]), X.shape[0])
+        rows = Queries.from_codes(check_qid(qid, X.shape[0]), X.shape[0])
         X, queries = rows.sort(X), rows.queries
         low, high = (queries.spread(queries.reduce(ufunc, X)) for ufunc in (np.minimum, np.maximum))
         return rows.unsort(_scale(X, low, high))

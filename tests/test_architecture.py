@@ -36,9 +36,9 @@ LAYERS = [
     {"bins", "pair_sums"},
     {"_validation", "_callbacks", "_onnx_graph"},
     {"_observers"},
-    {"rows"},
     {"_protocols"},
-    {"_imports", "_parallel", "_versions"},
+    {"rows"},
+    {"_arrays", "_imports", "_parallel", "_versions"},
     {"_release", "_warnings"},
 ]
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
@@ -316,7 +316,7 @@ print("done")
 
 # Parts that meet inside an estimator, and the entry point of the command: no user calls them, so
 # they are documented without an example.
-INNER = ("bins.", "pair_sums.", "solvers.", "models.", "cli.")
+INNER = ("rows.", "bins.", "pair_sums.", "solvers.", "models.", "cli.")
 
 
 def modules():
@@ -403,3 +403,13 @@ def test_docstrings_say_what_is_returned():
     texts = [ast.get_docstring(node, clean=False) for _, node in nodes_in(".", *kinds)]
     assert len(texts) > 2000
     assert sum(text.startswith("Return what") for text in texts if text) <= 44
+
+
+def test_only_rows_and_dask_ask_how_many_processes_there_are():
+    """Everybody else asks rows for totals, which on one process are those of the rows here."""
+    words = re.compile(r"collective|is_shared_list|\.is_alone|ONE_PROCESS", re.IGNORECASE)
+    outside = [path for path in SOURCES if part_of(path) not in ("rows", "dask")]
+    inside = [path for path in SOURCES if part_of(path) in ("rows", "dask")]
+    found = [path.name for path in outside if words.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+    assert any(words.search(path.read_text(encoding="utf-8")) for path in inside)

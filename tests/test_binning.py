@@ -18,6 +18,7 @@ from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.bins.thresholds import SortedValues
 from sklearn_rank.models.bin_sums import BinSums
+from sklearn_rank.rows import Sums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-300, 1e12, 5e-324]))
@@ -196,7 +197,7 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
         expected = Binning(20).find(X, weight)
         shuffled = Binning(20).find(X[order], weight[order])
         apart, _ = run_together(
-            3, lambda c: Binning(20).find(X[c.rank :: 3], weight[c.rank :: 3], None, c)
+            3, lambda c: Binning(20).find(X[c.rank :: 3], weight[c.rank :: 3], None, Sums(c))
         )
     for found in (shuffled, *apart):
         assert all(one.equal(other) for one, other in zip(found, expected, strict=True))

@@ -13,11 +13,11 @@ from tiers import crossed
 
 from sklearn_rank import PNormPushRanker
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import FitRows, RowGradient
+from sklearn_rank._protocols import RowGradient
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import FitRows, Preferences
 from sklearn_rank.solvers import CoefficientObjective, Corrective, minimise, steepest
 from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns

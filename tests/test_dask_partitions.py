@@ -271,7 +271,7 @@ class Steeper(MarginLoss):
 
 
 class SteeperOfAll(Steeper):
-    def in_processes(self, collective):
+    def in_processes(self, rows):
         raise NotImplementedError
 
 

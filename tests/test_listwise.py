@@ -25,7 +25,7 @@ from sklearn_rank.objectives import (
     error_cut,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows import Queries
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)
@@ -47,7 +47,7 @@ def evaluate(loss, f, y, qid=None, w=None):
     w = np.ones(len(y)) if w is None else np.asarray(w, dtype=float)
     keep = np.flatnonzero(w > 0)
     codes = None if qid is None else codes_of(qid)[keep]
-    lists = GroupedRows.from_codes(codes, len(keep))
+    lists = Queries.from_codes(codes, len(keep))
     rows = keep if lists.order is None else keep[lists.order]
     objective = pose(loss, lists, y[rows], w[rows])
     value, slopes = objective.value_and_gradient(f[rows])
@@ -85,7 +85,7 @@ def test_many_queries_are_walked_in_several_blocks():
     rng = np.random.default_rng(0)
     qid = rng.integers(0, 300, 60_000)
     y, f, w = rng.integers(0, 5, 60_000), rng.normal(size=60_000), rng.uniform(0.5, 2, 60_000)
-    assert len(GroupedRows.from_codes(np.sort(qid), 60_000).queries.blocks(16_384)) == 4
+    assert len(Queries.from_codes(np.sort(qid), 60_000).queries.blocks(16_384)) == 4
     for loss in LISTWISE_LOSSES:
         value, gradient = evaluate(loss, f, y, qid, w)
         by_hand, slopes = expected(loss, f, y, qid, w)
@@ -94,10 +94,10 @@ def test_many_queries_are_walked_in_several_blocks():
 
 
 def test_queries_keep_the_order_in_which_they_appear():
-    lists = GroupedRows.from_codes(np.array([4, 2, 4, 0, 2]), 5)
+    lists = Queries.from_codes(np.array([4, 2, 4, 0, 2]), 5)
     assert lists.order.tolist() == [0, 2, 1, 4, 3]
     assert lists.queries.start.tolist() == [0, 2, 4]
-    assert GroupedRows.from_codes(np.array([4, 4, 2, 0, 0]), 5).order is None
+    assert Queries.from_codes(np.array([4, 4, 2, 0, 0]), 5).order is None
 
 
 @every_loss
@@ -115,7 +115,7 @@ def test_gradients_are_derivatives(loss, problem):
 def test_second_derivatives_are_derivatives_of_the_gradient(loss, problem):
     n = len(problem.y)
     weight = np.ones(n) if problem.w is None else problem.w
-    lists = GroupedRows.from_codes(None, n)
+    lists = Queries.from_codes(None, n)
     objective = pose(loss, lists, problem.y, weight)
     c, b, p = objective.second_derivatives(lists.queries.block(0, 1), problem.f)
     matrix = np.diag(c) - np.outer(b, p) - np.outer(p, b)
@@ -135,7 +135,7 @@ def test_curvature_bounds_the_second_derivatives(loss, problem, h):
     n = len(problem.y)
     weight = np.ones(n) if problem.w is None else problem.w
     codes = None if problem.qid is None else codes_of(problem.qid)
-    lists = GroupedRows.from_codes(codes, n)
+    lists = Queries.from_codes(codes, n)
     y, w, f = map(lists.sort, (problem.y, weight, problem.f))
     objective = pose(loss, lists, y, w)
     value, gradient, curvature = objective.value_gradient_curvature(f)
@@ -178,7 +178,7 @@ def test_a_loss_of_ones_own_gets_the_rows_of_its_block(problem):
     n = len(problem.y)
     weight = np.ones(n) if problem.w is None else problem.w
     codes = None if problem.qid is None else codes_of(problem.qid)
-    lists = GroupedRows.from_codes(codes, n)
+    lists = Queries.from_codes(codes, n)
     y, w, f = map(lists.sort, (problem.y, weight, problem.f))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_list_loss, "_BLOCK_ROWS", 3)
@@ -189,7 +189,7 @@ def test_a_loss_of_ones_own_gets_the_rows_of_its_block(problem):
 
 
 def test_what_a_loss_of_ones_own_does_not_have():
-    objective = ListLoss(GroupedRows.from_codes(None, 2), SquaredLoss(), np.ones(2), np.ones(2))
+    objective = ListLoss(Queries.from_codes(None, 2), SquaredLoss(), np.ones(2), np.ones(2))
     for method in ("value_gradient_curvature", "second_derivatives"):
         assert not hasattr(objective, method)
         with pytest.raises(ValueError, match=f"Newton needs {method}, which ListLoss lacks"):
@@ -203,7 +203,7 @@ def test_the_gradient_that_a_loss_returns_is_left_alone():
         def value_and_gradient(self, block, scores, target, weight):
             return 0.0, self.gradient
 
-    rows = GroupedRows.from_codes(np.array([0, 1, 1]), 3)
+    rows = Queries.from_codes(np.array([0, 1, 1]), 3)
     ListLoss(rows, SameSlope(), np.ones(3), np.ones(3)).by_block(
         rows.queries.block(1, 2), np.ones(2)
     )

@@ -16,7 +16,7 @@ from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 LOSSES = [loss for loss in MARGIN_LOSSES if loss != "exponential"]
 QUERIES = make_queries(n_queries=8, rows_per_query=9, n_features=4, random_state=3)

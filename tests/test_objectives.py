@@ -21,7 +21,7 @@ from sklearn_rank.objectives import (
     balancing_offset,
     make_push,
 )
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 from sklearn_rank.solvers import PushStep
 
 POWERS = [1, 2, 4, 16, 64]

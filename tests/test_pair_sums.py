@@ -26,7 +26,7 @@ from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
 # Numeric differences need a second derivative too, which the squared hinge lacks at its kink.
@@ -669,6 +669,8 @@ def test_sums_with_two_weights(loss, method, problem, data):
     found = (upper, lower, second_upper, second_lower)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=scale)
+    for one, other in zip(sums.second_sums(f, above, below), found[2:], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail", "clust", "30"))]
@@ -813,7 +815,7 @@ def test_a_loss_with_only_value_and_derivative(method, problem):
 def test_missing_abilities_are_one_sentence():
     preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
     sums = PairLoss(preferences, WideHinge())
-    for method in ("value_gradient_curvature", "rounded"):
+    for method in ("value_gradient_curvature", "second_sums", "rounded"):
         assert not hasattr(sums, method)
         with pytest.raises(AttributeError, match=f"'PairLoss' has no attribute '{method}'"):
             getattr(sums, method)

@@ -11,11 +11,11 @@ from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, FitRows
+from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import FitRows, Preferences
 from sklearn_rank.solvers import CoefficientObjective, minimise
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_fits import run_together
 
+from sklearn_rank.rows import Sums, priority_sample
 from sklearn_rank.rows.distinct import hash_rows
-from sklearn_rank.rows.sample import priority_sample
 
 CODES = np.random.default_rng(0).integers(1 << 64, size=40, dtype=np.uint64)
 
@@ -57,7 +57,9 @@ def test_processes_take_one_sample(drawn, size, n, seed):
 
     def run(collective):
         here = where == collective.rank
-        return as_dict(code[here], priority_sample(code[here], weight[here], size, collective))
+        return as_dict(
+            code[here], priority_sample(code[here], weight[here], size, Sums(collective))
+        )
 
     parts, n_messages = run_together(n, run)
     together = {one: w for part in parts for one, w in part.items()}

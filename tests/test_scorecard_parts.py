@@ -8,8 +8,8 @@ from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank.base import TrainingData
 from sklearn_rank.models import Stumps
+from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._folds import make_folds, merged_rows, smallest_of_the_best
 from sklearn_rank.scorecard._reasons import most_lost
 from sklearn_rank.scorecard._risk import RiskCurve
@@ -28,7 +28,7 @@ def small_problem(seed, p, n_features=2):
     y[:2] = [True, False]
     ranker = PNormPushRanker(p=p, n_estimators=6, weak_ranker=Stumps(max_thresholds=3)).fit(X, y)
     steps = ranker.step_functions_
-    data = TrainingData(X, y, None, np.ones(60), np.arange(60), np.array([False, True]))
+    data = Rows(X, y, None, np.ones(60), np.array([False, True]))
     return BinnedTraining.of(ranker, steps, data), steps
 
 
@@ -184,7 +184,7 @@ def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
     y[:4] = [True, False, True, False]
     X[:4] = [[5, 5], [6, 6], [7, 7], [8, 8]]
     qid = np.arange(40) // 4 if has_queries else None
-    data = TrainingData(X, y, qid, np.ones(40), np.arange(40), np.array([False, True]))
+    data = Rows(X, y, qid, np.ones(40), np.array([False, True]))
     order = random.permutation(40)
     shuffled = data.take(order)
     found = []
@@ -199,12 +199,11 @@ def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
 
 
 def test_too_few_rows_have_no_folds():
-    data = TrainingData(
+    data = Rows(
         np.arange(4.0)[:, None],
         np.array([True, False, False, False]),
         None,
         np.ones(4),
-        np.arange(4),
         np.array([False, True]),
     )
     assert make_folds(data, 5, 2, np.random.RandomState(0)) == []

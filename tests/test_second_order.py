@@ -25,7 +25,7 @@ from sklearn_rank.objectives import (
     SecondOrderState,
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 from sklearn_rank.solvers import PushStep, QuadraticGain
 from sklearn_rank.solvers._line_search import second_order_step
 

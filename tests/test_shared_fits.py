@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.bins.binned_features import BinnedX, Binning, encode
-from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.models import Stumps
-from sklearn_rank.rows.processes import ONE_PROCESS, led, log_add_exp
+from sklearn_rank.rows import ALL_HERE, Rows, Sums
 
 BOUNDED = Stumps(
     special_values={2: [0.25]}, thresholds={1: [0.1, 0.6]}, max_thresholds=4, max_features_used=2
@@ -38,7 +38,7 @@ def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None)
 
     def fit(collective):
         here = np.flatnonzero(part == collective.rank)
-        rows = WorkerRows(
+        rows = Rows(
             X[here],
             y[here].astype(float) if graded else y[here].astype(bool),
             None if qid is None else qid[here],
@@ -157,7 +157,7 @@ def test_a_fit_goes_on_where_it_was_interrupted():
     def fit(collective, earlier=None, tell=None):
         here = np.arange(300) % 2 == collective.rank
         x = BinnedX([codes[:, here]], bins)
-        rows = WorkerRows(x, y[here], None, np.ones(here.sum()), np.array([0, 1]))
+        rows = Rows(x, y[here], None, np.ones(here.sum()), np.array([0, 1]))
         return fit_rows(clone(ranker), rows, collective, Observer(collective, tell), earlier)
 
     def tell(number, objective, attributes):
@@ -180,7 +180,7 @@ def test_the_first_process_leads():
             calls.append((collective.rank, x))
             return collective.reduce(np.add, float(x))
 
-        return led(collective, lambda f: [f["sum"](x) for x in (1, 2)], {"sum": function})
+        return Sums(collective).lead(lambda f: [f["sum"](x) for x in (1, 2)], {"sum": function})
 
     results, _ = run_together(3, task)
     assert results == [[3.0, 6.0]] * 3
@@ -193,7 +193,7 @@ def test_an_error_of_the_first_process_is_that_of_all():
 
     def task(collective):
         with pytest.raises(ValueError, match="no solution"):
-            led(collective, solve, {"f": abs})
+            Sums(collective).lead(solve, {"f": abs})
         return collective.rank
 
     assert run_together(3, task)[0] == [0, 1, 2]
@@ -202,6 +202,6 @@ def test_an_error_of_the_first_process_is_that_of_all():
 @given(st.lists(st.floats(-700, 700), min_size=1, max_size=4))
 def test_log_add_exp(values):
     expected = np.logaddexp.reduce(values)
-    found, _ = run_together(len(values), lambda c: log_add_exp(c, values[c.rank]))
+    found, _ = run_together(len(values), lambda c: Sums(c).log_total(values[c.rank]))
     np.testing.assert_allclose(found, expected)
-    assert log_add_exp(ONE_PROCESS, values[0]) == values[0]
+    assert ALL_HERE.log_total(values[0]) == values[0]

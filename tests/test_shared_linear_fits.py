@@ -10,10 +10,10 @@ from sklearn.base import clone
 from test_shared_fits import assert_same_model, divided_rows, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
-from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.models.partitioned_rows import PartitionedRows
 from sklearn_rank.objectives import PairLoss, make_push
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences, Rows
 
 BOOSTERS = {
     "least squares": PNormPushRanker(p=1, loss="least_squares", n_estimators=6),
@@ -220,11 +220,11 @@ def test_partitions_are_never_put_together(ranker, with_queries, monkeypatch):
     def fit(collective):
         here = slice(*bounds[collective.rank : collective.rank + 2])
         parts = np.array_split(X[here], [0, 17, 40])
-        rows = WorkerRows(
+        rows = Rows(
             PartitionedRows(parts), y[here] == 1, None, np.ones(len(y[here])), np.array([0, 1])
         )
         if with_queries:
-            rows = WorkerRows(rows.X, rows.y, qid[here], rows.weight, rows.classes)
+            rows = Rows(rows.X, rows.y, qid[here], rows.weight, rows.classes)
         return fit_rows(clone(ranker), rows, collective)
 
     bounds[1] = np.searchsorted(qid, qid[60])

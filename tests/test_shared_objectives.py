@@ -11,7 +11,7 @@ from tiers import crossed
 
 from sklearn_rank._validation import check_qid
 from sklearn_rank.objectives import PUSHES, MarginPush, PairLoss, error_cut, offsets
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences, Sums
 
 ADDITIVE = ["exponential", "least_squares", "logistic"]
 HINGES = ["hinge", "squared_hinge"]
@@ -40,7 +40,7 @@ def shared(problem, owner, make, find):
     def task(collective):
         rows = parts[collective.rank]
         qid = None if codes is None else codes[rows]
-        pairs = Preferences.from_labels(problem.y[rows], qid, weight[rows], collective)
+        pairs = Preferences.from_labels(problem.y[rows], qid, weight[rows], Sums(collective))
         rows = rows[pairs.order]
         value, *arrays = find(make(pairs), problem.f[rows])
         return rows, value, arrays
@@ -121,7 +121,7 @@ def test_slopes(loss, p, problem, owner, h):
 @pytest.mark.parametrize("loss", HINGES)
 def test_a_loss_that_sorts_is_refused(loss):
     def task(collective):
-        pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), collective)
+        pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), Sums(collective))
         return PairLoss(pairs, loss)
 
     with pytest.raises(ValueError, match="One list on several processes needs in_processes"):
@@ -139,7 +139,7 @@ def test_many_rows_far_from_zero(loss, shift):
 
     def task(collective):
         rows = np.arange(collective.rank, len(y), collective.size)
-        pairs = Preferences.from_labels(y[rows], None, w[rows], collective)
+        pairs = Preferences.from_labels(y[rows], None, w[rows], Sums(collective))
         rows = rows[pairs.order]
         return rows, PairLoss(pairs, loss, mean=True).value_and_gradient(f[rows])
 
@@ -151,7 +151,7 @@ def test_many_rows_far_from_zero(loss, shift):
 @pytest.mark.parametrize("width", [1e6, 1e300])
 def test_scores_too_wide_for_the_grid_are_refused(width):
     def task(collective):
-        pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), collective)
+        pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), Sums(collective))
         return PairLoss(pairs).value(np.array([-width, width]))
 
     with pytest.raises(ValueError, match="needs scores that differ by at most 131072"):
@@ -161,7 +161,7 @@ def test_scores_too_wide_for_the_grid_are_refused(width):
 def assert_cut_as_one(f, positive, weight, owner):
     def task(collective):
         rows = owner == collective.rank
-        return error_cut(f[rows], positive[rows], weight[rows], collective)
+        return error_cut(f[rows], positive[rows], weight[rows], Sums(collective))
 
     cuts, _ = run_together(3, task)
     assert len(set(cuts)) == 1

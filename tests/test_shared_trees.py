@@ -1,6 +1,7 @@
 """Trees that processes grow together with XGBoost, from rows that each has a part of."""
 
 import multiprocessing
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -9,10 +10,11 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators.boosted_trees import StoredBooster
 from sklearn_rank.metrics import auc_score
+from sklearn_rank.rows import Rows
 
 xgboost = pytest.importorskip("xgboost")
 TIMEOUT = 120
@@ -87,7 +89,7 @@ def make_rows(n_queries=None):
 
 def divide(X, y, qid, weight, owner, size, classes):
     return [
-        WorkerRows(X[here], y[here], None if qid is None else qid[here], weight[here], classes)
+        Rows(X[here], y[here], None if qid is None else qid[here], weight[here], classes)
         for here in (owner == rank for rank in range(size))
     ]
 
@@ -167,13 +169,13 @@ def assert_many_rows_rank_alike(ranker, fitted):
 def test_the_scale_of_the_objective_is_that_of_all_rows(loss, n_queries):
     X, y, qid, weight = make_rows(n_queries)
     owner = np.where(X[:, 0] > 0, 0, 1) if qid is None else qid % 2
-    given = {"y": y, "qid": qid, "weight": weight}
-    alone = PosedObjective.pose(loss, 2.0, "top", **given).evaluate(X[:, 2])
+    given = Rows(X, y, qid, weight)
+    alone = PosedObjective.pose(loss, 2.0, "top", given).evaluate(X[:, 2])
 
     def task(collective):
         here = owner == collective.rank
-        part = {name: None if one is None else one[here] for name, one in given.items()}
-        posed = PosedObjective.pose(loss, 2.0, "top", **part, collective=collective)
+        part = replace(given.take(here), collective=collective)
+        posed = PosedObjective.pose(loss, 2.0, "top", part)
         return posed.evaluate(X[here, 2])
 
     for rank, (value, *rows) in enumerate(run_together(3, task)[0]):
@@ -195,7 +197,7 @@ def test_what_processes_cannot_share_is_refused(parameters, message):
     pytest.importorskip(parameters["engine"])
     ranker = BoostedTreesRanker(relevance="graded", **parameters)
     X, y, *_ = make_rows()
-    rows = WorkerRows(X, y.astype(float), None, np.ones(len(y)))
+    rows = Rows(X, y.astype(float), None, np.ones(len(y)))
 
     def task(collective):
         return fit_rows(clone(ranker), rows, collective)

@@ -15,9 +15,9 @@ from test_callbacks import Log
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
-from sklearn_rank.base import TrainingData
-from sklearn_rank.estimators import _boosting_ranker, _stage_offsets
+from sklearn_rank.estimators import _record, _stage_offsets
 from sklearn_rank.objectives import PUSHES
+from sklearn_rank.rows import Rows
 
 RANDOM = np.random.default_rng(0)
 WEAK_RANKERS = {
@@ -52,7 +52,7 @@ def sampling(n_rows):
     """At most `n_rows` of the rows give the cuts of stages."""
     return (
         patch.object(_stage_offsets, "MOST_ROWS", n_rows),
-        patch.object(_boosting_ranker, "MOST_ROWS", n_rows),
+        patch.object(_record, "MOST_ROWS", n_rows),
     )
 
 
@@ -107,14 +107,14 @@ def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience
     """Of all rows that were learnt from, also where early stopping keeps an earlier round."""
     options = {"n_iter_no_change": patience, "validation_fraction": 0.2, "random_state": 0}
     fits = []
-    solve = PNormPushRanker._solve
+    make = PNormPushRanker._make_problem
 
-    def spy(self, problem, history, held_out):
-        fits.append(problem.data)
-        return solve(self, problem, history, held_out)
+    def spy(ranker, data, history, threads):
+        fits.append(data)
+        return make(ranker, data, history, threads)
 
     first, second = sampling(40)
-    with first, second, patch.object(PNormPushRanker, "_solve", spy):
+    with first, second, patch.object(PNormPushRanker, "_make_problem", spy):
         model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=20, **options)
     if patience:
         assert len(model.validation_scores_) > model.n_iter_
@@ -137,26 +137,21 @@ def test_stages_know_the_rows_and_not_their_order(seed, n_rows):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_sample_has_distinct_rows_and_their_weights():
-    rows = TrainingData(X, Y, None, WEIGHT, np.arange(150))
+def test_a_sample_has_distinct_rows_of_both_classes():
+    rows = Rows(X, Y, None, WEIGHT)
     distinct = np.unique(np.column_stack([X, Y]), axis=0)
-    with patch.object(_stage_offsets, "MOST_ROWS", len(distinct)):
-        found, weight = _stage_offsets.sample_rows(rows, rows.preferences)
+    found, weight = rows.sample(len(distinct), by_class=True)
     assert len(found) == len(distinct)
     assert weight.sum() == WEIGHT.sum()
-    with patch.object(_stage_offsets, "MOST_ROWS", 20):
-        some, weight = _stage_offsets.sample_rows(rows, rows.preferences)
-    assert len(some) == len(weight) == 20
-    np.testing.assert_array_equal(some, found[:20])
+    assert len(rows.sample(20, by_class=True)[0]) == 20
 
 
 def test_a_sample_resembles_the_rows():
     X, y = make_classification(20_000, 4, weights=[0.7], random_state=0)
     model = PNormPushRanker(n_estimators=10).fit(X, y)
-    rows = TrainingData(X, y == 1, None, np.ones(20_000), np.arange(20_000))
-    found, _ = _stage_offsets.sample_rows(rows, rows.preferences)
+    found, _ = Rows(X, y == 1, None, np.ones(20_000)).sample(_stage_offsets.MOST_ROWS)
     assert len(found) == _stage_offsets.MOST_ROWS
-    assert np.mean(y[rows.preferences.order][found]) == pytest.approx(y.mean(), abs=0.02)
+    assert np.mean(y[found]) == pytest.approx(y.mean(), abs=0.02)
     best = max(y.mean(), 1 - y.mean())
     for labels in model.staged_predict(X):
         assert np.mean(labels == y) > best - 0.01
@@ -168,12 +163,10 @@ def test_a_sample_of_few_levels_resembles_the_rows(n_levels):
     rng = np.random.default_rng(0)
     X = rng.integers(0, n_levels, (60_000, 15)).astype(float)
     y = X[:, 0] + X[:, 1] + rng.normal(size=60_000) > n_levels
-    rows = TrainingData(X, y, None, np.ones(60_000), np.arange(60_000))
-    found, weight = _stage_offsets.sample_rows(rows, rows.preferences)
-    caller = rows.preferences.order[found]
-    assert len(np.unique(caller)) == _stage_offsets.MOST_ROWS
-    np.testing.assert_allclose(weight @ X[caller] / weight.sum(), X.mean(axis=0), atol=0.05)
-    assert weight @ y[caller] / weight.sum() == pytest.approx(y.mean(), abs=0.05)
+    found, weight = Rows(X, y, None, np.ones(60_000)).sample(8192, by_class=True)
+    assert len(np.unique(found)) == 8192
+    np.testing.assert_allclose(weight @ X[found] / weight.sum(), X.mean(axis=0), atol=0.05)
+    assert weight @ y[found] / weight.sum() == pytest.approx(y.mean(), abs=0.05)
 
 
 @pytest.mark.parametrize("n_rows", [40, 1000])

@@ -12,7 +12,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.bins.thresholds import rows_for_thresholds, sorted_values
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE, Sums
 
 __all__ = ["BinSizes", "BinnedFeatures", "BinnedX", "Binning", "encode"]
 
@@ -85,18 +85,18 @@ class Binning:
         X: Floats,
         weight: Floats,
         threads: ThreadPool | None = None,
-        collective: Collective = ONE_PROCESS,
+        sums: Sums = ALL_HERE,
     ) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows of this process and their weights."""
-        chosen, weight = rows_for_thresholds(X, weight, collective)
-        return self.of_sample(X[chosen], weight, threads, collective)
+        chosen, weight = rows_for_thresholds(X, weight, sums)
+        return self.of_sample(X[chosen], weight, threads, sums)
 
     def of_sample(
         self,
         X: Floats,
         weight: Floats,
         threads: ThreadPool | None = None,
-        collective: Collective = ONE_PROCESS,
+        sums: Sums = ALL_HERE,
     ) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows that tell the quantiles."""
         lines = np.ascontiguousarray(X.T)
@@ -110,12 +110,10 @@ class Binning:
             x = lines[j]
             if len(special):
                 x = np.where(np.isin(x, special), np.nan, x)
-            values = sorted_values(x, weight, collective)
+            values = sorted_values(x, weight, sums)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
-        if collective.size > 1 or threads is None:  # messages come in one order
-            return [find(j) for j in range(len(lines))]
-        return threads.map(find, len(lines))
+        return sums.map(find, len(lines), threads)
 
 
 def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:
@@ -145,15 +143,15 @@ class BinSizes:
         Weight of each row of the upper class.
     least_weight, least_events : float
         The least that a bin must have of each; 0 for any.
-    collective : Collective
-        The processes that hold the rows.
+    rows : Sums
+        Sums over all rows, if they are not all here.
     """
 
     weight: Floats
     events: Floats
     least_weight: float = 0.0
     least_events: float = 0.0
-    collective: Collective = ONE_PROCESS
+    rows: Sums = ALL_HERE
 
     @property
     def are_any(self) -> bool:
@@ -167,7 +165,7 @@ class BinSizes:
             line[0] = np.bincount(code, self.weight, n_bins)
             if self.least_events > 0:
                 line[1] = np.bincount(code, self.events, n_bins)
-        return np.asarray(self.collective.reduce(np.add, sums))
+        return np.asarray(self.rows.total(sums))
 
     def are_enough(self, sums: Floats) -> Any:
         """Return which bins weigh enough, of sums of shape (2, ...)."""

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.thresholds import rows_for_thresholds, sorted_values
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE, Sums
 
 __all__ = ["bin_starts"]
 
@@ -19,7 +19,7 @@ def bin_starts(
     weight: Floats,
     max_bins: int,
     categorical: tuple[int, ...],
-    collective: Collective = ONE_PROCESS,
+    sums: Sums = ALL_HERE,
 ) -> Floats:
     """Return the smallest value of each bin of each feature, a column each, NaN below the last.
 
@@ -27,17 +27,17 @@ def bin_starts(
     feature has a bin. XGBoost's own take several times as long, and know no weights. Shape
     (n_bins, n_features), of 32 bits, as the engine compares values.
     """
-    chosen, weight = rows_for_thresholds(X, weight, collective)
+    chosen, weight = rows_for_thresholds(X, weight, sums)
     rows = X[chosen].astype(np.float32)
     rows = rows.tocsc() if issparse(rows) else rows
     columns = []
     for j in range(X.shape[1]):
         if j in categorical:
             largest = float(np.fmax.reduce(X[:, j], initial=0.0))
-            columns.append(np.arange(1 + collective.reduce(np.maximum, largest)))
+            columns.append(np.arange(1 + sums.largest(largest)))
             continue
         x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
-        known = sorted_values(x, weight, collective)
+        known = sorted_values(x, weight, sums)
         # Thresholds are the largest values of bins: the next value begins the next bin.
         ends = known.thresholds(max_bins) if len(known.values) else known.values
         following = np.searchsorted(known.values, ends, side="right")

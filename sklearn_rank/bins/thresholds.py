@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.rows import ALL_HERE, Sums, priority_sample
 from sklearn_rank.rows.distinct import hash_rows
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, concat
-from sklearn_rank.rows.sample import priority_sample
 
 MOST_ROWS = 1 << 17
 """Distinct rows from which quantiles are found at most."""
 
 
 def rows_for_thresholds(
-    X: Any, weight: Floats, collective: Collective = ONE_PROCESS
+    X: Any, weight: Floats, sums: Sums = ALL_HERE
 ) -> tuple[Indices | slice, Floats]:
     r"""Return the rows that tell the quantiles of every feature, and the weights they stand for.
 
@@ -28,17 +27,15 @@ def rows_for_thresholds(
     :math:`1 / (2 \sqrt m)`, .14 % of the weight; no row that weighs more than 1/m of all is left
     out, so that heavy rows make it smaller.
     """
-    n_rows = collective.reduce(np.add, float(len(weight)))
+    n_rows = sums.total(float(len(weight)))
     if n_rows <= MOST_ROWS:
         return slice(None), weight
-    return priority_sample(hash_rows(X), weight, MOST_ROWS, collective)
+    return priority_sample(hash_rows(X), weight, MOST_ROWS, sums)
 
 
-def sorted_values(x: Floats, weight: Floats, collective: Collective = ONE_PROCESS) -> SortedValues:
+def sorted_values(x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
     """Return the values of a feature in order, of the rows of all processes."""
-    if collective.size > 1:
-        x, weight = concat(collective, x), concat(collective, weight)
-    return SortedValues.of(x, weight)
+    return SortedValues.of(sums.concat(x), sums.concat(weight))
 
 
 def quantile_levels(max_bins: int) -> Floats:

@@ -16,9 +16,10 @@ from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import BinnedX
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
-from sklearn_rank.dask._worker_fit import WorkerRows, fit_rows
+from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.models.partitioned_rows import PartitionedRows
+from sklearn_rank.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def estimator_on(estimator: Any) -> Any:
     return clone(estimator)
 
 
-def worker_rows(parts: Sequence[Any], plan: FitPlan) -> WorkerRows:
+def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:
     """Return the rows of several partitions together."""
     X: Any
     if plan.bins is not None:
@@ -125,7 +126,7 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> WorkerRows:
     if parts[0].qid is not None:
         ids = np.concatenate([part.qid for part in parts])
         qid = np.unique(ids, return_inverse=True)[1].ravel()
-    return WorkerRows(X, y, qid, weight, plan.classes)
+    return Rows(X, y, qid, weight, plan.classes)
 
 
 def joined_weights(parts: Sequence[Floats]) -> Floats:

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from sklearn_rank._observers import observed
-from sklearn_rank._protocols import Floats, Indices, Observer, Values
-from sklearn_rank.base import TrainingData
-from sklearn_rank.rows.processes import Collective
+from sklearn_rank._protocols import Observer
+from sklearn_rank.rows import Rows
+from sklearn_rank.rows.processes import Collective, Together
 
 Attributes = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class WorkerRows:
-    """The rows that one process holds.
+class _ActsAlone:
+    """Passes on what an observer is told; the attributes it asks for are made by one process."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features), BinnedX or PartitionedRows
-        Features, or what stands for them.
-    y : ndarray of shape (n_rows,)
-        True for the upper class (binary), or relevance (graded).
-    qid : ndarray of shape (n_rows,) or None
-        Query codes; each query is whole in one process.
-    weight : ndarray of shape (n_rows,)
-        Positive multiplicities.
-    classes : ndarray of shape (2,) or None
-        The two classes; None in graded mode.
-    """
+    def __init__(self, observer: Any, processes: Together) -> None:
+        self._observer, self._processes = observer, processes
 
-    X: Any
-    y: Values
-    qid: Indices | None
-    weight: Floats
-    classes: Values | None = None
+    def begin(self, attributes: Callable[[], Attributes]) -> None:
+        """Take what returns the fitted attributes so far."""
+
+        def alone() -> Attributes:
+            with self._processes.alone():
+                return attributes()
+
+        if hasattr(self._observer, "begin"):
+            self._observer.begin(alone)
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Return whether the fit ends after a round."""
+        return bool(self._observer(number, objective, validation))
 
 
 def fit_rows(
     estimator: Any,
-    rows: WorkerRows,
+    rows: Rows,
     collective: Collective,
     observer: Observer | None = None,
     earlier: Attributes | None = None,
@@ -53,7 +48,7 @@ def fit_rows(
     ----------
     estimator : estimator
         The ranker, unfitted, with parameters that were checked; changed by the call.
-    rows : WorkerRows
+    rows : Rows
         The rows of this process.
     collective : Collective
         The processes.
@@ -63,15 +58,14 @@ def fit_rows(
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
     """
-    every_row: Any = np.arange(len(rows.y), dtype=np.min_scalar_type(-len(rows.y) - 1))
-    data = TrainingData(
-        rows.X, rows.y, rows.qid, rows.weight, every_row, rows.classes, None, collective
-    )
+    processes = Together(collective)
+    data = replace(rows, collective=processes if processes.size > 1 else None)
     estimator.n_features_in_ = rows.X.shape[1]
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
         estimator.warm_start = True
-    with observed(estimator, observer):
+    told = None if observer is None else _ActsAlone(observer, processes)
+    with observed(estimator, told):
         estimator.check_training(data)
         fitted: Attributes = estimator.fit_rows(data)
     return fitted

@@ -130,7 +130,7 @@ class LightGBM(Engine):
             "seed": settings.seed,
             "num_threads": settings.n_threads,
             "deterministic": True,
-            "force_col_wise": True,  # else it times both ways, and the trees may differ
+            "force_col_wise": True,
             # Equal rows are one row here, so that a weight is still the row so many times.
             "min_data_in_leaf": settings.min_samples_leaf or _MIN_SAMPLES_LEAF,
             "min_data_in_bin": 1,

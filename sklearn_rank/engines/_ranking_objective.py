@@ -13,9 +13,10 @@ from sklearn_rank._validation import Choice, Number, check_parameters, check_rel
 from sklearn_rank.engines.posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.objectives.listwise import check_grades
+from sklearn_rank.rows import Rows
 
 
-class _Rows(NamedTuple):
+class _Given(NamedTuple):
     """The arrays an interface hands over besides scores; None where it has none.
 
     Attributes
@@ -33,7 +34,7 @@ class _Rows(NamedTuple):
     group: Values | None
 
     @classmethod
-    def of(cls, y: Any, weight: Any, group: Any) -> _Rows:
+    def of(cls, y: Any, weight: Any, group: Any) -> _Given:
         """Take arrays; an empty one is none."""
         if weight is not None and not np.iterable(weight):
             weight = np.repeat(weight, len(y))
@@ -42,7 +43,7 @@ class _Rows(NamedTuple):
         )
         return cls(np.asarray(y), *given)
 
-    def same_as(self, other: _Rows) -> bool:
+    def same_as(self, other: _Given) -> bool:
         """Whether all arrays are equal."""
         return all(
             a is b or (a is not None and b is not None and np.array_equal(a, b))
@@ -187,9 +188,9 @@ class RankingObjective:
         """
         if hasattr(y_pred, "get_label"):
             scores, data = y_true, y_pred
-            rows = _Rows.of(data.get_label(), data.get_weight(), data.get_group())
+            rows = _Given.of(data.get_label(), data.get_weight(), data.get_group())
         else:
-            scores, rows = y_pred, _Rows.of(y_true, sample_weight, group)
+            scores, rows = y_pred, _Given.of(y_true, sample_weight, group)
         scores = np.asarray(scores)
         if scores.shape != rows.y.shape:
             raise ValueError(
@@ -200,7 +201,7 @@ class RankingObjective:
         gradient, curvature = (row.astype(np.float32) for row in derivatives)
         return gradient, curvature
 
-    def _posed(self, rows: _Rows) -> PosedObjective:
+    def _posed(self, rows: _Given) -> PosedObjective:
         """Return the objective of these rows: the last one, when they are the same."""
         settings = self.loss, self.p, self.push
         if self._last is None or self._last[0] != settings or not rows.same_as(self._last[1]):
@@ -209,7 +210,7 @@ class RankingObjective:
         posed: PosedObjective = self._last[2]
         return posed
 
-    def _pose(self, rows: _Rows) -> PosedObjective:
+    def _pose(self, rows: _Given) -> PosedObjective:
         y, codes = check_relevance(rows.y, "The relevance of RankingObjective"), rows.query_codes()
         if is_listwise(self.loss):
             check_grades(self.loss, float(np.max(y)), type(self).__name__)
@@ -231,10 +232,8 @@ class RankingObjective:
             self.loss,
             self.p,
             self.push,
-            y=y[is_used],
-            qid=None if codes is None else codes[is_used],
-            weight=weight[is_used],
-            query_weight=None if query_weight is None else query_weight[is_used],
+            Rows(None, y, codes, weight).take(np.flatnonzero(is_used)),
+            None if query_weight is None else query_weight[is_used],
         ).among(is_used)
 
     def __getstate__(self) -> dict[str, Any]:

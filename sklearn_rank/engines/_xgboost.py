@@ -63,7 +63,7 @@ class XGBoost(Engine):
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weight is not None:
             starts = bin_starts(
-                rows.X, rows.weight, settings.max_bins, settings.categorical, rows.collective
+                rows.X, rows.weight, settings.max_bins, settings.categorical, rows.sums
             )
             options = {"ref": self._matrix(starts, settings)}
         train = self._matrix(rows.X, settings, **options)

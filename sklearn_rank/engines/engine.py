@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE, Sums
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -69,8 +69,8 @@ class TreeRows:
         Number of rows of each query, with `relevance`.
     held_out : {ndarray, sparse matrix} of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
-    collective : Collective
-        The processes that hold the rows of the fit.
+    sums : Sums
+        Sums over all rows, if they are not all here.
     """
 
     X: Any
@@ -78,7 +78,7 @@ class TreeRows:
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Any = None
-    collective: Collective = ONE_PROCESS
+    sums: Sums = ALL_HERE
 
 
 @dataclass(frozen=True, eq=False)

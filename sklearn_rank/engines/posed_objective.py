@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values, require
+from sklearn_rank._protocols import Floats, Indices, Mask, require
 from sklearn_rank._validation import NameOr, check_parameters
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
@@ -20,9 +20,7 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.pair_sums import as_margin_loss
-from sklearn_rank.rows.groups import GroupedRows
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import Preferences, Queries, Rows
 
 MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""
@@ -90,27 +88,21 @@ class PosedObjective:
         loss: Any,
         p: float,
         push: str,
-        *,
-        y: Values,
-        qid: Indices | None,
-        weight: Floats,
+        rows: Rows,
         query_weight: Floats | None = None,
-        collective: Collective = ONE_PROCESS,
     ) -> PosedObjective:
-        """Sort and group the rows; weights are positive, `query_weight` is repeated to rows."""
-        rows = _WeightedRows(y, qid, weight, query_weight, collective)
+        """Sort and group the rows; `query_weight` is repeated to rows."""
         if is_listwise(loss):
-            derivatives, order, share = _pose_lists(loss, rows)
+            derivatives, order, share = _pose_lists(loss, rows, query_weight)
         else:
-            derivatives, order = _pose_pairs(loss, p, push, rows)
+            derivatives, order = _pose_pairs(loss, p, push, rows, query_weight)
             share = np.ones(1)
-        # At equal scores: a factor that changed from round to round would be another objective.
+        weight = rows.weight
         curvature = derivatives(np.zeros(len(weight)))[2] * share
         # Rows that are never compared do not count: without them the others stay as they are.
         compared = weight if query_weight is None else weight * query_weight
         compared = (compared if order is None else compared[order])[curvature > 0]
-        sums = np.array([curvature.sum(), compared.sum()])
-        total, n_compared = collective.reduce(np.add, sums).tolist()
+        total, n_compared = rows.totals(float(curvature.sum()), float(compared.sum()))
         if not total > 0:
             raise _no_pair(loss)
         factor = MEAN_CURVATURE * n_compared / total * share
@@ -150,32 +142,24 @@ def _no_pair(loss: Any) -> ValueError:
     return ValueError(f"loss={loss!r} has nothing to minimise: no row is comparable to another.")
 
 
-class _WeightedRows(NamedTuple):
-    """Rows to learn from, as `PosedObjective.pose` gets them."""
-
-    y: Values
-    qid: Indices | None
-    weight: Floats
-    query_weight: Floats | None
-    collective: Collective
-
-
-def _pose_pairs(loss: Any, p: float, push: str, rows: _WeightedRows) -> tuple[Derivatives, Indices]:
+def _pose_pairs(
+    loss: Any, p: float, push: str, rows: Rows, query_weight: Floats | None
+) -> tuple[Derivatives, Indices]:
     """Return derivatives and order of a push of a margin loss."""
-    y, qid, weight, query_weight, collective = rows
-    plain = preferences = Preferences.from_labels(y, qid, weight, collective)
+    preferences = rows.preferences
     if query_weight is not None:
         if push == "ir":
             raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
         # A term of a query is of degree 2 in the weights of its rows.
-        weight = weight * np.sqrt(query_weight)
-        preferences = Preferences.from_labels(y, qid, weight, collective)
-    if not collective.reduce(np.maximum, float(preferences.is_paired.any())):
+        preferences = replace(rows, weight=rows.weight * np.sqrt(query_weight)).preferences
+    if not rows.largest(float(preferences.is_paired.any())):
         raise _no_pair(loss)
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
-    bottom_weight = 1.0 if query_weight is None else _bottom_weight(p, plain, preferences)
+    bottom_weight = (
+        1.0 if query_weight is None else _bottom_weight(p, rows.preferences, preferences)
+    )
     objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     if derivatives is None:
@@ -198,17 +182,18 @@ def _bottom_weight(p: float, plain: Preferences, weighted: Preferences) -> float
     return float(np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
 
 
-def _pose_lists(loss: Any, given: _WeightedRows) -> tuple[Derivatives, Indices | None, Floats]:
+def _pose_lists(
+    loss: Any, rows: Rows, query_weight: Floats | None
+) -> tuple[Derivatives, Indices | None, Floats]:
     """Return derivatives, order and weights of the queries, by row."""
-    y, qid, weight, query_weight, collective = given
-    if qid is None and collective.size > 1:
-        raise ValueError(
+    if rows.qid is None:
+        rows.refuse_parts(
             f"loss={loss!r} is a sum over queries, each of which one process must hold: it needs "
             "qid. Got qid=None, one list of all rows."
         )
-    rows = GroupedRows.from_codes(qid, len(y))
-    y, weight = rows.sort(y).astype(np.float64), rows.sort(weight)
-    objective = ListLoss(rows, as_listwise_loss(loss), y, weight, collective)
+    lists = Queries.from_codes(rows.qid, len(rows.y))
+    y, weight = lists.sort(rows.y).astype(np.float64), lists.sort(rows.weight)
+    objective = ListLoss(lists, as_listwise_loss(loss), y, weight, rows)
     require(objective.loss, "curvature", "A fit of trees")
-    share = np.ones(1) if query_weight is None else rows.sort(query_weight)
-    return objective.value_gradient_curvature, rows.order, share
+    share = np.ones(1) if query_weight is None else lists.sort(query_weight)
+    return objective.value_gradient_curvature, lists.order, share

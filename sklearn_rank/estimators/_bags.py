@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, require
-from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._record import Record
-from sklearn_rank.rows.distinct import distinct_rows, number_of_rows
+from sklearn_rank.rows import Rows
+from sklearn_rank.rows.distinct import number_of_rows
 
 _MOST_DRAWS = 2**53
 
 
-def fit_bags(
-    ranker: Any, data: TrainingData, history: History, threads: ThreadPool
-) -> dict[str, Any]:
+def fit_bags(ranker: Any, data: Rows, history: History, threads: ThreadPool) -> dict[str, Any]:
     """Fit bag after bag and return the fitted attributes of their mean."""
-    rows, weight, qid = distinct_rows(data.X, data.y, data.qid, data.weight)
-    data = replace(data.take(rows, weight), qid=qid)
+    data = data.distinct()
     problem = ranker._make_problem(data, history, threads)
     bags, known = Bags(), _first_stumps(ranker, problem, history)
     observer = ranker._make_observer(

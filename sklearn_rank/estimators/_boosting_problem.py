@@ -18,11 +18,9 @@ from sklearn_rank._protocols import (
     Objective,
     ObjectiveState,
 )
-from sklearn_rank.base import TrainingData
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.objectives.states import make_state
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import shared_property
+from sklearn_rank.rows import Preferences, Rows, shared_property
 from sklearn_rank.solvers import (
     OptimalGain,
     PushStep,
@@ -125,7 +123,7 @@ class BoostingProblem:
 
     Attributes
     ----------
-    data : TrainingData
+    data : Rows
         Rows to learn from.
     preferences : Preferences
         The comparable pairs.
@@ -141,7 +139,7 @@ class BoostingProblem:
         What a search maximises.
     """
 
-    data: TrainingData
+    data: Rows
     preferences: Preferences
     objective: Objective
     weak_rankers: Any
@@ -151,7 +149,7 @@ class BoostingProblem:
 
     @classmethod
     def pose(
-        cls, data: TrainingData, weak_rankers: Any, threads: ThreadPool, posing: Posing
+        cls, data: Rows, weak_rankers: Any, threads: ThreadPool, posing: Posing
     ) -> BoostingProblem:
         """Pose the problem of some rows."""
         preferences = data.preferences
@@ -188,7 +186,7 @@ class BoostingProblem:
     def search(self, state: ObjectiveState) -> Candidate | None:
         """Return the weak ranker with the largest gain, the same in all processes."""
         found: Candidate | None = self.weak_rankers.search(state.gradient, self.gain)
-        return self.preferences.collective.agree(found)
+        return self.preferences.agree(found)
 
     @property
     def positive(self) -> Mask | None:
@@ -199,17 +197,15 @@ class BoostingProblem:
     @shared_property
     def n_rows(self) -> int:
         """Number of rows, of all processes."""
-        here = float(self.preferences.n_rows)
-        return int(self.preferences.collective.reduce(np.add, here))
+        return int(self.preferences.total(float(self.preferences.n_rows)))
 
-    def share_totals(self) -> None:
-        """Sum what the fitted attributes need over the processes, before the first round.
+    def prepare_attributes(self) -> None:
+        """Find the sums that fitted attributes need, before the first round.
 
-        Later the first process makes attributes alone, for callbacks and after faults.
+        Later a process makes attributes alone, for callbacks and after faults.
         """
-        if self.preferences.collective.size > 1:
-            nothing = np.zeros(0)
-            self.model_attributes(nothing.astype(np.intp), nothing, nothing)
+        nothing = np.zeros(0)
+        self.data.ahead(lambda: self.model_attributes(nothing.astype(np.intp), nothing, nothing))
 
     @property
     def is_two_sided(self) -> bool:
@@ -270,13 +266,13 @@ class BoostingProblem:
     def _has_unit_weights(self) -> bool:
         """Whether the weights of all rows, of all processes, are one."""
         pairs = self.preferences
-        return bool(pairs.collective.reduce(np.minimum, float(pairs.has_unit_weights)))
+        return bool(pairs.smallest(float(pairs.has_unit_weights)))
 
     def push_step(self, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
         pairs = self.preferences
-        return PushStep(self.posing.power, smoothing, pairs.largest_difference, pairs.collective)
+        return PushStep(self.posing.power, smoothing, pairs.largest_difference, pairs)
 
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""

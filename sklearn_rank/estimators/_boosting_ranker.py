@@ -14,10 +14,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import FitRows, Floats, Objective, WeakRankers
+from sklearn_rank._protocols import Floats, Objective, WeakRankers
 from sklearn_rank._validation import Constraint, Flag, Number, largest_size
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
@@ -34,6 +34,7 @@ from sklearn_rank.models import (
 )
 from sklearn_rank.models.feature_parameters import CategoricalFeatures
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
+from sklearn_rank.rows import FitRows, Rows
 from sklearn_rank.solvers import BoostingSolver, Coefficients, Coordinate
 
 _SHARED = ("max_bins", "monotonic_cst", "categorical_features")
@@ -150,12 +151,12 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
 
     # For scorecards ------------------------------------------------------------------
 
-    def objective_of(self, data: TrainingData) -> Objective:
+    def objective_of(self, data: Rows) -> Objective:
         """Return the objective of the ranker on some rows, as a function of their scores.
 
         Parameters
         ----------
-        data : TrainingData
+        data : Rows
             Checked rows.
 
         Returns
@@ -165,12 +166,12 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         """
         return self._posing(ThreadPool(1)).make_objective(data.preferences)
 
-    def offset_of(self, data: TrainingData, scores: Floats) -> float:
+    def offset_of(self, data: Rows, scores: Floats) -> float:
         """Return the offset between the two classes for scores of some rows.
 
         Parameters
         ----------
-        data : TrainingData
+        data : Rows
             Checked rows of two classes.
         scores : ndarray of shape (n_rows,)
             Their scores, in the order of ``data.preferences.order``.
@@ -183,8 +184,8 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         pairs = data.preferences
         positive = data.y[pairs.order]
         if self._balances:
-            return balancing_offset(scores, positive, pairs.log_weight, pairs.collective)
-        return -error_cut(scores, positive, pairs.weight, pairs.collective)
+            return balancing_offset(scores, positive, pairs.log_weight, pairs)
+        return -error_cut(scores, positive, pairs.weight, pairs)
 
     @property
     def step_functions_(self) -> list[StepFunction]:
@@ -194,7 +195,7 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
 
     # Fitting -------------------------------------------------------------------------
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         history, held_out = self._open_history(data), data.held_out
         n_rows, n_features = data.X.shape
         with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
@@ -222,14 +223,14 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         """Whether the next fit continues an earlier one."""
         return self.warm_start and hasattr(self, "_history_")
 
-    def _open_history(self, data: TrainingData) -> History:
+    def _open_history(self, data: Rows) -> History:
         """Return the earlier rounds of a warm start, or an empty history."""
         if self._is_continued:
             return History(**deepcopy(self._history_))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return History(data.shape, int(seed), self._fixed_settings(data))
 
-    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
+    def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
         splits = self.n_iter_no_change is not None and data.held_out is None
         measures = self._watches(data) and self.scoring is not None
@@ -244,7 +245,7 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
             **self.stump_settings(),
         }
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
         n_bags = getattr(self, "n_bags", 1)
         if n_bags > 1 and data.held_out is not None:
@@ -273,26 +274,15 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
             )
 
-    def _make_problem(
-        self, data: TrainingData, history: History, threads: ThreadPool
-    ) -> BoostingProblem:
+    def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
         """Bring the parts together."""
         if self.relevance == "graded":
             paired = data.paired_rows()
-            if len(paired) < len(data.y) and (len(paired) or data.collective.size > 1):
+            if len(paired) < len(data.y):
                 data = data.take(paired)
-        preferences = data.preferences
-        rows = FitRows(
-            data.X,
-            preferences.order,
-            preferences.weight,
-            threads,
-            max_bins=self._most_bins,
-            seed=history.seed,
-            earlier=getattr(self, "weak_rankers_", None) if history.steps else None,
-            upper=data.y[preferences.order] if self.relevance == "binary" else None,
-            collective=data.collective,
-        )
+        earlier = getattr(self, "weak_rankers_", None) if history.steps else None
+        options = {"max_bins": self._most_bins, "seed": history.seed, "earlier": earlier}
+        rows = FitRows.of(data, threads, **options)
         model: Any = as_model(self.weak_ranker)
         constraints = self._constraints()
         known = () if constraints is None else (constraints,)

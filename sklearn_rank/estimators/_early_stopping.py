@@ -24,16 +24,15 @@ from sklearn_rank._validation import (
     check_weight,
     is_upper_label,
 )
-from sklearn_rank.base import TrainingData, is_binary
+from sklearn_rank.base import is_binary
 from sklearn_rank.metrics.scorers import Scoring, as_scorer
+from sklearn_rank.rows import Rows
 
 _SAME_PLACE = 1e-12
 """Distance, relative to the summands, below which rows count as equal: sums round differently."""
 
 
-def split_validation(
-    data: TrainingData, fraction: float, seed: int
-) -> tuple[TrainingData, TrainingData]:
+def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out a fraction of the queries or, without them, of the distinct rows."""
     if data.qid is None:
         parts = _split_rows(data, fraction, seed)
@@ -48,9 +47,7 @@ def split_validation(
     return parts
 
 
-def _split_queries(
-    data: TrainingData, fraction: float, seed: int
-) -> tuple[TrainingData, TrainingData]:
+def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     splitter = GroupShuffleSplit(n_splits=1, test_size=fraction, random_state=seed)
     try:
         train, held_out = next(splitter.split(data.X, data.y, data.qid))
@@ -62,9 +59,7 @@ def _split_queries(
     return data.take(np.sort(train)), data.take(np.sort(held_out))
 
 
-def _split_rows(
-    data: TrainingData, fraction: float, seed: int
-) -> tuple[TrainingData, TrainingData]:
+def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along the rows sorted by relevance.
 
     Inside a relevance the rows lie along a random direction, where equal rows are
@@ -96,7 +91,7 @@ def _evenly(n: int, fraction: float) -> Mask:
     return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
 
 
-def metric_of_rows(owner: str, scoring: Any, rows: TrainingData) -> Callable[[Floats], float]:
+def metric_of_rows(owner: str, scoring: Any, rows: Rows) -> Callable[[Floats], float]:
     """Return the metric that `scoring` names as a function of the scores of some rows.
 
     Rows of weight zero are gone already, and weights of one are the same as none. Other
@@ -319,7 +314,7 @@ class RoundsMixin:
             data = replace(data, held_out=self._validate_held_out(data, validation))
         return data, classes
 
-    def _validate_held_out(self: Any, data: TrainingData, given: ValidationArrays) -> TrainingData:
+    def _validate_held_out(self: Any, data: Rows, given: ValidationArrays) -> Rows:
         """Return the validation rows, without those of weight zero."""
         name = type(self).__name__
         if (data.qid is None) != (given.qid is None):
@@ -343,7 +338,7 @@ class RoundsMixin:
         check_lengths(X_val=rows, y_val=y)
         weight = check_weight(given.sample_weight, n_rows, "sample_weight_val")
         qid = None if given.qid is None else check_qid(given.qid, n_rows, "qid_val")
-        held_out = TrainingData(X, y, qid, weight, rows, data.classes)
+        held_out = Rows(X, y, qid, weight, data.classes)
         held_out = held_out.take(np.flatnonzero(weight > 0))
         if not held_out.preferences.is_paired.any():
             raise ValueError(
@@ -352,17 +347,17 @@ class RoundsMixin:
             )
         return held_out.with_moderate_weights()
 
-    def _check_training(self: Any, data: TrainingData) -> None:
+    def _check_training(self: Any, data: Rows) -> None:
         super()._check_training(data)  # type: ignore[misc]
         if self._watches(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out
             self._metric_of(rows)(np.zeros(len(rows.y)))
 
-    def _watches(self: Any, data: TrainingData) -> bool:
+    def _watches(self: Any, data: Rows) -> bool:
         """Whether the score of validation rows is known after each round."""
         return self.n_iter_no_change is not None or data.held_out is not None
 
-    def _metric_of(self: Any, rows: TrainingData) -> Callable[[Floats], float]:
+    def _metric_of(self: Any, rows: Rows) -> Callable[[Floats], float]:
         """Return what early stopping watches, as a function of the scores of some rows."""
         if self.scoring is None:
             return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, IterateHook, Solution
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, PairLoss
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from sklearn_rank._protocols import (
     Observer,
     Values,
 )
-from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.estimators._stage_offsets import MOST_ROWS, StageBalances, StageCuts
-from sklearn_rank.objectives.offsets import provisional_cut
+from sklearn_rank.objectives import error_cut
+from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import Coefficients, Round
 
 
@@ -68,9 +69,7 @@ class Record:
     def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
         """Return a step along h, and whether what limits the weak rankers cut it short."""
         rate = self.problem.posing.learning_rate
-        wanted: float = self.problem.preferences.collective.agree(
-            rate * self.step_rule(state, candidate, h)
-        )
+        wanted: float = self.problem.preferences.agree(rate * self.step_rule(state, candidate, h))
         find_limits = getattr(self.problem.weak_rankers, "step_limits", None)
         if find_limits is None:
             return wanted, False
@@ -115,7 +114,7 @@ class FitRecord(Record):
         The problem.
     history : History
         The iterations so far.
-    held_out : TrainingData or None
+    held_out : Rows or None
         Rows that are scored after each iteration.
     """
 
@@ -128,12 +127,12 @@ class FitRecord(Record):
         self._state: ObjectiveState | None = None
         self._stopping = self._make_stopping()
         self._offsets = self._make_offsets() if self._has_stages else None
-        problem.share_totals()
+        problem.prepare_attributes()
         self._observe: Observer = ranker._make_observer(
             problem.data,
             "round",
             ranker.n_estimators,
-            lambda: self.attributes(is_whole=False),
+            lambda: self.attributes(deepcopy(self.history)),
             n_before=ranker._n_known_rounds(history),
         )
 
@@ -169,15 +168,10 @@ class FitRecord(Record):
             self.history.truncate(best)
         if not self._ranker.solver_in_use.moves_all:  # then there is a choice that can fail
             self._ranker._warn_if_empty(self.history.steps)
-        return self.attributes()
+        return self.attributes(self.history)
 
-    def attributes(self, *, is_whole: bool = True) -> dict[str, Any]:
-        """Return the fitted attributes.
-
-        Where several processes hold the rows only those of a `is_whole` fit have the offset of
-        all rows.
-        """
-        history = self.history if is_whole else deepcopy(self.history)
+    def attributes(self, history: History) -> dict[str, Any]:
+        """Return the fitted attributes, which keep this history."""
         weights = np.array(history.steps)
         coordinates = np.array(history.coordinates, dtype=np.intp)
         fitted: dict[str, Any] = {
@@ -187,7 +181,7 @@ class FitRecord(Record):
             "_history_": vars(history),
         }
         if self.problem.positive is not None:
-            fitted["offset_"] = self._offset(is_whole)
+            fitted["offset_"] = self._offset()
             if self._offsets is not None:
                 fitted["staged_offsets_"] = np.array(history.offsets)
                 fitted["staged_offsets_"][-1:] = fitted["offset_"]
@@ -214,24 +208,25 @@ class FitRecord(Record):
             return StageBalances(positive, pairs)
         return StageCuts.of_sample(self.problem.data, pairs, self.scores())
 
-    def _offset(self, is_whole: bool) -> float:
+    def _offset(self) -> float:
         """Return the offset of the model so far."""
         problem, history = self.problem, self.history
-        is_early = problem.preferences.collective.size > 1 and not is_whole
+        pairs, positive = problem.preferences, problem.positive
         is_noted = self._offsets is not None and bool(history.steps)
-        if is_noted and (is_early or self._ranker._balances or problem.n_rows <= MOST_ROWS):
+        if is_noted and (
+            self._ranker._balances or pairs.within_reach is not pairs or problem.n_rows <= MOST_ROWS
+        ):
             return history.offsets[-1]
         scores = getattr(self._state, "scores", None)
         scores = self.scores() if scores is None else scores
-        if is_early:
-            positive = problem.positive
-            assert positive is not None
-            return -provisional_cut(scores, positive, problem.preferences.weight)
-        offset: float = self._ranker.offset_of(problem.data, scores)
-        return offset
+        assert positive is not None
+        cut = partial(error_cut, scores, positive, pairs.weight, pairs)
+        return pairs.together(
+            lambda: float(self._ranker.offset_of(problem.data, scores)), lambda: -cut()
+        )
 
     def _make_stopping(self) -> EarlyStopping | None:
-        rows: TrainingData | None = self._held_out
+        rows: Rows | None = self._held_out
         if rows is None:
             return None
         ranker, history = self._ranker, self.history

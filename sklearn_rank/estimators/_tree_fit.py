@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank.base import TrainingData
 from sklearn_rank.engines.engine import RoundView, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
-from sklearn_rank.rows.distinct import distinct_rows
-from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows import Queries, Rows
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
@@ -26,7 +24,7 @@ class TreeProblem:
 
     Attributes
     ----------
-    data : TrainingData
+    data : Rows
         Rows to learn from, in the engine's order; equal rows are one.
     objective : PosedObjective or None
         What is minimised; None where the engine has an objective of its own.
@@ -34,33 +32,23 @@ class TreeProblem:
         Number of rows of each query, for an objective of the engine.
     """
 
-    data: TrainingData
+    data: Rows
     objective: PosedObjective | None
     query_sizes: Indices | None
 
     @classmethod
-    def of_engine(cls, data: TrainingData) -> TreeProblem:
+    def of_engine(cls, data: Rows) -> TreeProblem:
         """Group rows by query, for an objective of the engine."""
-        rows = GroupedRows.from_codes(data.qid, len(data.y))
+        rows = Queries.from_codes(data.qid, len(data.y))
         if rows.order is not None:
             data = data.take(rows.order)
         return cls(data, None, rows.queries.length)
 
     @classmethod
-    def of_objective(cls, data: TrainingData, loss: Any, p: float, push: str) -> TreeProblem:
+    def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
-        first, weight, qid = distinct_rows(data.X, data.y, data.qid, data.weight)
-        data = replace(data.take(first, weight), qid=qid)
-        objective = PosedObjective.pose(
-            loss,
-            p,
-            push,
-            y=data.y,
-            qid=data.qid,
-            weight=data.weight,
-            collective=data.collective,
-        )
-        return cls(data, objective, None)
+        data = data.distinct()
+        return cls(data, PosedObjective.pose(loss, p, push, data), None)
 
     def sample(self) -> Indices:
         """Return rows at even distances, for what need not know them all.
@@ -68,7 +56,7 @@ class TreeProblem:
         By relevance: in the order of the rows a query could be as long as the distance, and
         then all would have one relevance.
         """
-        n_rows = int(self.data.collective.reduce(np.add, float(len(self.data.y))))
+        n_rows = self.data.shape[0]
         step = -(-n_rows // _MOST_ROWS)
         order = np.argsort(-self.data.y.astype(float), kind="stable")
         return np.sort(order[::step])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn_rank._validation import (
     Number,
     largest_size,
 )
-from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeRows, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
@@ -35,6 +36,7 @@ from sklearn_rank.models.feature_parameters import CategoricalFeatures, check_mo
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss
+from sklearn_rank.rows import Rows
 
 NDCG = "ndcg"
 """The loss that is the engine's own: LambdaMART."""
@@ -351,7 +353,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
                 f"their number. Got {self.min_samples_leaf}."
             )
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
         name = type(self).__name__
         if self._has_own_objective:
@@ -366,7 +368,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
                     f"{_HIGHEST_GRADE}. Got values from {data.y.min():g} to {data.y.max():g}."
                 )
         elif is_listwise(self.loss):
-            highest = data.collective.reduce(np.maximum, float(np.max(data.y, initial=-np.inf)))
+            highest = data.largest(float(np.max(data.y, initial=-np.inf)))
             check_grades(self.loss, highest, name)
         self._monotonic(data.X.shape[1])
 
@@ -391,10 +393,9 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
     def _has_own_objective(self) -> bool:
         return isinstance(self.loss, str) and self.loss == NDCG
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
-        if data.collective.size > 1:
-            self._check_shared(engine)
+        self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         codes, held_out = self.category_codes, data.held_out
         if held_out is None and self.n_iter_no_change is not None:
@@ -415,7 +416,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
                 problem.data,
                 "round",
                 self.n_estimators,
-                lambda: self._collect(engine, descent, codes, is_whole=False),
+                lambda: self._collect(engine, descent, codes, descent.n_rounds),
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
@@ -423,7 +424,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
             problem.data.X,
             problem.data.weight,
             held_out=rows_held_out,
-            collective=data.collective,
+            sums=data,
         )
         if self._has_own_objective:
             rows = TreeRows(
@@ -434,20 +435,20 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
             )
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, rows, descent)
-        return self._collect(engine, descent, codes, is_whole=True)
+        return self._collect(engine, descent, codes, descent.best_round)
 
-    def _check_shared(self, engine: Engine) -> None:
-        """Raise ValueError for what processes that share the rows can't do."""
+    def _check_parts(self, engine: Engine, data: Rows) -> None:
+        """Raise ValueError for what several processes that hold the rows can't do."""
         name = type(self).__name__
         if not engine.is_distributed:
-            raise ValueError(
+            data.refuse_parts(
                 f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
                 f"is {engine.title}."
             )
         if self._has_own_objective:
             raise ValueError(f"{name} on several processes can't have loss='ndcg'.")
 
-    def _make_problem(self, data: TrainingData) -> TreeProblem:
+    def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:
             return TreeProblem.of_engine(data)
         if self.relevance == "graded" and not is_listwise(self.loss):
@@ -477,7 +478,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         """Return the offset as a function of scores of some rows and these rows."""
         if self.relevance == "graded":
             return None
-        y, weight, collective = problem.data.y, problem.data.weight, problem.data.collective
+        y, weight, data = problem.data.y, problem.data.weight, problem.data
         balances = (
             not self._has_own_objective
             and not is_listwise(self.loss)
@@ -488,17 +489,16 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
 
         def offset(scores: Floats, rows: Indices) -> float:
             if balances:
-                return balancing_offset(scores, y[rows], np.log(weight[rows]), collective)
-            return -error_cut(scores, y[rows], weight[rows], collective)
+                return balancing_offset(scores, y[rows], np.log(weight[rows]), data)
+            return -error_cut(scores, y[rows], weight[rows], data)
 
         return offset
 
     def _collect(
-        self, engine: Engine, descent: TreeDescent, codes: CategoryCodes | None, *, is_whole: bool
+        self, engine: Engine, descent: TreeDescent, codes: CategoryCodes | None, n_rounds: int
     ) -> dict[str, Any]:
-        """Return the fitted attributes, with the best rounds when the fit `is_whole`."""
+        """Return the fitted attributes of the first rounds."""
         assert descent.last is not None
-        n_rounds = descent.best_round if is_whole else descent.n_rounds
         trees = StoredBooster(engine.name, descent.last.stored(n_rounds))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])
@@ -517,10 +517,8 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
             scores = descent.scores
             if n_rounds < descent.n_rounds:
                 scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
-            if is_whole or descent.problem.data.collective.size == 1:
-                offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
-            else:  # the first process is alone between rounds
-                offset = descent.offsets[n_rounds - 1]
+            find = partial(descent.offset, scores.astype(np.float64), np.arange(len(scores)))
+            offset = descent.problem.data.together(find, lambda: descent.offsets[n_rounds - 1])
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])
         return fitted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -19,21 +18,20 @@ from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
     Constraint,
     Flag,
+    Kernel,
     Keywords,
-    NameOr,
     Number,
     largest_size,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker, TrainingData
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
-from sklearn_rank.objectives.offsets import provisional_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.rows.processes import Collective
+from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import (
     DIVERGED,
     INDEFINITE,
@@ -223,7 +221,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
         "loss": MARGIN_LOSS_CHOICE,
-        "kernel": NameOr((*sorted(kernel_metrics()), "precomputed"), "a callable", Callable),
+        "kernel": Kernel((*sorted(kernel_metrics()), "precomputed")),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),
         "coef0": Number(-np.inf, closed="neither"),
@@ -343,7 +341,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 "KernelPairwiseSGDRanker: scale the features, with StandardScaler for example."
             )
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
         progress = getattr(self, "_progress_", None)
         settings = self._fixed_settings(data)
@@ -353,7 +351,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 f"same kernel: it was fitted with {progress['settings']}. Got {settings}."
             )
 
-    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
+    def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
         kernel = self.kernel if isinstance(self.kernel, str) else "callable"
         n_rows = None if kernel == "linear" else len(data.y)
@@ -361,9 +359,9 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     # Fitting -------------------------------------------------------------------------
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         progress = Progress(self._fixed_settings(data))
-        data.share_totals()
+        data.ahead(lambda: data.feature_means)
         if self.warm_start and hasattr(self, "_progress_"):
             progress = Progress(**deepcopy(self._progress_))
         fitted: dict[str, Any] = {}
@@ -377,8 +375,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         def reconstruct() -> dict[str, Any]:
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
-            known = self._collect(data, model, order, f, is_whole=False)
-            if data.collective.size > 1 and not self.solver_in_use.has_steps:
+            known = self._collect(data, model, order, f)
+            if self.kernel == "linear" and not self.solver_in_use.has_steps:
                 # What a fit that was interrupted goes on from.
                 so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
                 known["_progress_"] = {**vars(progress), **so_far}
@@ -396,7 +394,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             start[:] = progress.coefficients[order]
         solver = self.solver_in_use
         if solver.has_steps:
-            fitted["eta0_"] = self._first_step(model, data.collective)
+            fitted["eta0_"] = self._first_step(model, data)
             problem = replace(
                 problem,
                 eta0=fitted["eta0_"],
@@ -415,43 +413,32 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     def _collect(
         self,
-        data: TrainingData,
+        data: Rows,
         model: LinearModel | KernelModel,
         order: Indices,
         f: Floats,
-        *,
-        is_whole: bool = True,
     ) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs, for an element f.
-
-        Where several processes hold the rows only those of a `is_whole` fit have the offset of
-        all rows.
-        """
+        """Return the fitted attributes that scoring needs, for an element f."""
         coefficients = _inverted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
             rows = data.preferences
             scores = model.element_scores(f)
             positive = data.y[rows.order]
-            if data.collective.size > 1 and not is_whole:
-                fitted["offset_"] = -provisional_cut(scores, positive, rows.weight)
-            else:
-                fitted["offset_"] = -error_cut(scores, positive, rows.weight, data.collective)
+            fitted["offset_"] = -error_cut(scores, positive, rows.weight, rows)
         if self.kernel == "linear":
             means = coefficients * data.feature_means
             return {**fitted, "coef_": coefficients, "_mean_contributions_": means}
-        fitted |= {"dual_coef_": coefficients, "fit_rows_": data.rows}
+        fitted |= {"dual_coef_": coefficients, "fit_rows_": data.position}
         return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
 
-    def _make_model(self, data: TrainingData, gamma: float | None) -> LinearModel | KernelModel:
+    def _make_model(self, data: Rows, gamma: float | None) -> LinearModel | KernelModel:
         """Return the functions over the rows in fit order."""
         order = data.preferences.order
         if self.kernel == "linear":
-            if data.collective.size > 1:  # rows that fill the memory are not copied
-                return LinearModel(data.X, order, data.collective)
-            return LinearModel(data.X[order])
+            return LinearModel(data.X, order, data)
         if self.kernel == "precomputed":
-            matrix = data.X[np.ix_(order, data.rows[order])]
+            matrix = data.X[np.ix_(order, data.position[order])]
             return KernelModel(self._kernel(None), data.X, matrix)
         return KernelModel(self._kernel(gamma), data.X[order])
 
@@ -480,7 +467,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
             )
         return np.asarray(matrix)
 
-    def _find_gamma(self, data: TrainingData) -> float:
+    def _find_gamma(self, data: Rows) -> float:
         """Return gamma as a number."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
@@ -490,13 +477,13 @@ class KernelPairwiseSGDRanker(BaseRanker):
         variance = _variance(data.X, data.weight)
         return 1.0 / (n_features * variance) if variance > 0 else 1.0
 
-    def _first_step(self, model: LinearModel | KernelModel, collective: Collective) -> float:
+    def _first_step(self, model: LinearModel | KernelModel, data: Rows) -> float:
         """Return eta0 as a number; warn where it is not sure to converge."""
         loss = as_margin_loss(self.loss)
         if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
         norms = model.square_norms()
-        largest = float(collective.reduce(np.maximum, np.max(norms, initial=0.0)))
+        largest = float(data.largest(np.max(norms, initial=0.0)))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
         bound = safe_step(loss, kappa, self.alpha)
         if self.eta0 == "auto":

@@ -25,13 +25,12 @@ from sklearn_rank._validation import (
     largest_size,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker, TrainingData, find_classes
+from sklearn_rank.base import BaseRanker, find_classes
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
-from sklearn_rank.objectives.offsets import provisional_cut
-from sklearn_rank.rows.groups import GroupedRows
+from sklearn_rank.rows import Queries, Rows
 from sklearn_rank.solvers import (
     LINEAR_SOLVERS,
     REGULARISERS,
@@ -69,17 +68,15 @@ def has_partial_fit(ranker: Any) -> bool:
     return True
 
 
-def _offset(data: TrainingData, coefficients: Floats, *, is_provisional: bool = False) -> float:
+def _offset(data: Rows, coefficients: Floats) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
     # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
-    if is_provisional:
-        return -provisional_cut(scores, data.y, data.weight)
-    return -error_cut(scores, data.y, data.weight, data.collective)
+    return -error_cut(scores, data.y, data.weight, data)
 
 
-def _rows_of(data: TrainingData) -> RowsSeen:
+def _rows_of(data: Rows) -> RowsSeen:
     return data.feature_means, data.total_weight
 
 
@@ -365,10 +362,10 @@ class ListNetLinear(BaseRanker):
                     f"loss={self.loss!r}: set eta0 to a number."
                 )
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
-        if data.qid is None and data.collective.size > 1:
-            raise ValueError(
+        if data.qid is None:
+            data.refuse_parts(
                 f"{type(self).__name__} on several processes needs qid: its loss is a sum over "
                 "queries, each of which one process holds. Got qid=None, one list of all rows."
             )
@@ -379,21 +376,21 @@ class ListNetLinear(BaseRanker):
                 f"was fitted with {len(self.coef_)} features. Got {data.X.shape[1]}."
             )
 
-    def _check_values(self, data: TrainingData) -> None:
+    def _check_values(self, data: Rows) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
-        largest = float(data.collective.reduce(np.maximum, largest_size(data.X)))
+        largest = float(data.largest(largest_size(data.X)))
         if largest > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
                 "scale the features, with StandardScaler for example."
             )
-        highest = data.collective.reduce(np.maximum, float(np.max(data.y, initial=-np.inf)))
+        highest = data.largest(float(np.max(data.y, initial=-np.inf)))
         check_grades(self.loss, highest, name)
 
     def _validate_part(
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
-    ) -> tuple[TrainingData, dict[str, Any]]:
+    ) -> tuple[Rows, dict[str, Any]]:
         """Return the rows of a call of `partial_fit`, and the classes when they are new."""
         is_first = not self.__sklearn_is_fitted__()
         graded = self.relevance == "graded"
@@ -411,7 +408,7 @@ class ListNetLinear(BaseRanker):
                 fitted["classes_"] = find_classes(type(self).__name__, known)
             known = fitted["classes_"] if fitted else self.classes_
             y = is_upper_label(type(self).__name__, y, known, weight)
-        data = TrainingData(X, y, codes, weight, np.arange(len(weight)))
+        data = Rows(X, y, codes, weight)
         if not weight.all():
             data = data.take(np.flatnonzero(weight))
         self._check_values(data)
@@ -419,36 +416,27 @@ class ListNetLinear(BaseRanker):
 
     # Learning ------------------------------------------------------------------------
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
-        data.share_totals()
+    def _fit(self, data: Rows) -> dict[str, Any]:
+        data.ahead(lambda: data.feature_means)
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with one_blas_thread(), threads.running():
             fitted = self._solve(data, *self._make_function(data, threads))
         return {**fitted, **self._collect(data, fitted["coef_"])}
 
-    def _collect(
-        self, data: TrainingData, coefficients: Floats, *, is_whole: bool = True
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that scoring needs.
-
-        Where several processes hold the rows only those of a `is_whole` fit have the offset of
-        all rows.
-        """
+    def _collect(self, data: Rows, coefficients: Floats) -> dict[str, Any]:
+        """Return the fitted attributes that scoring needs."""
         fitted = {"coef_": coefficients, **_mean_attributes(coefficients, _rows_of(data))}
         if self.relevance == "binary":
-            is_provisional = data.collective.size > 1 and not is_whole
-            fitted["offset_"] = _offset(data, coefficients, is_provisional=is_provisional)
+            fitted["offset_"] = _offset(data, coefficients)
         return fitted
 
-    def _make_function(
-        self, data: TrainingData, threads: ThreadPool
-    ) -> tuple[Any, BlockwiseObjective]:
+    def _make_function(self, data: Rows, threads: ThreadPool) -> tuple[Any, BlockwiseObjective]:
         """Return X in fit order, and the mean loss as a function of w."""
-        rows = GroupedRows.from_codes(data.qid, data.X.shape[0])
+        rows = Queries.from_codes(data.qid, data.X.shape[0])
         X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
         loss = as_listwise_loss(self.loss, float(self.sigma))
-        objective = ListLoss(rows, loss, y, weight, data.collective)
+        objective = ListLoss(rows, loss, y, weight, data)
         return X, BlockwiseObjective(objective, LinearModel(X), threads)
 
     def _make_regulariser(self) -> Regulariser:
@@ -456,14 +444,14 @@ class ListNetLinear(BaseRanker):
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         return REGULARISERS[self.penalty](alpha, radius)
 
-    def _solve(self, data: TrainingData, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
+    def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
         observer = self._make_observer(
             data,
             "pass" if solver.is_online else "iteration",
             self.max_iter,
-            lambda: self._collect(data, follower.x, is_whole=False),
+            lambda: self._collect(data, follower.x),
         )
         follower = Follower(observer)
         problem = self._make_problem(data, X, function, follower, go_on=self.warm_start)
@@ -479,7 +467,7 @@ class ListNetLinear(BaseRanker):
 
     def _make_problem(
         self,
-        data: TrainingData,
+        data: Rows,
         X: Any,
         function: BlockwiseObjective,
         on_iterate: IterateHook,
@@ -498,14 +486,14 @@ class ListNetLinear(BaseRanker):
             on_iterate,
             scale=float(self.sigma),
             random_state=self.random_state,
-            collective=data.collective,
+            rows=data,
         )
         if self.solver_in_use.is_online:
             problem.descent = self._open_descent(X.shape[1], go_on=go_on)
             problem.rate = self._make_rate(X, function.n_queries * (n_passes or self.max_iter))
         return problem
 
-    def _fit_part(self, data: TrainingData) -> dict[str, Any]:
+    def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
         X, function = self._make_function(data, ThreadPool(1))
         problem = self._make_problem(data, X, function, _no_hook, go_on=True, n_passes=1)
@@ -546,7 +534,7 @@ class ListNetLinear(BaseRanker):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_room_"}
 
-    def _rows_seen(self, data: TrainingData) -> RowsSeen:
+    def _rows_seen(self, data: Rows) -> RowsSeen:
         """Return the mean and the weight of the rows of all calls."""
         means, weight = _rows_of(data)
         if not hasattr(self, "coef_"):

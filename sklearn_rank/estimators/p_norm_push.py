@@ -12,12 +12,12 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 
@@ -438,11 +438,11 @@ class PNormPushRanker(BoostingRanker):
         known = super()._refused_by()
         return known or (f"solver={self.solver!r}" if self.solver_in_use.moves_all else "")
 
-    def _fixed_settings(self, data: TrainingData) -> dict[str, Any]:
+    def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         uses_score = self._watches(data) and self.scoring is None
         return {**super()._fixed_settings(data), "score_p": self.score_p if uses_score else None}
 
-    def _check_training(self, data: TrainingData) -> None:
+    def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
         name = BOOSTING_SOLVERS.name_of(self.solver)
         if data.held_out is not None and not self.solver_in_use.has_stages:
@@ -456,5 +456,5 @@ class PNormPushRanker(BoostingRanker):
                 f"was fitted with {self._solver_!r}. Got solver={self.solver!r}."
             )
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         return {**super()._fit(data), "_solver_": BOOSTING_SOLVERS.name_of(self.solver)}

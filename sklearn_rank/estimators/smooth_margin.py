@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import TrainingData
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import Coefficients, SmoothMarginStep
 
 
@@ -182,7 +182,7 @@ class SmoothMarginRanker(BoostingRanker):
             lambda h: pairs.smallest_difference(h, h),
         )
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         fitted = super()._fit(data)
         if max(fitted["smooth_margin_curve_"], default=-1.0) <= 0:
             warn(

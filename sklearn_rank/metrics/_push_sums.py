@@ -11,7 +11,7 @@ from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.metrics.pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.pair_sums import ExponentialSums, MarginLoss, PairLoss, as_margin_loss
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,6 @@ def _resample(
     step = max(1, _BATCH_VALUES // (n_found + other.shape[1]))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
-        # Of the rows that are not near the top only their number in a sample matters.
         n_drawn = rng.binomial(n_other, other.shape[1] / n_other, size)
         counts = _draw(other.shape[1], n_drawn, rng)
         found_counts = _draw(n_found, np.full(size, n_found), rng)

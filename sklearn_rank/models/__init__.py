@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_rank._protocols import Candidate, FitRows, Model
+from sklearn_rank._protocols import Candidate, Model
 from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.feature_parameters import StumpConstraints
@@ -14,6 +14,7 @@ from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns
 from sklearn_rank.models.stump_rules import StumpRules
 from sklearn_rank.models.stumps import Stumps
+from sklearn_rank.rows import FitRows
 
 __all__ = [
     "WEAK_RANKERS",

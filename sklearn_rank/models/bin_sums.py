@@ -1,4 +1,4 @@
-"""Histograms of a gradient over every feature's bins."""
+"""Histograms of a gradient over every feature's bins, and the choice among equally good gains."""
 
 from __future__ import annotations
 
@@ -8,8 +8,26 @@ from scipy.sparse import csr_matrix
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, RowGradient
 
+TIE_TOLERANCE = 1e-10
+"""Gains that differ by less, relatively, are tied: rounding must not choose."""
+
+ROUNDING = 1e-13
+"""An edge this small, relative to the gradient and to h, may be rounding error alone."""
+
 _MOST_ENTRIES = 4356
 """Entries of a joint table (two features of 64 bins and a missing one): first-level cache."""
+
+
+def first_largest(gains: Floats) -> int:
+    """Return the first index whose gain is the largest, up to rounding."""
+    largest = float(gains.max())
+    return int((gains >= largest - TIE_TOLERANCE * abs(largest)).argmax())
+
+
+def first_positive(gains: Floats) -> int | None:
+    """Return the first index whose gain is the largest; None when none is positive."""
+    largest = float(gains.max(initial=0.0))
+    return int((gains >= largest - TIE_TOLERANCE * largest).argmax()) if largest > 0 else None
 
 
 class BinSums:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
-from sklearn_rank.models._ties import first_positive
+from sklearn_rank.models.bin_sums import first_positive
 from sklearn_rank.models.feature_parameters import StumpConstraints
 from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import FitRows, Floats, Values
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import is_data_frame
 from sklearn_rank.bins.binned_features import Binning, BinSizes
 from sklearn_rank.bins.categories import as_table
-from sklearn_rank.rows.processes import ONE_PROCESS
+from sklearn_rank.rows import FitRows
 
 Positions = tuple[int, ...]
 
@@ -207,12 +207,12 @@ class StumpConstraints:
 
     def bin_sizes(self, rows: FitRows) -> BinSizes:
         """Return the least that a bin must weigh, of these training rows."""
-        collective, weight = rows.collective or ONE_PROCESS, rows.weight
+        weight = rows.weight
         events = weight if rows.upper is None else weight * rows.upper
         least = self.min_bin_size
         if least > 0:
-            least *= float(collective.reduce(np.add, float(weight.sum()))) * (1 - ROUNDING)
-        return BinSizes(weight, events, least, self.min_bin_events * (1 - ROUNDING), collective)
+            least *= float(rows.total(float(weight.sum()))) * (1 - ROUNDING)
+        return BinSizes(weight, events, least, self.min_bin_events * (1 - ROUNDING), rows)
 
     @property
     def is_free(self) -> bool:

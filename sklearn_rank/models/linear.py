@@ -7,19 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._protocols import (
-    Candidate,
-    FitRows,
-    Floats,
-    Gain,
-    Indices,
-    RowGradient,
-    Values,
-)
-from sklearn_rank.models._ties import ROUNDING, first_largest
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
+from sklearn_rank.models.bin_sums import ROUNDING, first_largest
 from sklearn_rank.models.rules import FeatureRules
+from sklearn_rank.rows import ALL_HERE, FitRows, Sums, shared_property
 from sklearn_rank.rows.groups import Groups
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, shared_property
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""
@@ -36,7 +28,7 @@ class Features:
 
     def on_rows(self, rows: FitRows) -> LinearModel:
         """Return linear scores of the training rows."""
-        return LinearModel(rows.X, rows.order, rows.collective)
+        return LinearModel(rows.X, rows.order, rows)
 
 
 class LinearModel:
@@ -51,16 +43,14 @@ class LinearModel:
         Training rows.
     order : ndarray of shape (n_rows,) or None
         ``X[order]`` is in fit order; None when X is.
-    collective : Collective or None
-        The processes that hold the training rows; None stands for this one.
+    rows : Sums
+        Sums over all training rows, if they are not all here.
     """
 
-    def __init__(
-        self, X: Any, order: Indices | None = None, collective: Collective | None = None
-    ) -> None:
+    def __init__(self, X: Any, order: Indices | None = None, rows: Sums = ALL_HERE) -> None:
         self.X = X
         self._order = order
-        self._collective = collective or ONE_PROCESS
+        self._rows = rows
         self.n_coordinates: int = X.shape[1]
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -70,7 +60,7 @@ class LinearModel:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, given that by the scores."""
-        return np.asarray(self._collective.reduce(np.add, self._pull_back_here(gradient)))
+        return np.asarray(self._rows.total(self._pull_back_here(gradient)))
 
     def _pull_back_here(self, gradient: Floats) -> Floats:
         """Return what the rows here add to it."""
@@ -92,11 +82,10 @@ class LinearModel:
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
-        curvature, reduce = gradient.curvature, self._collective.reduce
-        sums = None
+        curvature, sums = gradient.curvature, None
         if curvature is not None:
-            sums = reduce(np.add, self.curvature_histogram(curvature))
-        return self.choose(reduce(np.add, self.histogram(gradient)), gain, sums)
+            sums = self._rows.total(self.curvature_histogram(curvature))
+        return self.choose(self._rows.total(self.histogram(gradient)), gain, sums)
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient by the coefficients and, last, the sum of its absolute values."""
@@ -144,7 +133,7 @@ class LinearModel:
         h = np.asarray(dense, dtype=float).ravel()
         h = h if self._order is None else h[self._order]
         is_mask = float(np.all((h == 0) | (h == 1)))
-        return h == 1 if self._collective.reduce(np.minimum, is_mask) else h
+        return h == 1 if self._rows.smallest(is_mask) else h
 
     def rules(self, indices: Indices) -> FeatureRules:
         """Return the weak rankers of some coordinates, ready for new rows."""
@@ -164,8 +153,7 @@ class LinearModel:
                 np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
                 for one in (self.X.min(axis=0), self.X.max(axis=0))
             )
-        reduce = self._collective.reduce
-        return reduce(np.minimum, low), reduce(np.maximum, high)
+        return self._rows.smallest(low), self._rows.largest(high)
 
     @property
     def _middle(self) -> Floats:

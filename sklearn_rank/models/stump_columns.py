@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Candidate, FitRows, Floats, Gain, Indices, Mask, RowGradient
+from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.bins.feature_bins import FeatureBins
-from sklearn_rank.models._ties import ROUNDING, first_positive
-from sklearn_rank.models.bin_sums import BinSums
+from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.stump_rules import StumpRules
-from sklearn_rank.rows.processes import ONE_PROCESS, shared_property
+from sklearn_rank.rows import FitRows, shared_property
 
 _BELOW, _ALL_BUT_ONE = 1, 2
 """The sides of a subset of categories where h is 1 for those below a place, or all but one."""
@@ -74,7 +73,7 @@ class StumpColumns:
         self.bins = bins
         self._sums = BinSums(binned.codes, depth, rows.threads)
         self._weight = rows.weight
-        self._collective = rows.collective or ONE_PROCESS
+        self._rows = rows
         self._n_values = [one.n_values for one in bins]
         n_values = np.array(self._n_values)
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
@@ -139,26 +138,19 @@ class StumpColumns:
         size = 1.0 if len(by_bin) == 2 else float(np.abs(gradient.data).sum())
         if gradient.curvature is not None:
             curvature = self.histogram(RowGradient.signed(gradient.curvature))[0]
-        if self._collective.size > 1:
-            by_bin, curvature, size = self._summed(by_bin, curvature, size)
-            size = 1.0 if len(by_bin) == 2 else size
+        if curvature is None:
+            by_bin, size = self._rows.totals(by_bin, size)
+        else:
+            by_bin, curvature, size = self._rows.totals(by_bin, curvature, size)
+        if len(by_bin) == 2:
+            size = 1.0
         found = self.choose(by_bin, gain, curvature, size, excluded)
-        if self._collective.size > 1 and self._categorical:
-            # Rounding might find another subset elsewhere: all take those of the first process.
-            self._subsets[:] = self._collective.agree(self._subsets)
+        # Rounding might find another subset elsewhere: all take those of the first process.
+        agreed = self._rows.agree(self._subsets) if self._categorical else self._subsets
+        if agreed is not self._subsets:
+            self._subsets[:] = agreed
             self._number_of = {_key(*one): number for number, one in enumerate(self._subsets)}
         return found
-
-    def _summed(
-        self, by_bin: Floats, curvature: Floats | None, size: float
-    ) -> tuple[Floats, Floats | None, float]:
-        """Return the sums of a search over the rows of all processes, with one message."""
-        here = by_bin if curvature is None else np.concatenate([by_bin, curvature[None]])
-        numbers = self._collective.reduce(np.add, np.append(here.ravel(), size))
-        everywhere = numbers[:-1].reshape(here.shape)
-        if curvature is None:
-            return everywhere, None, float(numbers[-1])
-        return everywhere[:-1], everywhere[-1], float(numbers[-1])
 
     def histogram(self, gradient: RowGradient) -> Floats:
         """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
@@ -323,7 +315,7 @@ class StumpColumns:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients."""
-        by_bin = self._collective.reduce(np.add, self.histogram(RowGradient.signed(gradient)))
+        by_bin = self._rows.total(self.histogram(RowGradient.signed(gradient)))
         above = np.where(self._is_valid, self._sums_above(by_bin)[0], 0.0)
         if self._categorical:
             above[self._is_subset] = 0.0
@@ -355,7 +347,7 @@ class StumpColumns:
     def _weight_by_bin(self) -> Floats:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
         by_bin = self.histogram(RowGradient.signed(self._weight))[0]
-        return np.asarray(self._collective.reduce(np.add, by_bin))
+        return np.asarray(self._rows.total(by_bin))
 
     def rules(self, indices: Indices) -> StumpRules:
         """Return the stumps of some coordinates, ready for new rows."""

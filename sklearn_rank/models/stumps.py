@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_rank._protocols import FitRows, Floats, Values
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import Constraint, Number, check_parameters
 from sklearn_rank.bins.binned_features import BinnedFeatures, encode
 from sklearn_rank.models.bounded_stumps import BoundedStumps
@@ -20,7 +20,7 @@ from sklearn_rank.models.feature_parameters import (
     check_monotonic,
 )
 from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
-from sklearn_rank.rows.processes import ONE_PROCESS
+from sklearn_rank.rows import FitRows
 
 __all__ = ["Stumps"]
 
@@ -195,7 +195,7 @@ class Stumps(BaseEstimator):
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
-        X, order, collective = rows.X, rows.order, rows.collective or ONE_PROCESS
+        X, order = rows.X, rows.order
         if hasattr(X, "bins"):
             bins, codes = X.bins, X.codes(order)
         else:
@@ -203,7 +203,7 @@ class Stumps(BaseEstimator):
             weight[order] = rows.weight
             is_used = weight > 0
             used = (X, weight) if is_used.all() else (X[is_used], weight[is_used])
-            bins = constraints.binning(rows.max_bins).find(*used, rows.threads, collective)
+            bins = constraints.binning(rows.max_bins).find(*used, rows.threads, rows)
             codes = encode(X, order, bins, rows.threads)
         return BinnedFeatures.of(bins, codes, constraints.bin_sizes(rows))
 

@@ -18,7 +18,7 @@ from sklearn_rank.objectives._information_retrieval_push import InformationRetri
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import ExponentialSums, SegmentSums, log_sum_exp, safe_log
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
@@ -67,7 +67,7 @@ class SidePush(ExponentialSums, Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import SidePush
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -97,7 +97,7 @@ class SidePush(ExponentialSums, Push):
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             largest = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
-            return self.preferences.extreme(np.maximum, largest)
+            return float(self.preferences.lists.largest(largest))
         outer = self._outer_sums(scores)[0]
         return self._segment_masses(inner, outer)[0]
 
@@ -127,7 +127,7 @@ class SidePush(ExponentialSums, Push):
 
         With W the sum of the weights J_p exceeds J_inf by at most ``log(W) / p``.
         """
-        total = self.preferences.collective.reduce(np.add, self.preferences.weight.sum())
+        total = self.preferences.total(self.preferences.weight.sum())
         p, log_total = _FIRST_POWER, np.log(total + 1)
         yield SidePush(self.preferences, p, self.side)
         while log_total / p > _POWER_GAP:
@@ -147,7 +147,8 @@ class SidePush(ExponentialSums, Push):
         if self.p != 1 and bipartite is None:
             return None
         at = sums or self.segment_sums(scores)
-        inner_split, outer_split = self._split(at, h)
+        inner_split = self.preferences.split(at.inner_share, h)
+        outer_split = self.preferences.split(at.outer_share, h)
         if bipartite is not None:
             i, o = bipartite if self.side == "top" else bipartite[::-1]
             share = [[float(one[i] * other[o]) for other in outer_split] for one in inner_split]
@@ -156,7 +157,7 @@ class SidePush(ExponentialSums, Push):
             above = [self._inner_scan(at.inner + safe_log(one)) for one in inner_split]
             below = [at.outer + safe_log(other) for other in outer_split]
             parts = np.array([[log_sum_exp(i + o) for o in below] for i in above])
-            found = np.exp(np.minimum(self.preferences.log_totals(parts) - value, 0.0))
+            found = np.exp(np.minimum(self.preferences.lists.log_total(parts) - value, 0.0))
             share = found.tolist()
         above_only, below_only = share[1][0], share[0][1]
         if self.side == "bottom":
@@ -175,7 +176,8 @@ class SidePush(ExponentialSums, Push):
             return super().slope(scores, h)
         at = self.segment_sums(scores)
         inner, outer = at.inner, at.outer
-        inner_split, outer_split = self._split(at, h)
+        inner_split = self.preferences.split(at.inner_share, h)
+        outer_split = self.preferences.split(at.outer_share, h)
         inner_zero, inner_one = (safe_log(part) for part in inner_split)
         outer_zero, outer_one = (safe_log(part) for part in outer_split)
 
@@ -186,7 +188,7 @@ class SidePush(ExponentialSums, Push):
             _, inner_mass, outer_mass = self._segment_masses(inner + inner_a, outer + outer_a)
             inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
             outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)
-            return float(self.preferences.total(self.sign * (outer_mean - inner_mean)))
+            return float(self.preferences.lists.total(self.sign * (outer_mean - inner_mean)))
 
         return derivative
 
@@ -208,37 +210,16 @@ class SidePush(ExponentialSums, Push):
         first = self.preferences.segments.start[segment]
         rows = slice(first, first + self.preferences.segments.length[segment])
         log_mass, h = self.preferences.log_weight[rows] + rate * scores[rows], h[rows]
-        collective = self.preferences.collective
 
         def mean(a: float) -> float:
             exponent = h * (rate * a)
             exponent += log_mass
-            exponent -= collective.reduce(np.maximum, float(np.max(exponent, initial=-np.inf)))
+            exponent -= self.preferences.largest(float(np.max(exponent, initial=-np.inf)))
             mass = np.exp(exponent, out=exponent)
-            of_h, total = collective.reduce(np.add, np.array([mass @ h, mass.sum()]))
+            of_h, total = self.preferences.totals(mass @ h, mass.sum())
             return float(of_h) / float(total)
 
         return mean
-
-    def _split(self, at: SegmentSums, h: Values) -> tuple[SplitShares, SplitShares]:
-        """Return the shares of the segments by h, in their inner and in their outer role.
-
-        Both shares are sums: a small one, as one minus the other, would be rounding.
-        """
-        split = np.empty((2, 2, self.preferences.segments.n_groups))
-        if self.preferences.is_shared_list:
-            for role, share in enumerate((at.inner_share, at.outer_share)):
-                for value, some in enumerate((~h, h)):
-                    split[role, value] = self.preferences.reduce(np.add, share * some)
-            return (split[0, 0], split[0, 1]), (split[1, 0], split[1, 1])
-        for block, segments in self.preferences.segment_blocks:
-            one = h[block.items].astype(np.float64)
-            for role, share in enumerate((at.inner_share, at.outer_share)):
-                mass = share[block.items] * one
-                split[role, 1, segments] = block.reduce(np.add, mass)
-                np.subtract(share[block.items], mass, out=mass)
-                split[role, 0, segments] = block.reduce(np.add, mass)
-        return (split[0, 0], split[0, 1]), (split[1, 0], split[1, 1])
 
 
 class BothPush(Push):
@@ -267,7 +248,7 @@ class BothPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import BothPush
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])

@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import normalised
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 _BLOCK = 32_768
 """Rows taken at a time: their temporaries stay in the second-level cache."""
@@ -40,7 +39,7 @@ class InformationRetrievalPush(Push):
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import InformationRetrievalPush
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push = InformationRetrievalPush(preferences)
     >>> [round(push.value(np.array([9.0, low, 1.0, 0.0])), 2) for low in (-10, -20, -30)]
@@ -89,11 +88,11 @@ class InformationRetrievalPush(Push):
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where one B serves all rows above."""
         middle, weight = int(self.preferences.segments.start[1]), self.preferences.weight
-        above, w, collective = scores[:middle], weight[:middle], self.preferences.collective
-        top = float(collective.reduce(np.maximum, np.max(scores[middle:], initial=-np.inf)))
+        above, w, pairs = scores[:middle], weight[:middle], self.preferences
+        top = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
         share = np.exp(scores[middle:] - top)
         share *= weight[middle:]
-        total = float(collective.reduce(np.add, share.sum()))
+        total = float(pairs.total(share.sum()))
         log_below = top + float(np.log(total))
         share /= total
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
@@ -109,7 +108,7 @@ class InformationRetrievalPush(Push):
             push += float(weighted.sum())
             np.negative(weighted, out=gradient[rows])
             np.multiply(w[rows] * (likely * likely), decay, out=curvature[rows])
-        value, push = collective.reduce(np.add, np.array([value, push])).tolist()
+        value, push = pairs.totals(value, push)
         np.multiply(share, push, out=gradient[middle:])
         curvature[middle:] = gradient[middle:]
         return value, gradient, curvature
@@ -118,7 +117,7 @@ class InformationRetrievalPush(Push):
         """Return J and ``log B_i - f_i``, the log odds of pi, of each row."""
         log_odds = self.preferences.spread(shares.log_below) - scores
         value = float(self.preferences.weight @ np.logaddexp(0.0, log_odds))
-        return self.preferences.collective.reduce(np.add, value), log_odds
+        return self.preferences.total(value), log_odds
 
 
 def _product(a: Floats, b: Floats) -> float:
@@ -153,7 +152,7 @@ class _LowerShares:
     @classmethod
     def of(cls, preferences: Preferences, scores: Floats) -> _LowerShares:
         """Return the shares at some scores."""
-        log_mass, share = normalised(preferences, scores)
+        log_mass, share = preferences.normalised(scores)
         log_below = preferences.scan_below(np.logaddexp, log_mass, -np.inf)
         return cls(preferences, log_mass, share, log_below)
 
@@ -167,7 +166,7 @@ class _LowerShares:
         log_below = np.where(np.isfinite(self.log_below), self.log_below, 0.0)
         with np.errstate(divide="ignore"):
             log_upper = np.log(rows.reduce(np.add, upper))
-            log_total = np.log(rows.collective.reduce(np.add, upper.sum()))
+            log_total = np.log(rows.total(upper.sum()))
         log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + self.log_mass
         # Shares are at most one, whatever rounding says.
         of_segment = np.exp(np.minimum(log_sum, log_total))

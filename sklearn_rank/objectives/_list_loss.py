@@ -9,8 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.objectives.listwise import ListwiseLoss, softmax
-from sklearn_rank.rows.groups import Block, GroupedRows
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE, Block, Queries, Sums
 
 _BLOCK_ROWS = 16_384
 """Rows of a block: small enough for scores and features to stay in the cache between uses."""
@@ -26,7 +25,7 @@ class ListLoss:
 
     Parameters
     ----------
-    rows : GroupedRows
+    rows : Queries
         The queries.
     loss : ListwiseLoss
         The loss of a query.
@@ -34,9 +33,8 @@ class ListLoss:
         Relevance y, in the order of `rows`.
     weight : ndarray of shape (n_rows,)
         Positive multiplicities, in the order of `rows`.
-    collective : Collective, default=ONE_PROCESS
-        The processes that hold the queries: values are means over the queries of all, gradients
-        are those of the rows here.
+    sums : Sums, default=ALL_HERE
+        Sums over all queries: values are means over them, gradients are those of the rows here.
 
     Attributes
     ----------
@@ -52,9 +50,9 @@ class ListLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.rows.groups import GroupedRows
+    >>> from sklearn_rank.rows import Queries
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
-    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1, 1]), 5)
+    >>> rows = Queries.from_codes(np.array([0, 0, 1, 1, 1]), 5)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0, 0.0])
     >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(5))
     >>> value, gradient, curvature = objective.value_gradient_curvature(np.zeros(5))
@@ -64,16 +62,16 @@ class ListLoss:
 
     def __init__(
         self,
-        rows: GroupedRows,
+        rows: Queries,
         loss: ListwiseLoss,
         relevance: Floats,
         weight: Floats,
-        collective: Collective = ONE_PROCESS,
+        sums: Sums = ALL_HERE,
     ) -> None:
         self.rows = rows
         self.loss: Any = loss  # which may have more methods
-        self.collective = collective
-        self.n_queries = int(collective.reduce(np.add, rows.queries.n_groups))
+        self.sums = sums
+        self.n_queries = int(sums.total(rows.queries.n_groups))
         self.blocks = rows.queries.blocks(_BLOCK_ROWS)
         self._weight = None if (weight == 1).all() else weight
         targets = (
@@ -93,7 +91,7 @@ class ListLoss:
         for block in self.blocks:
             part, gradient[block.items] = self.by_block(block, scores[block.items])
             value += part
-        return float(self.collective.reduce(np.add, value)), gradient
+        return float(self.sums.total(value)), gradient
 
     @available_if(lambda objective: hasattr(objective.loss, "curvature"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:

@@ -14,8 +14,7 @@ from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMat
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
 from sklearn_rank.pair_sums.group_sums import PairSums
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import log_add_exp
+from sklearn_rank.rows import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
@@ -127,7 +126,7 @@ class MarginPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import MarginPush
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -280,7 +279,6 @@ class MarginPush(Push):
     ) -> tuple[float, list[_SideSums]]:
         """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
         weight = self.preferences.weight
-        # Powers of heights overflow at large p: sums of them stay in the log domain.
         heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
         log_heights = [safe_log(height) for height in heights]
         log_sum = self._log_sum(log_heights)
@@ -302,8 +300,6 @@ class MarginPush(Push):
         curvature = at.above * at.sums.second_upper + at.below * at.sums.second_lower
         if hasattr(self.loss, "self_bound"):
             return (1 + (self.p - 1) * self.loss.self_bound) * curvature
-        # b_ik is phi' of the pair times one number of row k, the ratio of its summed slopes and
-        # its height: with that number as a weight, its sums are those of first derivatives.
         _, outer = at.side.by_role(at.above, at.below)
         _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
@@ -317,4 +313,4 @@ class MarginPush(Push):
             log_sum_exp(side.log_weight + self.p * log_height)
             for side, log_height in zip(self._sides, log_heights, strict=True)
         ]
-        return float(log_add_exp(self.preferences.collective, log_sum_exp(np.array(of_sides))))
+        return float(self.preferences.log_total(log_sum_exp(np.array(of_sides))))

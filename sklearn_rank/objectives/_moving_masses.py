@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
-from sklearn_rank.rows.processes import Collective
+from sklearn_rank.rows import Sums
 
 _BLOCK = 16_000
 """Rows updated at a time: what a block needs stays in the second-level cache, and its arrays are
@@ -99,21 +99,19 @@ class _SideMass:
         return (self.log_scale + float(np.log(peak))) / self.exponent
 
 
-def _restart(sides: list[_SideMass], scores: Floats, collective: Collective) -> None:
+def _restart(sides: list[_SideMass], scores: Floats, rows: Sums) -> None:
     """Compute masses in the log domain."""
-    top = collective.reduce(np.maximum, np.array([side.log_masses(scores) for side in sides]))
+    top = rows.largest(np.array([side.log_masses(scores) for side in sides]))
     sums = [side.exponentiate(float(one)) for side, one in zip(sides, top, strict=True)]
-    total = collective.reduce(np.add, np.array(sums))
+    total = rows.total(np.array(sums))
     for side, *numbers in zip(sides, top.tolist(), total.tolist(), strict=True):
         side.normalise(*numbers)
 
 
-def _smallest_margin(
-    above: _SideMass, below: _SideMass, threads: ThreadPool, collective: Collective
-) -> float:
+def _smallest_margin(above: _SideMass, below: _SideMass, threads: ThreadPool, rows: Sums) -> float:
     """Return the smallest margin over all pairs."""
     peaks = np.array([above.peak(threads), below.peak(threads)])
-    high, low = collective.reduce(np.maximum, peaks).tolist()
+    high, low = rows.largest(peaks).tolist()
     return above.extreme_score(high) - below.extreme_score(low)
 
 
@@ -147,7 +145,7 @@ class ExponentialState:
     >>> import numpy as np
     >>> from sklearn_rank._parallel import ThreadPool
     >>> from sklearn_rank.objectives import ExponentialState, SidePush
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = ExponentialState(push, scores, ThreadPool())
@@ -169,7 +167,7 @@ class ExponentialState:
             for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
         ]
         self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
-        self._threads, self._collective = threads, objective.preferences.collective
+        self._threads, self._rows = threads, objective.preferences
         self._blocks = [
             (side, block) for side in self._sides for block in _blocks_of(len(side.data))
         ]
@@ -177,7 +175,7 @@ class ExponentialState:
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        _restart(self._sides, scores, self._collective)
+        _restart(self._sides, scores, self._rows)
         self.value = self._value()
 
     def _value(self) -> float:
@@ -203,7 +201,7 @@ class ExponentialState:
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
         sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._sides]
-        sums = self._collective.reduce(np.add, np.array(sums)).tolist()
+        sums = self._rows.total(np.array(sums)).tolist()
         parts = [(side.exponent, *of_side) for side, of_side in zip(self._sides, sums, strict=True)]
 
         def derivative(a: float) -> float:
@@ -234,7 +232,7 @@ class ExponentialState:
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._sides
-        return _smallest_margin(above, below, self._threads, self._collective)
+        return _smallest_margin(above, below, self._threads, self._rows)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores, at p = 1."""
@@ -273,7 +271,7 @@ class BothState:
     >>> import numpy as np
     >>> from sklearn_rank._parallel import ThreadPool
     >>> from sklearn_rank.objectives import BothPush, BothState
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = BothPush(preferences, 4.0), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = BothState(push, scores, ThreadPool())
@@ -296,7 +294,7 @@ class BothState:
         self._masses = [mass for pair in self._pairs for mass in pair]
         self._exponents = np.array([mass.exponent for mass in self._masses])
         self.gradient = RowGradient(np.empty(n_rows), np.array([0, n_above, n_rows]))
-        self._threads, self._collective = threads, objective.preferences.collective
+        self._threads, self._rows = threads, objective.preferences
         self._blocks = [
             (number, block)
             for number, pair in enumerate(self._pairs)
@@ -306,7 +304,7 @@ class BothState:
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        _restart(self._masses, scores, self._collective)
+        _restart(self._masses, scores, self._rows)
         self._move(np.zeros(len(scores), dtype=bool), 0.0, np.zeros(4), np.ones(4))
 
     @property
@@ -345,7 +343,7 @@ class BothState:
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
         above, below = self._pairs[0][0], self._pairs[1][1]
-        return _smallest_margin(above, below, self._threads, self._collective)
+        return _smallest_margin(above, below, self._threads, self._rows)
 
     def balancing_offset(self) -> float:
         """Return the balancing offset of the scores."""
@@ -380,7 +378,7 @@ class BothState:
         total = np.zeros((2, 2, 2))
         for group, one, zero in self._threads.map(sums, len(self._blocks)):
             total[:, group] += one, zero
-        total = self._collective.reduce(np.add, total)
+        total = self._rows.total(total)
         return total[0].ravel(), total[1].ravel()
 
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:

@@ -6,7 +6,7 @@ from sklearn_rank.objectives._exponential_pushes import PUSHES
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.pair_sums import MarginLoss, as_margin_loss
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 
 def make_push(
@@ -22,7 +22,7 @@ def make_push(
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import make_push
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> for loss in ("exponential", "logistic"):
     ...     push = make_push(preferences, loss, 1.0, "top")

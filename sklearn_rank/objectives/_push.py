@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-import numpy as np
-
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE
 
 
 class Push(ABC):
@@ -24,7 +22,7 @@ class Push(ABC):
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import PairLoss, Push
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> class LogPairLoss(Push):
     ...     def __init__(self, preferences):
     ...         self.loss = PairLoss(preferences, "exponential")
@@ -50,9 +48,9 @@ class Push(ABC):
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
         preferences = getattr(self, "preferences", None)
-        collective: Collective = ONE_PROCESS if preferences is None else preferences.collective
+        rows = ALL_HERE if preferences is None else preferences
 
         def derivative(a: float) -> float:
-            return float(collective.reduce(np.add, self.value_and_gradient(scores + a * h)[1] @ h))
+            return float(rows.total(self.value_and_gradient(scores + a * h)[1] @ h))
 
         return derivative

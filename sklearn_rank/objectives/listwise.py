@@ -52,14 +52,14 @@ class ListwiseLoss(ABC):
     Half the squared errors:
 
     >>> import numpy as np
-    >>> from sklearn_rank.rows.groups import GroupedRows
+    >>> from sklearn_rank.rows import Queries
     >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss
     >>> class SquaredError(ListwiseLoss):
     ...     def value_and_gradient(self, block, scores, target, weight):
     ...         weight = 1.0 if weight is None else weight
     ...         gradient = weight * (scores - target)
     ...         return gradient @ (scores - target) / 2, gradient
-    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
+    >>> rows = Queries.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([1.0, 0.0, 2.0, 1.0])
     >>> objective = ListLoss(rows, SquaredError(), relevance, np.ones(4))
     >>> objective.value_and_gradient(np.array([1.0, 2.0, 2.0, 1.0]))
@@ -101,9 +101,9 @@ class CrossEntropy(ListwiseLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.rows.groups import GroupedRows
+    >>> from sklearn_rank.rows import Queries
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
-    >>> rows = GroupedRows.from_codes(np.array([0, 0, 1, 1]), 4)
+    >>> rows = Queries.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
     >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(4))
     >>> value, gradient = objective.value_and_gradient(np.zeros(4))
@@ -176,9 +176,9 @@ class SmoothedDcg(ListwiseLoss):
     The smaller `sigma`, the nearer to minus the gain of the first row:
 
     >>> import numpy as np
-    >>> from sklearn_rank.rows.groups import GroupedRows
+    >>> from sklearn_rank.rows import Queries
     >>> from sklearn_rank.objectives import ListLoss, SmoothedDcg
-    >>> rows, relevance = GroupedRows.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
+    >>> rows, relevance = Queries.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
     >>> for sigma in (1.0, 0.1):
     ...     objective = ListLoss(rows, SmoothedDcg(sigma), relevance, np.ones(3))
     ...     print(round(objective.value(np.array([1.0, 2.0, 0.0])), 3))

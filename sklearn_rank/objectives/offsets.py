@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums import log_sum_exp
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, log_add_exp
+from sklearn_rank.rows import ALL_HERE, Sums
 
 _ROUNDING = 1e-12
 _MANY_ROWS = 1 << 15
@@ -19,7 +19,7 @@ _MANY_AT_ONCE = 1 << 20
 
 
 def balancing_offset(
-    scores: Floats, positive: Mask, log_weight: Floats, collective: Collective = ONE_PROCESS
+    scores: Floats, positive: Mask, log_weight: Floats, rows: Sums = ALL_HERE
 ) -> float:
     r"""Return the offset at which both classes have one exponential mass.
 
@@ -37,8 +37,8 @@ def balancing_offset(
         True for rows of the class that belongs above.
     log_weight : ndarray of shape (n_rows,)
         Logarithms of the weights w.
-    collective : Collective
-        The processes that hold the rows, if they are not all here.
+    rows : Sums
+        Sums over all rows, if they are not all here.
 
     Returns
     -------
@@ -63,13 +63,11 @@ def balancing_offset(
     """
     exponents = (log_weight - scores)[positive], (log_weight + scores)[~positive]
     here = np.array([log_sum_exp(of_class) for of_class in exponents])
-    positives, negatives = log_add_exp(collective, here).tolist()
+    positives, negatives = rows.log_total(here).tolist()
     return float(positives - negatives) / 2
 
 
-def error_cut(
-    scores: Floats, positive: Mask, weight: Floats, collective: Collective = ONE_PROCESS
-) -> float:
+def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_HERE) -> float:
     r"""Return the cut with the smallest weighted training error.
 
     .. math:: \operatorname*{arg\,min}_c \sum_i w_i \, 1[\, (f_i > c) \ne (y_i = +) \,]
@@ -86,13 +84,13 @@ def error_cut(
         True for rows of the class that belongs above the cut.
     weight : ndarray of shape (n_rows,)
         Positive weights w.
-    collective : Collective
-        The processes that hold the rows, if they are not all here.
+    rows : Sums
+        Sums over all rows, if they are not all here.
 
     Returns
     -------
     float
-        The cut: rows above it count as positive.
+        The cut: rows above it count as positive. 0 without rows.
 
     References
     ----------
@@ -108,20 +106,19 @@ def error_cut(
     >>> error_cut(scores, positive, np.array([1.0, 1.0, 3.0, 1.0]))
     4.5
     """
-    signed = np.where(positive, weight, -weight)
-    if collective.size > 1:
-        return float(collective.agree(_shared_cut(scores, signed, collective)))
-    if len(scores) > _MANY_ROWS:
-        cut = _cut_by_bins(scores, signed)
-        if cut is not None:
-            return cut
-    order = np.argsort(scores)
-    return rising_cut(scores[order], signed[order])
-
-
-def provisional_cut(scores: Floats, positive: Mask, weight: Floats) -> float:
-    """Return the error cut of the rows of one process alone, 0 where it has no rows."""
-    return error_cut(scores, positive, weight) if len(scores) else 0.0
+    signed, rows = np.where(positive, weight, -weight), rows.within_reach
+    ends = np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)
+    lowest, highest = rows.smallest(np.array(ends)) * (1, -1)
+    n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))
+    if not n_rows:
+        return 0.0
+    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * size
+    cut = None
+    if n_rows > _MANY_ROWS:
+        cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
+    if cut is None:
+        cut = rising_cut(*_gathered(scores, signed, rows))
+    return float(rows.agree(cut))
 
 
 def rising_cut(values: Floats, signed: Floats) -> float:
@@ -172,31 +169,42 @@ def _outside_cut(values: Floats, error: float, rounding: float) -> float:
     return float(values[0]) - distance if error == 0 else float(values[-1]) + distance
 
 
-def _cut_by_bins(scores: Floats, signed: Floats) -> float | None:
+def _cut_by_bins(
+    scores: Floats,
+    signed: Floats,
+    ends: tuple[float, float],
+    rounding: float,
+    tolerance: float,
+    rows: Sums,
+) -> float | None:
     """Return the error cut without a sort of all rows, or None where that is no gain.
 
     The scores are summed into bins of one width. In a bin the error is at least that at its
     lower end less the weight of its negatives: where this is above the smallest error at an
     end of a bin no cut in it is the best, and the rows of the bin count as one.
     """
-    lowest, highest = float(np.min(scores)), float(np.max(scores))
-    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * float(np.abs(signed).sum())
+    lowest, highest = ends
     scale = _bins_per_unit(lowest, highest, rounding)
     if scale is None:
         return None
     bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
-    is_near, far, bound, net = _near_bins(_bin_sums(bins, signed), tolerance)
-    rows = np.flatnonzero(is_near[bins])
-    if len(rows) > len(scores) / 2:
+    sums = rows.total(_bin_sums(bins, signed))
+    is_near, far, bound, net = _near_bins(sums, tolerance)
+    near = np.flatnonzero(is_near[bins])
+    if rows.agree(sums[2][is_near].sum() > sums[2].sum() / 2):
         return None
-    values = np.concatenate([scores[rows], lowest + (far + 0.5) / scale])
+    values, weights = _gathered(scores[near], signed[near], rows)
+    values = np.concatenate([values, lowest + (far + 0.5) / scale])
     order = np.argsort(values)
-    error, cut = _sorted_cut(
-        values[order], np.concatenate([signed[rows], net[far]])[order], rounding, tolerance
-    )
-    if np.min(bound[far], initial=np.inf) <= error + tolerance:
-        return None  # a bin ends inside a run of scores that differ by rounding
-    return _outside_cut(np.sort(scores), error, rounding) if cut is None else cut
+    weights = np.concatenate([weights, net[far]])[order]
+    error, cut = _sorted_cut(values[order], weights, rounding, tolerance)
+    # A bin may end inside a run of scores that differ by rounding.
+    is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
+    is_certain, cut = rows.agree((is_certain, cut))
+    if not is_certain or cut is not None:
+        return cut if is_certain else None
+    distance = _smallest_gap(scores, bins, sums[2], rounding, rows) / 2
+    return lowest - distance if error == 0 else highest + distance
 
 
 def _bins_per_unit(lowest: float, highest: float, rounding: float) -> float | None:
@@ -224,44 +232,11 @@ def _near_bins(sums: Floats, tolerance: float) -> tuple[Mask, Indices, Floats, F
     return is_near, np.flatnonzero(~is_near & (count > 0)), bound, net
 
 
-def _shared_cut(scores: Floats, signed: Floats, collective: Collective) -> float:
-    """Return the error cut of the rows of all processes.
-
-    Every process gets the rows of the bins in which the cut may be, and no others unless all are
-    few or of nearly equal scores.
-    """
-    ends = np.array([np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)])
-    lowest, minus_highest = collective.reduce(np.minimum, ends).tolist()
-    highest = -minus_highest
-    n_rows, total = collective.reduce(np.add, np.array([len(scores), np.abs(signed).sum()]))
-    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * float(total)
-    scale = _bins_per_unit(lowest, highest, rounding)
-    if scale is None or n_rows <= _MANY_ROWS:
-        return rising_cut(*_gathered(scores, signed, collective))
-    bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
-    sums = collective.reduce(np.add, _bin_sums(bins, signed))
-    is_near, far, bound, net = _near_bins(sums, tolerance)
-    near = is_near[bins]
-    values, weights = _gathered(scores[near], signed[near], collective)
-    values = np.concatenate([values, lowest + (far + 0.5) / scale])
-    order = np.argsort(values)
-    error, cut = _sorted_cut(
-        values[order], np.concatenate([weights, net[far]])[order], rounding, tolerance
-    )
-    # Otherwise a bin ends inside a run of scores that differ by rounding.
-    is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
-    if not collective.agree(is_certain):
-        return rising_cut(*_gathered(scores, signed, collective))
-    if not collective.agree(cut is None):
-        return float(np.nan if cut is None else cut)  # that of the first process is taken
-    distance = _smallest_gap(scores, bins, sums[2], rounding, collective) / 2
-    return lowest - distance if error == 0 else highest + distance
-
-
-def _gathered(values: Floats, signed: Floats, collective: Collective) -> tuple[Floats, Floats]:
-    """Return the scores of all processes, rising and each once, and their signed weights."""
+def _gathered(values: Floats, signed: Floats, rows: Sums) -> tuple[Floats, Floats]:
+    """Return the scores of all rows, rising and each once, and their signed weights."""
     here = _each_once(values, signed)
-    return _each_once(*(np.concatenate(collective.gather(one)) for one in here))
+    every = tuple(map(rows.concat, here))
+    return here if every[0] is here[0] else _each_once(*every)
 
 
 def _each_once(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
@@ -271,7 +246,7 @@ def _each_once(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
 
 
 def _smallest_gap(
-    values: Floats, bins: Indices, count: Floats, rounding: float, collective: Collective
+    values: Floats, bins: Indices, count: Floats, rounding: float, rows: Sums
 ) -> float:
     """Return the smallest distance above rounding of different scores, 2 where there is none.
 
@@ -281,7 +256,7 @@ def _smallest_gap(
     smallest, last = np.inf, -np.inf
     for number in np.unique(group[count > 0]).tolist():
         here = np.unique(values[group[bins] == number])
-        known = np.unique(np.concatenate([[last], *collective.gather(here)]))
+        known = np.unique(np.append(rows.concat(here), last))
         gaps = np.diff(known)
         gaps = gaps[np.isfinite(gaps)]
         smallest = float(np.min(gaps[gaps > rounding], initial=smallest))

@@ -18,7 +18,7 @@ from sklearn_rank._protocols import (
     Values,
     require,
 )
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 _SHORTEST_STEP = 1e-12
 """A step that must be shorter than this to lower the objective is not taken."""
@@ -45,7 +45,7 @@ class ScoreState:
     >>> from scipy.optimize import brentq
     >>> from sklearn_rank._protocols import Candidate
     >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
     >>> state = ScoreState(push, preferences, np.zeros(5))
@@ -143,7 +143,7 @@ class SecondOrderState(ScoreState):
     >>> import numpy as np
     >>> from sklearn_rank._protocols import Candidate
     >>> from sklearn_rank.objectives import MarginPush, SecondOrderState
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> state = SecondOrderState(MarginPush(preferences, "logistic", 1), preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one
@@ -160,26 +160,24 @@ class SecondOrderState(ScoreState):
         """Return the bound B of the second derivative along h."""
         if candidate.curvature is not None:
             return candidate.curvature
-        c, collective = self.gradient.curvature, self.preferences.collective
+        c, rows = self.gradient.curvature, self.preferences
         assert c is not None
         if h.dtype == np.bool_:
-            return float(min(collective.reduce(np.add, np.array([c[h].sum(), c[~h].sum()]))))
-        low = float(collective.reduce(np.minimum, float(np.min(h, initial=np.inf))))
-        width = float(collective.reduce(np.maximum, float(np.max(h, initial=-np.inf)))) - low
-        total, one = collective.reduce(np.add, np.array([c.sum(), c @ (h - low)])).tolist()
+            return float(min(rows.totals(c[h].sum(), c[~h].sum())))
+        low = float(rows.smallest(float(np.min(h, initial=np.inf))))
+        width = float(rows.largest(float(np.max(h, initial=-np.inf)))) - low
+        total, one = rows.totals(float(c.sum()), float(c @ (h - low)))
         if total == 0 or width == 0:
             return 0.0
-        # The second bound is smallest where a is the mean of h under c; the first one holds for h
-        # moved and stretched to [0, 1].
         spread = h - (low + one / total)
-        square = float(collective.reduce(np.add, float(c @ (spread * spread))))
+        square = float(rows.total(float(c @ (spread * spread))))
         return min(2.0 * square, width * min(one, width * total - one))
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``, halved until the objective does not rise."""
         before = self.value
         self._move(h, step)
-        while step != 0 and not self.preferences.collective.agree(self.value <= before):
+        while step != 0 and not self.preferences.agree(self.value <= before):
             half = step / 2 if abs(step) > _SHORTEST_STEP else step
             step -= half
             self._move(h, -half)

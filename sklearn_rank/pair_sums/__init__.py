@@ -8,7 +8,6 @@ from sklearn_rank.pair_sums._exponential_sums import (
     ExponentialSums,
     SegmentSums,
     log_sum_exp,
-    normalised,
     safe_log,
 )
 from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
@@ -28,7 +27,6 @@ __all__ = [
     "SegmentSums",
     "as_margin_loss",
     "log_sum_exp",
-    "normalised",
     "pair_loss_and_gradient",
     "safe_log",
 ]

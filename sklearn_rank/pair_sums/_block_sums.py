@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, require
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedRows
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
+from sklearn_rank.rows import Preferences
 from sklearn_rank.rows.groups import Groups
-from sklearn_rank.rows.preferences import Preferences
 
 BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""
@@ -39,10 +39,7 @@ class BlockSums:
     """
 
     def __init__(self, preferences: Preferences, loss: MarginLoss, method: str) -> None:
-        if preferences.is_shared_list:
-            # Rows elsewhere have no pairs that could be visited.
-            in_processes = require(loss, "in_processes", "One list on several processes")
-            loss, method = in_processes(preferences.collective), "fast"
+        loss, method = preferences.over_processes(loss, method)
         self.preferences, self.loss = preferences, loss
         self._fast = None if method == "dense" else loss.fast_sums
         self._large, small = self._divide(preferences.blocks, method)
@@ -114,7 +111,7 @@ class BlockSums:
             found: list[list[Floats]] = [list(part[1:]) for part in parts]
             for number in range(len(rows)):
                 rows[number] += self._by_row(number % 2, [sums[number] for sums in found])
-        return PairSums(self.preferences.total(value), *rows)
+        return PairSums(self.preferences.lists.total(value), *rows)
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""

@@ -14,8 +14,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums.group_sums import EMPTY, PairSums
-from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import shared_property
+from sklearn_rank.rows import Preferences, shared_property
 
 _WIDEST = 600.0
 """Range of exponents whose exponentials, shifted together, are all far from underflow."""
@@ -31,44 +30,6 @@ def log_sum_exp(values: Floats) -> float:
     """Return log(sum(exp(values))): SciPy's costs 100 microseconds on two numbers."""
     top = float(np.max(values, initial=-np.inf))
     return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
-
-
-def normalised(
-    preferences: Preferences, scores: Floats, rate: float = 1.0
-) -> tuple[Floats, Floats]:
-    """Return the logarithm of each segment's sum of w exp(rate f), and each row's share of it."""
-    if preferences.is_shared_list:
-        return _normalised_list(preferences, scores, rate)
-    share, log_total = np.empty(len(scores)), np.empty(preferences.segments.n_groups)
-    for block, segments in preferences.segment_blocks:
-        mass = np.multiply(scores[block.items], rate, out=share[block.items])
-        if not preferences.has_unit_weights:
-            mass += preferences.log_weight[block.items]
-        top: Any = mass.max()
-        if top - mass.min() < _WIDEST:
-            mass -= top
-        else:
-            top = block.reduce(np.maximum, mass)
-            mass -= block.spread(top)
-        np.exp(mass, out=mass)
-        total = block.reduce(np.add, mass)
-        mass *= block.spread(1.0 / total)
-        log_total[segments] = top + np.log(total)
-    return log_total, share
-
-
-def _normalised_list(
-    preferences: Preferences, scores: Floats, rate: float
-) -> tuple[Floats, Floats]:
-    """Return the same for the rows here of a list that several processes hold."""
-    mass = rate * scores + preferences.log_weight
-    # Relative to the largest mass of any process: none overflows, and no sum is zero.
-    top = preferences.reduce(np.maximum, mass)
-    mass -= preferences.spread(top)
-    np.exp(mass, out=mass)
-    total = preferences.reduce(np.add, mass)
-    mass *= preferences.spread(1.0 / total)
-    return top + np.log(total), mass
 
 
 class SegmentSums(NamedTuple):
@@ -185,15 +146,14 @@ class ExponentialSums:
             np.multiply(scores, exponent, out=share)
             share += self.preferences.log_weight[rows]
             top = float(share.max())
-        collective = self.preferences.collective
-        top, total = float(collective.reduce(np.maximum, top)), 0.0
+        top, total = float(self.preferences.largest(top)), 0.0
         for some in blocks(len(share)):
             part = share[some]
             if self.preferences.has_unit_weights:
                 np.multiply(scores[some], exponent, out=part)
             part -= top
             total += float(np.exp(part, out=part).sum())
-        total = float(collective.reduce(np.add, total))
+        total = float(self.preferences.total(total))
         share *= 1.0 / total
         return top + float(np.log(total))
 
@@ -215,7 +175,7 @@ class ExponentialSums:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)
         log_terms = outer + self.p * bracket
-        log_total = self.preferences.log_total(log_sum_exp(log_terms))
+        log_total = self.preferences.lists.log_total(log_sum_exp(log_terms))
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
         log_outside = self._outer_scan(outer + (self.p - 1) * finite)
@@ -230,11 +190,11 @@ class ExponentialSums:
 
     def _inner_sums(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return each segment's log mass in its inner role, and each row's share of it."""
-        return normalised(self.preferences, scores, -self.sign)
+        return self.preferences.normalised(scores, -self.sign)
 
     def _outer_sums(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return each segment's log mass in its outer role, and each row's share of it."""
-        outer, share = normalised(self.preferences, scores, self.sign * self.p)
+        outer, share = self.preferences.normalised(scores, self.sign * self.p)
         if self.p != 1:
             outer += (1 - self.p) * self._log_pairs
         return outer, share
@@ -291,7 +251,7 @@ class FactoredSums:
         """Return the sums with separate weights for the two roles of a row."""
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
         value = float(above @ np.where(above > 0, upper, 0.0))
-        value = self._sides["top"].preferences.collective.reduce(np.add, value)
+        value = self._sides["top"].preferences.total(value)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 
     def heights(

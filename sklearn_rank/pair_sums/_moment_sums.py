@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums.group_sums import PairSums
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import Sums
 
 _SAMPLE = 1 << 12
 """Rows of a side whose median is taken."""
@@ -21,14 +21,14 @@ def least_squares_sums(
     g: Floats,
     b: Floats,
     with_second: bool = False,
-    collective: Collective = ONE_PROCESS,
+    rows: Sums | None = None,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
 
-    The rows of all processes of `collective` are summed; each has the sums of its own.
+    With `rows` those here are a part of the upper and of the lower ones.
     """
-    if collective.size > 1:
-        return _shared_sums(f, a, g, b, with_second, collective)
+    if rows is not None:
+        return _shared_sums(f, a, g, b, with_second, rows)
     residual, score, mass, other = _centred(f, a, g, b)
     # The residual of a pair, 1 - (f - g), is that of the upper row plus the lower row's score.
     total, score_sum = float(a @ residual), float(b @ score)
@@ -42,12 +42,10 @@ def least_squares_sums(
     return with_constant_second(sums, a, b) if with_second else sums
 
 
-def least_squares_heights(
-    f: Floats, a: Floats, g: Floats, collective: Collective = ONE_PROCESS
-) -> Floats:
+def least_squares_heights(f: Floats, a: Floats, g: Floats, rows: Sums | None = None) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))^2, for each lower row."""
-    if collective.size > 1:
-        _, score, upper, _ = _shared_moments(f, a, g, np.ones(len(g)), collective)
+    if rows is not None:
+        _, score, upper, _ = _shared_moments(f, a, g, np.ones(len(g)), rows)
         return upper.mass * (upper.mean + score) ** 2 + upper.spread
     residual, score, mass, _ = _centred(f, a, g, np.ones(len(g)))
     mean = float(a @ residual) / mass
@@ -100,7 +98,7 @@ class _Moments(NamedTuple):
 
 
 def _shared_moments(
-    f: Floats, a: Floats, g: Floats, b: Floats, collective: Collective
+    f: Floats, a: Floats, g: Floats, b: Floats, rows: Sums
 ) -> tuple[Floats, Floats, _Moments, _Moments]:
     """Return the rows of `_centred`, and the moments of both for the rows of all processes.
 
@@ -109,15 +107,13 @@ def _shared_moments(
     """
     middle = _middle(f, g) if len(f) + len(g) else 0.0
     residual, score = (middle + 1.0) - f, g - middle
-    known = np.zeros((collective.size, 8))
     here = (middle, len(f) + len(g), *_Moments.of(a, residual), *_Moments.of(b, score))
-    known[collective.rank] = here
-    known = collective.reduce(np.add, known)
+    known = rows.concat(np.array(here)).reshape(-1, 8)
     middles = known[:, 0]
     centre = float(np.median(middles[known[:, 1] > 0]))
+    residual -= middle - centre
+    score += middle - centre
     shift = middles - centre
-    residual -= shift[collective.rank]
-    score += shift[collective.rank]
     (mass, mean, spread), (other, other_mean, other_spread) = known[:, 2:5].T, known[:, 5:].T
     upper = _Moments.of_parts(mass, mean - shift, spread)
     lower = _Moments.of_parts(other, other_mean + shift, other_spread)
@@ -125,10 +121,10 @@ def _shared_moments(
 
 
 def _shared_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool, collective: Collective
+    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool, rows: Sums
 ) -> PairSums:
     """Return the sums over the pairs of the rows of all processes."""
-    residual, score, upper, lower = _shared_moments(f, a, g, b, collective)
+    residual, score, upper, lower = _shared_moments(f, a, g, b, rows)
     value = upper.mass * lower.mass * (upper.mean + lower.mean) ** 2
     value += lower.mass * upper.spread + upper.mass * lower.spread
     residual += lower.mean

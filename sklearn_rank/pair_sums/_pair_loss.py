@@ -24,7 +24,7 @@ from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 METHODS = ("auto", "dense", "fast")
 
@@ -76,7 +76,7 @@ class PairLoss:
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import PairLoss
-    >>> from sklearn_rank.rows.preferences import Preferences
+    >>> from sklearn_rank.rows import Preferences
     >>> y, f = np.array([1, 0, 1]), np.array([4.0, 2.0, 2.5])
     >>> preferences = Preferences.from_labels(y, None, np.ones(3))
     >>> loss = PairLoss(preferences, "hinge")
@@ -111,7 +111,7 @@ class PairLoss:
         # Without pairs the total is 0, and so is every sum: its logarithm would be -inf.
         self._scale = (mean and preferences.total_pair_weight) or 1.0
         self._sums: FactoredSums | BlockSums
-        n_blocks = preferences.collective.reduce(np.maximum, float(len(preferences.blocks)))
+        n_blocks = preferences.largest(float(len(preferences.blocks)))
         if self.loss.factorises and method != "dense" and n_blocks:
             self._sums = FactoredSums(preferences)
         else:
@@ -150,10 +150,9 @@ class PairLoss:
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return a -> derivative of ``value(scores + a * h)``."""
-        collective = self.preferences.collective
 
         def derivative(a: float) -> float:
-            return float(collective.reduce(np.add, self.value_and_gradient(scores + a * h)[1] @ h))
+            return float(self.preferences.total(self.value_and_gradient(scores + a * h)[1] @ h))
 
         return derivative
 
@@ -174,6 +173,12 @@ class PairLoss:
         :math:`\phi''`; each of shape (n_rows,). Never a mean.
         """
         return self._sums.sums(scores, above, below, with_second)
+
+    @available_if(_loss_has("second_derivative"))
+    def second_sums(self, scores: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+        r"""Return :math:`\sum_k b_k \phi''` and :math:`\sum_i a_i \phi''`, as in `sums`."""
+        sums = self.sums(scores, above, below, with_second=True)
+        return sums.second_upper, sums.second_lower
 
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0

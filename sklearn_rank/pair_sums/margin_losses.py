@@ -27,7 +27,7 @@ from sklearn_rank.pair_sums._sorted_sums import (
     squared_hinge_sums,
 )
 from sklearn_rank.pair_sums.group_sums import FastSums, PairSums, SmallSums
-from sklearn_rank.rows.processes import Collective
+from sklearn_rank.rows import Sums
 
 _CURVATURE_ERROR = 1e-10
 """Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""
@@ -48,7 +48,7 @@ class MarginLoss(ABC):
     - ``single_precision()``: the same loss with sums that are less exact and faster to compute, for
       engines that keep gradients as 32-bit floats;
     - ``in_threads(threads)``: the same loss with `fast_sums` shared among the threads of a fit;
-    - ``in_processes(collective)``: the same loss with `fast_sums` over the rows of all processes,
+    - ``in_processes(rows)``: the same loss with `fast_sums` over the rows of all processes,
       for one list whose rows several processes hold (`sklearn_rank.dask`);
     - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
       smooth loss close to it, which second-order boosting uses;
@@ -150,9 +150,9 @@ class LeastSquares(MarginLoss):
     self_bound = 2.0
     growth = 2, 2
 
-    def in_processes(self, collective: Collective) -> MarginLoss:
+    def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return self._with(self.fast_sums.given(collective=collective))
+        return self._with(self.fast_sums.given(rows=rows))
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -304,9 +304,9 @@ class Logistic(MarginLoss):
         """Return the loss with sums that the threads share."""
         return self._with(self.fast_sums.given(threads=threads))
 
-    def in_processes(self, collective: Collective) -> MarginLoss:
+    def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return self._with(self.fast_sums.given(collective=collective))
+        return self._with(self.fast_sums.given(rows=rows))
 
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_curve
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows.groups import GroupedRows, Groups
+from sklearn_rank.rows import Groups, Queries
 
 _SAME = 1e-9
 """Relative difference up to which two cut-offs count as equal."""
@@ -90,5 +90,5 @@ def _running_sums(
 
 def _queries(rows: ScoredRows) -> Iterator[Indices]:
     """Yield the rows of each query."""
-    grouped = GroupedRows.from_codes(rows.qid, len(rows.score))
+    grouped = Queries.from_codes(rows.qid, len(rows.score))
     yield from np.split(grouped.sort(np.arange(len(rows.score))), grouped.queries.start[1:])

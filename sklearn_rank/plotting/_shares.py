@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
 from sklearn_rank.pair_sums import ExponentialSums
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences
 
 LOSSES = ("zero_one", *MARGIN_LOSSES)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._protocols import Codes, Floats, Indices, Values
+from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank.rows.groups import starts_run
 from sklearn_rank.rows.preferences import Preferences
 
@@ -22,11 +22,12 @@ _MANY = 1 << 15
 
 
 def distinct_rows(
-    X: Any, y: Values, qid: Indices | None, weight: Floats
+    code: Codes, y: Values, qid: Indices | None, weight: Floats
 ) -> tuple[Indices, Floats, Indices | None]:
     """Return the first of each set of equal rows, the summed weights, and codes of queries.
 
-    Rows are equal when their features, relevance and query are. They come by query and
+    Rows are equal when their features, of which `code` is the hash, relevance and query are.
+    They come by query and
     falling relevance, and inside by a hash of the features; queries come by the smallest
     hash in them. So the order of the input and the names of the queries have no part in it.
     Rows with one hash of 64 bits count as equal; of a million different rows two have one
@@ -34,7 +35,6 @@ def distinct_rows(
     """
     if not len(y):  # other processes have all the rows
         return np.zeros(0, dtype=np.intp), weight, qid
-    code = hash_rows(X)
     qid = None if qid is None else _by_smallest(qid, code)
     by_code = np.argsort(code, kind="stable")
     codes = None if qid is None else qid[by_code]
@@ -76,7 +76,7 @@ def hash_rows(X: Any) -> Codes:
     """
     factors = _odd_factors(X.shape[1])
     if hasattr(X, "bins"):
-        return coarse_codes(X)
+        return _codes_of_bins(X)
     if issparse(X):
         terms = _mixed(X.data) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
@@ -87,25 +87,14 @@ def hash_rows(X: Any) -> Codes:
     return code
 
 
-def coarse_codes(X: Any) -> Codes:
-    """Return a code for each row in a third of the time of `hash_rows`.
-
-    Rows of the same bits have the same code, but rows of numbers with few digits may share one.
-    """
-    if issparse(X):
-        return hash_rows(X)
+def _codes_of_bins(X: Any) -> Codes:
+    """Return a code for each row, in which the numbers of the bins stand for the values."""
     factors = _odd_factors(X.shape[1])
-    if hasattr(X, "bins"):  # the numbers of the bins stand for the values
-        code, mixed = np.zeros(X.shape[0], dtype=np.uint64), _mixed(np.arange(1 << 16) + 1.0)
-        for bins, factor in zip(X.by_feature(), factors, strict=True):
-            terms = mixed[: int(bins.max(initial=0)) + 1] * factor
-            for some in _blocks(len(code), _MANY):
-                code[some] += terms.take(bins[some])
-    else:
-        code = np.asarray(X, dtype=np.float64).view(np.uint64) @ factors
-    for some in _blocks(len(code), _MANY):
-        code[some] ^= code[some] >> np.uint64(32)
-    code *= _MULTIPLIER
+    code, mixed = np.zeros(X.shape[0], dtype=np.uint64), _mixed(np.arange(1 << 16) + 1.0)
+    for bins, factor in zip(X.by_feature(), factors, strict=True):
+        terms = mixed[: int(bins.max(initial=0)) + 1] * factor
+        for some in _blocks(len(code), _MANY):
+            code[some] += terms.take(bins[some])
     return code
 
 

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._arrays import Floats, Indices, Mask, Values
 
-__all__ = ["Block", "GroupedRows", "Groups"]
+__all__ = ["Block", "Groups", "Queries"]
 
 _MANY_ITEMS = 32
 """Groups with more items are scanned one by one, the others side by side."""
@@ -185,7 +185,7 @@ class Block(Groups):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRows:
+class Queries:
     """Rows grouped by query; the queries keep the order in which they first appear.
 
     Attributes
@@ -198,8 +198,8 @@ class GroupedRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.rows.groups import GroupedRows
-    >>> rows = GroupedRows.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
+    >>> from sklearn_rank.rows.groups import Queries
+    >>> rows = Queries.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
     >>> rows.order, rows.queries.start
     (array([0, 2, 1, 3]), array([0, 2]))
     """
@@ -208,7 +208,7 @@ class GroupedRows:
     queries: Groups
 
     @classmethod
-    def from_codes(cls, qid: Indices | None, n_rows: int) -> GroupedRows:
+    def from_codes(cls, qid: Indices | None, n_rows: int) -> Queries:
         """Group rows with query codes 0, 1, ... (gaps allowed); None means one query."""
         if qid is None:
             return cls(None, Groups(np.zeros(1, dtype=np.intp), n_rows))

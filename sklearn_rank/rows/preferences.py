@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._arrays import Floats, Indices, Mask, Values
 from sklearn_rank.rows.groups import Block, Groups, nested_runs
 from sklearn_rank.rows.processes import (
-    ONE_PROCESS,
+    ALL_HERE,
     Collective,
+    Sums,
     identity_of,
-    log_add_exp,
     shared_property,
 )
 
@@ -21,9 +21,12 @@ __all__ = ["Preferences"]
 
 _CACHED_ROWS = 16_384
 
+_WIDEST = 600.0
+"""Range of exponents whose exponentials, shifted together, are all far from underflow."""
+
 
 @dataclass(frozen=True, eq=False)
-class Preferences:
+class Preferences(Sums):
     r"""Rows grouped by query and relevance, with their weights.
 
     Row i is *above* row k when both belong to one query and ``y_i > y_k``. The rows are
@@ -43,9 +46,9 @@ class Preferences:
         The segments, over rows.
     queries : Groups
         The queries, over segments.
-    collective : Collective
-        The processes that hold the rows: the queries of each are its own or, without queries,
-        all rows are one list.
+    collective : Collective or None
+        The processes that hold the rows, None where all are here: the queries of each are its
+        own or, without queries, all rows are one list.
     is_shared_list : bool
         Whether the rows here are a part of one list. The segments are then those of the whole
         list, and may have no rows here.
@@ -71,7 +74,7 @@ class Preferences:
     weight: Floats
     segments: Groups
     queries: Groups
-    collective: Collective = ONE_PROCESS
+    collective: Collective | None = None
     is_shared_list: bool = False
 
     @classmethod
@@ -80,10 +83,14 @@ class Preferences:
         y: Values,
         qid: Indices | None,
         weight: Floats,
-        collective: Collective = ONE_PROCESS,
+        sums: Sums = ALL_HERE,
     ) -> Preferences:
-        """Sort rows with relevance `y`, query codes `qid` and positive weights."""
-        if qid is None and collective.size > 1:
+        """Sort rows with relevance `y`, query codes `qid` and positive weights.
+
+        `sums` are those over all rows, if they are not all here.
+        """
+        collective = sums.collective
+        if qid is None and collective is not None:
             return cls._of_shared_list(y, weight, collective)
         if qid is None and y.dtype != np.bool_:
             low, high = y.min(), y.max()
@@ -135,6 +142,11 @@ class Preferences:
         start = np.minimum.reduceat(cell, self.segments.start)
         return Preferences(np.arange(len(weight)), weight, Groups(start, len(weight)), self.queries)
 
+    @shared_property
+    def lists(self) -> Sums:
+        """Sums of what each process has for its own lists; a shared one has one sum on all."""
+        return ALL_HERE if self.is_shared_list else self
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -143,14 +155,14 @@ class Preferences:
     @property
     def is_bipartite_list(self) -> bool:
         """Whether there is one query with two levels and nothing else."""
-        is_list = self.is_shared_list or self.collective.size == 1
+        is_list = self.is_shared_list or self.collective is None
         return is_list and self.segments.n_groups == 2 and self.queries.n_groups == 1
 
     @shared_property
     def bipartite_segments(self) -> tuple[int, int] | None:
         """The segments above and below, when all pairs are between two segments."""
         n_levels = self.queries.length
-        if self.collective.size > 1 and not self.is_shared_list:
+        if self.collective is not None and not self.is_shared_list:
             return None  # the queries of the others have pairs too
         paired = np.flatnonzero(n_levels > 1)
         if len(paired) != 1 or n_levels[paired[0]] != 2:
@@ -177,7 +189,7 @@ class Preferences:
     def total_pair_weight(self) -> float:
         """Sum of ``w_i * w_k`` over all comparable pairs."""
         per_segment = self.reduce(np.add, self.weight)
-        return self.total(float(per_segment @ self.scan_above(np.add, per_segment, 0.0)))
+        return self.lists.total(float(per_segment @ self.scan_above(np.add, per_segment, 0.0)))
 
     def log_pair_weight(self, power: float = 1.0) -> float:
         """Return the logarithm of the sum of ``(w_i * w_k) ** power`` over comparable pairs.
@@ -189,7 +201,7 @@ class Preferences:
         per_segment = self.reduce(np.add, np.exp(log_weight - self.spread(top)))
         log_sum = top + np.log(per_segment)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
-        return self.log_total(float(np.logaddexp.reduce(log_sum + above)))
+        return self.lists.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
     @shared_property
     def segment_blocks(self) -> list[tuple[Block, slice]]:
@@ -225,25 +237,66 @@ class Preferences:
         here = np.full(self.segments.n_groups, identity_of(ufunc))
         filled = self.segments.length > 0
         here[filled] = ufunc.reduceat(values, self.segments.start[filled])
+        assert self.collective is not None
         return np.asarray(self.collective.reduce(ufunc, here))
 
-    def total(self, value: Floats | float) -> Any:
-        """Return the sum over the processes of what each has for its own segments."""
-        return value if self.is_shared_list else self.collective.reduce(np.add, value)
+    def normalised(self, scores: Floats, rate: float = 1.0) -> tuple[Floats, Floats]:
+        """Return the log of each segment's sum of w exp(rate f), and each row's share of it."""
+        if self.is_shared_list:
+            return self._normalised_list(scores, rate)
+        share, log_total = np.empty(len(scores)), np.empty(self.segments.n_groups)
+        for block, segments in self.segment_blocks:
+            mass = np.multiply(scores[block.items], rate, out=share[block.items])
+            if not self.has_unit_weights:
+                mass += self.log_weight[block.items]
+            top: Any = mass.max()
+            if top - mass.min() < _WIDEST:
+                mass -= top
+            else:
+                top = block.reduce(np.maximum, mass)
+                mass -= block.spread(top)
+            np.exp(mass, out=mass)
+            total = block.reduce(np.add, mass)
+            mass *= block.spread(1.0 / total)
+            log_total[segments] = top + np.log(total)
+        return log_total, share
 
-    def log_total(self, value: float) -> float:
-        """Return the same for logarithms: the logarithm of the sum of the exponentials."""
-        return value if self.is_shared_list else float(log_add_exp(self.collective, value))
+    def _normalised_list(self, scores: Floats, rate: float) -> tuple[Floats, Floats]:
+        """Return the same for the rows here of a list that several processes hold."""
+        mass = rate * scores + self.log_weight
+        top = self.reduce(np.maximum, mass)
+        mass -= self.spread(top)
+        np.exp(mass, out=mass)
+        total = self.reduce(np.add, mass)
+        mass *= self.spread(1.0 / total)
+        return top + np.log(total), mass
 
-    def log_totals(self, values: Floats) -> Floats:
-        """Return `log_total` of several numbers, with one message."""
-        if self.is_shared_list or self.collective.size == 1:
-            return values
-        return np.asarray(log_add_exp(self.collective, values.ravel())).reshape(values.shape)
+    def split(self, share: Floats, h: Mask) -> tuple[Floats, Floats]:
+        """Return the sums of shares over each segment where h is 0, and where it is 1.
 
-    def extreme(self, ufunc: np.ufunc, value: float) -> float:
-        """Return the maximum or minimum over the processes of what each has for its segments."""
-        return value if self.is_shared_list else float(self.collective.reduce(ufunc, value))
+        Both are sums: a small one, as one minus the other, would be rounding.
+        """
+        if self.is_shared_list:
+            return self.reduce(np.add, share * ~h), self.reduce(np.add, share * h)
+        zero, one = np.empty((2, self.segments.n_groups))
+        for block, segments in self.segment_blocks:
+            mass = share[block.items] * h[block.items]
+            one[segments] = block.reduce(np.add, mass)
+            np.subtract(share[block.items], mass, out=mass)
+            zero[segments] = block.reduce(np.add, mass)
+        return zero, one
+
+    def over_processes(self, loss: Any, method: str) -> tuple[Any, str]:
+        """Return a margin loss whose sums are over all rows, and how they are computed."""
+        if not self.is_shared_list:
+            return loss, method
+        in_processes = getattr(loss, "in_processes", None)
+        if in_processes is None:  # rows elsewhere have no pairs that could be visited
+            name = type(loss).__name__
+            raise ValueError(
+                f"One list on several processes needs in_processes, which {name} lacks."
+            )
+        return in_processes(self), "fast"
 
     def spread(self, segment_values: Values) -> Values:
         """Repeat segment values to their rows."""
@@ -273,14 +326,14 @@ class Preferences:
         """
         paired = self._paired_weight(side)
         has_pair = paired > 0
-        largest = self.extreme(np.maximum, float(np.max(paired, initial=0.0)))
+        largest = self.lists.largest(float(np.max(paired, initial=0.0)))
         return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""
         lowest = self.reduce(np.minimum, above)
         highest = self.scan_below(np.maximum, self.reduce(np.maximum, below), -np.inf)
-        return self.extreme(np.minimum, float(np.min(lowest - highest, initial=np.inf)))
+        return float(self.lists.smallest(float(np.min(lowest - highest, initial=np.inf))))
 
     def largest_difference(self, values: Values) -> float:
         """Return the maximum of ``|values[i] - values[k]|`` over comparable pairs."""

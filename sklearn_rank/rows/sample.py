@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_rank._protocols import Codes, Floats, Indices, Mask
+from sklearn_rank._arrays import Codes, Floats, Indices, Mask
 from sklearn_rank.rows.groups import starts_run
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, concat
+from sklearn_rank.rows.processes import ALL_HERE, Sums
 
 _KEPT_BITS = 52
 """Bits of a code that make a float strictly between 0 and 1."""
@@ -15,7 +15,7 @@ _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 
 
 def priority_sample(
-    code: Codes, weight: Floats, size: int, collective: Collective = ONE_PROCESS
+    code: Codes, weight: Floats, size: int, sums: Sums = ALL_HERE
 ) -> tuple[Indices, Floats]:
     r"""Return a sample of distinct rows without replacement, and the weights they stand for.
 
@@ -38,8 +38,8 @@ def priority_sample(
     size : int
         Number of rows to take; with as many distinct rows or fewer all are taken, with their own
         weights.
-    collective : Collective
-        The processes that hold the rows.
+    sums : Sums
+        Sums over all rows.
 
     Returns
     -------
@@ -53,26 +53,28 @@ def priority_sample(
     ----------
     Duffield2007 (priority sampling).
     """
+    collective = sums.collective
+    rank, n_processes = (0, 1) if collective is None else (collective.rank, collective.size)
     rows, code, weight = _merged(code, weight)
     own = _uniform(code) / weight
     limit = _first_left_out(own, size)
     # Twice, since a row whose weight lies on n processes has on one of them a number that is at
     # most n times that of its whole weight.
-    for _ in range(1 if collective.size == 1 else 2):
-        known = np.unique(concat(collective, code[own <= limit]))
+    for _ in range(min(n_processes, 2)):
+        known = np.unique(sums.concat(code[own <= limit]))
         place, is_known = _find(known, code)
         total = np.zeros(len(known))
         total[place] = weight[is_known]
-        total = np.asarray(collective.reduce(np.add, total))
+        total = np.asarray(sums.total(total))
         priority = _uniform(known) / total
         threshold = _first_left_out(priority, size)
-        limit = collective.size * threshold
+        limit = n_processes * threshold
     stands_for = np.zeros(len(known))
     taken = np.argsort(priority, kind="stable")[:size]
     stands_for[taken] = np.maximum(total[taken], 1 / threshold)
     holder = np.full(len(known), np.inf)
-    holder[place] = collective.rank
-    is_here = np.asarray(collective.reduce(np.minimum, holder))[place] == collective.rank
+    holder[place] = rank
+    is_here = np.asarray(sums.smallest(holder))[place] == rank
     is_here &= stands_for[place] > 0
     return rows[is_known][is_here], stands_for[place][is_here]
 

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.base import TrainingData
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.models import as_model
+from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard.card import Card
 
 
-def exchanged(ranker: Any, data: TrainingData, X: Any) -> Iterator[tuple[Any, Any]]:
+def exchanged(ranker: Any, data: Rows, X: Any) -> Iterator[tuple[Any, Any]]:
     """Yield unfitted rankers and rows: one for each step of a fitted ranker, and each variable.
 
     The ranker of a step has all thresholds of the variable but that one. The rows of a variable
@@ -48,7 +48,7 @@ def outline(card: Card) -> tuple[Any, ...]:
     )
 
 
-def _grid(ranker: Any, data: TrainingData, settings: dict[str, Any], feature: int) -> Floats:
+def _grid(ranker: Any, data: Rows, settings: dict[str, Any], feature: int) -> Floats:
     """Return the thresholds that a search may use for a feature."""
     if feature in settings["thresholds"]:
         return np.array(settings["thresholds"][feature], dtype=np.float64)

@@ -11,8 +11,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._release import __version__
-from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
+from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
@@ -33,7 +33,7 @@ class CardBuilder:
     ----------
     ranker : ranker
         Fitted, of stumps, in binary mode.
-    data : TrainingData
+    data : Rows
         The training rows, equal ones as one, categories as codes.
     points : (int, int) or None
         Least and greatest points of a bin.
@@ -44,7 +44,7 @@ class CardBuilder:
     """
 
     ranker: Any
-    data: TrainingData
+    data: Rows
     points: tuple[int, int] | None
     scaling: Any
     held_out: HeldOut | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,25 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import FitRows, Floats, Indices, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_column
-from sklearn_rank.base import TrainingData
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
-from sklearn_rank.rows.distinct import distinct_rows
+from sklearn_rank.rows import FitRows, Rows
 
 Fold = tuple[Indices, Indices]
 
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-def merged_rows(data: TrainingData) -> TrainingData:
+def merged_rows(data: Rows) -> Rows:
     """Return rows of which equal ones are one, in an order that the input has no part in."""
-    rows, weight, qid = distinct_rows(data.X, data.y, data.qid, data.weight)
-    return replace(data.take(rows, weight), qid=qid)
+    return data.distinct()
 
 
-def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list[list[Fold]]:
+def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[list[Fold]]:
     """Return the folds of merged rows of each repeat; none where there are too few rows.
 
     Without queries the folds are stratified by class; else they are of whole queries. There are
@@ -54,13 +52,13 @@ def make_folds(data: TrainingData, cv: int, n_repeats: int, random: Any) -> list
     return [folds for folds in repeats if len(folds) > 1]
 
 
-def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
+def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
     """Return the folds of a splitter, or given ones, as one repeat, without rows of weight zero."""
     y = check_column(y, "y")
     splitter = check_cv(cv, y, classifier=True)
     splits = split_queries(splitter, np.zeros((len(y), 1)), y, qid=qid, groups=qid)
     place = np.full(len(y), -1)
-    place[data.rows] = np.arange(len(data.rows))
+    place[data.position] = np.arange(len(data.position))
     try:
         folds = [(place[train], place[test]) for train, test in splits]
     except (IndexError, TypeError) as error:
@@ -72,7 +70,7 @@ def given_folds(data: TrainingData, cv: Any, y: Any, qid: Any) -> list[list[Fold
     return [found] if len(found) > 1 else []
 
 
-def _with_pairs(data: TrainingData, folds: Iterable[Fold]) -> list[Fold]:
+def _with_pairs(data: Rows, folds: Iterable[Fold]) -> list[Fold]:
     """Return the folds with a comparable pair on both sides."""
     return [
         fold
@@ -103,7 +101,7 @@ class FoldFits:
 
     Attributes
     ----------
-    data : TrainingData
+    data : Rows
         The rows to fit and to score.
     folds : list of (ndarray, ndarray)
         The rows to fit and those to score, as positions in `data`.
@@ -113,7 +111,7 @@ class FoldFits:
         Processes.
     """
 
-    data: TrainingData
+    data: Rows
     folds: Sequence[Fold]
     scorer: RankingScorer
     n_jobs: int | None
@@ -133,7 +131,7 @@ class FoldFits:
         shared: list[BinnedFeatures] = []
         return [self._one(_sharing(ranker, shared), rows, train, test) for ranker in rankers]
 
-    def _one(self, ranker: Any, rows: TrainingData, train: Indices, test: Indices) -> FoldFit:
+    def _one(self, ranker: Any, rows: Rows, train: Indices, test: Indices) -> FoldFit:
         data = self.data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -200,7 +198,7 @@ def moments(values: Floats, weight: Floats) -> tuple[float, float]:
     return mean, deviation if deviation > 0 else 1.0
 
 
-def measure(scorer: RankingScorer, data: TrainingData, scores: Floats) -> float:
+def measure(scorer: RankingScorer, data: Rows, scores: Floats) -> float:
     """Return a metric; a row of weight 2 counts twice, also in metrics that know no weights."""
     weight = data.weight
     if scorer.takes_weights:

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
-from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows import Preferences, Rows
 from sklearn_rank.scorecard._folds import merged_rows
 
 _ROUNDING = 1e-9
@@ -27,7 +26,7 @@ class BinnedTraining:
     ----------
     ranker : ranker
         The fitted ranker, whose objective and whose rule for the cut are used.
-    data : TrainingData
+    data : Rows
         One row for each set of equal ones, with their summed weight. `X` holds the bins, one
         column for each step function.
     n_bins : list of int
@@ -35,11 +34,11 @@ class BinnedTraining:
     """
 
     ranker: Any
-    data: TrainingData
+    data: Rows
     n_bins: list[int]
 
     @classmethod
-    def of(cls, ranker: Any, steps: Sequence[StepFunction], data: TrainingData) -> BinnedTraining:
+    def of(cls, ranker: Any, steps: Sequence[StepFunction], data: Rows) -> BinnedTraining:
         """Sum up training rows by their bins."""
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):

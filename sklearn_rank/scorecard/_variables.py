@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.base import TrainingData
 from sklearn_rank.models import StepFunction
+from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._decimals import short_thresholds
 from sklearn_rank.scorecard.card import Variable
 
@@ -17,7 +17,7 @@ from sklearn_rank.scorecard.card import Variable
 def make_variables(
     steps: Sequence[StepFunction],
     tables: Sequence[Indices],
-    data: TrainingData,
+    data: Rows,
     names: Sequence[str],
     categories: dict[int, Values],
     given: Sequence[int] = (),
@@ -30,7 +30,7 @@ def make_variables(
         The step functions of the ranker.
     tables : list of ndarray of int
         Points of each of their bins.
-    data : TrainingData
+    data : Rows
         The training rows.
     names : list of str
         Names of all columns.
@@ -105,7 +105,7 @@ def _of_categories(
 
 
 def _counts(
-    number: Indices, n_bins: int, data: TrainingData
+    number: Indices, n_bins: int, data: Rows
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the weight of the rows in each bin, and of those of the upper class."""
     counts = np.bincount(number, data.weight, n_bins)

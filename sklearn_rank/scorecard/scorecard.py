@@ -29,12 +29,13 @@ from sklearn_rank._validation import (
     refuse_dates,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.base import TrainingData, order_is_known, warn_of_order
+from sklearn_rank.base import order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics.scorers import Scoring, as_scorer
 from sklearn_rank.models import Stumps
+from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
@@ -374,7 +375,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
 
     def _fit_ranker(
         self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Any, TrainingData, dict[float, Floats], HeldOut | None]:
+    ) -> tuple[Any, Rows, dict[float, Floats], HeldOut | None]:
         """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
         ranker = self._unfitted_ranker()
         data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight)
@@ -396,7 +397,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         return ranker, merged, scores if searches and fits else {}, held_out
 
     def _fold_fits(
-        self, data: TrainingData, merged: TrainingData, y: Any, qid: Any, n_repeats: int
+        self, data: Rows, merged: Rows, y: Any, qid: Any, n_repeats: int
     ) -> list[FoldFits]:
         """Return what fits rankers without each fold, for each repeat."""
         if Number(2, integer=True).allows(self.cv):
@@ -407,9 +408,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         scorer = as_scorer(self.scoring or "auc")
         return [FoldFits(data, folds, scorer, self.n_jobs) for folds in repeats]
 
-    def _take_frozen(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Any, TrainingData]:
+    def _take_frozen(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> tuple[Any, Rows]:
         """Return a ranker that was fitted before, and the rows to round it for."""
         ranker = self.ranker.estimator
         self._check_ranker(ranker)
@@ -634,12 +633,12 @@ class Scorecard(ExportsMixin, BaseEstimator):
         metadata = {"qid": qid, "sample_weight": sample_weight}
         data = clone(self.ranker_).training_data(X, y, **metadata)
         scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []
-        least = measure(scorer, data, self.decision_function(X)[data.rows]) - tolerance
+        least = measure(scorer, data, self.decision_function(X)[data.position]) - tolerance
         with order_is_known():
             for number, (ranker, rows) in enumerate(exchanged(self.ranker_, data, X)):
                 frozen = FrozenEstimator(ranker.fit(rows, y, **metadata))
                 card = clone(self).set_params(ranker=frozen, p=None).fit(rows, y, **metadata)
-                score = measure(scorer, data, card.decision_function(X)[data.rows])
+                score = measure(scorer, data, card.decision_function(X)[data.position])
                 if score >= least and outline(card.card_) not in seen:
                     seen.add(outline(card.card_))
                     found.append((-score, number, ranker, rows))

@@ -95,13 +95,12 @@ class BlockwiseObjective:
         parts = self._threads.map(part, len(self._blocks))
         value = sum(value for value, _ in parts)
         slopes = np.sum([slopes for _, slopes in parts], axis=0) if parts else np.zeros_like(w)
-        if self._objective.collective.size > 1:
-            value, *slopes = self._reduce(np.append(value, slopes))
+        value, slopes = self._objective.sums.totals(value, slopes)
         return float(value), np.asarray(slopes)
 
     def _reduce(self, values: Floats) -> Floats:
         """Return the sum over the processes."""
-        return np.asarray(self._objective.collective.reduce(np.add, values))
+        return np.asarray(self._objective.sums.total(values))
 
     def _each_block(self) -> Iterator[tuple[Any, Any]]:
         """Yield the blocks, and the model of their rows."""

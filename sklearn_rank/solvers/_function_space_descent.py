@@ -15,7 +15,7 @@ from sklearn_rank._protocols import (
     RowSpace,
     Solution,
 )
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE, Sums
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
 PairDraw = Callable[[], tuple[Indices, Indices]]
@@ -69,7 +69,7 @@ def gradient_descent(
     max_iter: int,
     tol: float,
     on_iterate: IterateHook,
-    collective: Collective = ONE_PROCESS,
+    rows: Sums = ALL_HERE,
 ) -> Solution:
     r"""Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2`` by gradient steps.
 
@@ -86,7 +86,7 @@ def gradient_descent(
         value, slopes = objective.value_and_gradient(space.element_scores(path.f))
         gradient = space.representer(slopes)
         at_zero = square_at_zero(space, objective, path.f, gradient)
-        noise = rounding_of_square(space, slopes, collective)
+        noise = rounding_of_square(space, slopes, rows)
         for number in range(max_iter):
             if number > 0:
                 gradient = space.representer(slopes)
@@ -94,7 +94,7 @@ def gradient_descent(
             square = float(gradient[0] @ gradient[1])
             is_indefinite = square < -max(ROUNDING * abs(at_zero), noise)
             is_met = tol > 0 and (square <= tol**2 * at_zero or abs(at_zero) <= noise)
-            is_indefinite, is_met = collective.agree((is_indefinite, is_met))
+            is_indefinite, is_met = rows.agree((is_indefinite, is_met))
             if is_indefinite or is_met:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
             f = path.f - step_size(number) * gradient
@@ -115,16 +115,14 @@ def square_at_zero(
     return float(gradient[0] @ gradient[1])
 
 
-def rounding_of_square(
-    space: FunctionSpace, slopes: Floats, collective: Collective = ONE_PROCESS
-) -> float:
+def rounding_of_square(space: FunctionSpace, slopes: Floats, rows: Sums = ALL_HERE) -> float:
     """Return which squared norm of a gradient may be rounding, given that by the scores.
 
     The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
     all rows are equal: then every function has the same order, and zero is the minimum.
     """
-    largest = collective.reduce(np.maximum, np.max(space.square_norms(), initial=0.0))
-    return _NOISE * float(largest) * float(collective.reduce(np.add, np.abs(slopes).sum())) ** 2
+    largest = rows.largest(np.max(space.square_norms(), initial=0.0))
+    return _NOISE * float(largest) * float(rows.total(np.abs(slopes).sum())) ** 2
 
 
 def stochastic_descent(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import line_search
 
 from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
+from sklearn_rank.rows import ALL_HERE, Sums
 from sklearn_rank.solvers._function_space_descent import (
     ROUNDING,
     rounding_of_square,
@@ -33,7 +33,7 @@ def function_space_lbfgs(
     threshold: float,
     relative: bool,
     on_iterate: IterateHook,
-    collective: Collective = ONE_PROCESS,
+    rows: Sums = ALL_HERE,
 ) -> Solution:
     """Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2``, a smooth convex function.
 
@@ -49,9 +49,9 @@ def function_space_lbfgs(
     scores = space.element_scores(f)
     value, slopes = objective.value_and_gradient(scores)
     gradient = space.representer(slopes)
-    rounding = rounding_of_square(space, slopes, collective)
+    rounding = rounding_of_square(space, slopes, rows)
     is_rounding = not f.any() and abs(float(gradient[0] @ gradient[1])) <= rounding
-    if collective.agree(is_rounding):
+    if rows.agree(is_rounding):
         return Solution(f, [], 0)
     if relative:
         threshold *= max(square_at_zero(space, objective, f, gradient), 0.0) ** 0.5
@@ -64,12 +64,12 @@ def function_space_lbfgs(
         is_rounding = square >= -ROUNDING * abs(at_start)
         direction = -_preconditioned(gradient, memory)
         known = square <= threshold**2, is_rounding, direction, bool(memory)
-        is_met, is_rounding, direction, has_memory = collective.agree(known)
+        is_met, is_rounding, direction, has_memory = rows.agree(known)
         if is_met:
             return Solution(f, values, number, "" if is_rounding else INDEFINITE)
         direction_scores = space.element_scores(direction)
         elements, of_rows = (f, direction), (scores, direction_scores)
-        line = _Line(objective, alpha, elements, of_rows, (value, slopes), collective)
+        line = _Line(objective, alpha, elements, of_rows, (value, slopes), rows)
         step = line.search(1.0 if memory else min(1.0, square**-0.5))
         if step is None:
             if not has_memory:  # even along the gradient nothing is lower: rounding
@@ -121,8 +121,8 @@ class _Line:
         Start and direction of the line: elements of the space, and their scores.
     start : tuple
         The objective, and its gradient, at the start.
-    collective : Collective
-        The processes that hold the rows; the first searches.
+    rows : Sums
+        Sums over all rows; of several processes the first searches.
     """
 
     def __init__(
@@ -132,9 +132,9 @@ class _Line:
         elements: tuple[Floats, Floats],
         scores: tuple[Floats, Floats],
         start: tuple[float, Floats],
-        collective: Collective,
+        rows: Sums,
     ) -> None:
-        self._objective, self._collective = objective, collective
+        self._objective, self._rows = objective, rows
         self._scores, self._along = scores
         f, direction = elements
         # alpha / 2 * ||f + a d||^2 is a parabola in a.
@@ -149,7 +149,7 @@ class _Line:
         def search(functions: Mapping[str, Callable[..., Any]]) -> float | None:
             return self._search(first, cache(functions["evaluate"]))
 
-        return led(self._collective, search, {"evaluate": self._evaluate})
+        return self._rows.lead(search, {"evaluate": self._evaluate})
 
     def _search(self, first: float, evaluate: Callable[[float], Any]) -> float | None:
         """Return the step, given the objective and its slope at any step."""
@@ -177,4 +177,4 @@ class _Line:
     def _evaluate(self, a: float) -> tuple[float, float]:
         """Return the objective and its slope at a step."""
         value, slopes = self.objective_at(a)
-        return value, float(self._collective.reduce(np.add, slopes @ self._along))
+        return value, float(self._rows.total(slopes @ self._along))

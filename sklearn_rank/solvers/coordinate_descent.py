@@ -14,7 +14,7 @@ from sklearn_rank._protocols import (
     ObjectiveState,
     Values,
 )
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
+from sklearn_rank.rows import ALL_HERE, Sums
 from sklearn_rank.solvers._line_search import (
     closed_form_step,
     longest_step,
@@ -74,14 +74,14 @@ class PushStep:
         e of the closed form, which keeps steps finite.
     largest_difference : callable
         Maps h to the maximum of ``|h_i - h_k|`` over comparable pairs.
-    collective : Collective
-        The processes that hold the rows; the first searches along the line.
+    rows : Sums
+        Sums over all rows; of several processes the first searches along the line.
     """
 
     p: float
     smoothing: float
     largest_difference: Callable[[Values], float]
-    collective: Collective = ONE_PROCESS
+    rows: Sums = ALL_HERE
 
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
@@ -101,7 +101,7 @@ class PushStep:
         def search(functions: Mapping[str, Slope]) -> float:
             return step_to_slope(functions["slope"], target, bound)
 
-        return led(self.collective, search, {"slope": slope})
+        return self.rows.lead(search, {"slope": slope})
 
     @property
     def longest(self) -> float:
@@ -150,17 +150,17 @@ class SmoothMarginStep:
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
         g = self.smooth_margin(state.value)
-        if not self.rankboost.collective.agree(0 < g < abs(candidate.edge)):
+        if not self.rankboost.rows.agree(0 < g < abs(candidate.edge)):
             return self.rankboost(state, candidate, h)
         sign = float(np.sign(candidate.edge))
         shares = state.pair_shares(candidate, h)
         if shares is None:
             bound = self.rankboost.bound(h)
             smallest = self.smallest_difference(sign * h)
-            if self.rankboost.collective.agree(smallest >= g):
+            if self.rankboost.rows.agree(smallest >= g):
                 return sign * bound
             slope = state.slope(candidate, h)
-            while self.rankboost.collective.agree(sign * slope(sign * bound) < -g):
+            while self.rankboost.rows.agree(sign * slope(sign * bound) < -g):
                 bound *= 2
             return self.rankboost.to_slope(slope, -sign * g, bound)
         if sign < 0:
@@ -208,12 +208,12 @@ class Coordinate(BoostingSolver):
 
     def solve(self, problem: Any, record: Any) -> None:
         """Run the rounds; it sees the rows only through `weak_rankers` and the state."""
-        weak_rankers, collective = problem.weak_rankers, problem.preferences.collective
+        weak_rankers, rows = problem.weak_rankers, problem.preferences
         state: ObjectiveState = problem.state(record.scores())
         for number in range(record.n_left):
             if state.needs_refresh and number and number % REFRESH_PERIOD == 0:
                 state.refresh(record.scores())
-            candidate = collective.agree(weak_rankers.search(state.gradient, problem.gain))
+            candidate = rows.agree(weak_rankers.search(state.gradient, problem.gain))
             if candidate is None:
                 return
             h = weak_rankers.values(candidate)
@@ -230,7 +230,7 @@ class Coordinate(BoostingSolver):
                 return
             # A step that was cut short tells nothing about the next one.
             is_small = decrease <= problem.tol * max(abs(before), abs(state.value), 1.0)
-            if problem.tol > 0 and not is_cut_short and collective.agree(is_small):
+            if problem.tol > 0 and not is_cut_short and rows.agree(is_small):
                 return
 
 

@@ -71,9 +71,9 @@ class GradientDescent(KernelSolver):
             "on_iterate": problem.on_iterate,
         }
         if problem.batch_size is None:
-            collective = problem.preferences.collective
+            rows = problem.preferences
             solution = gradient_descent(
-                model, problem.mean_loss(), model.element(start), **common, collective=collective
+                model, problem.mean_loss(), model.element(start), **common, rows=rows
             )
         else:
             draw = _PairSampler(problem, np.random.RandomState([problem.seed, before]))
@@ -134,7 +134,7 @@ class _LbfgsFit:
             threshold=threshold,
             relative=relative,
             on_iterate=self._note,
-            collective=self._problem.preferences.collective,
+            rows=self._problem.preferences,
         )
         self.f, self._left = solution.x, self._left - solution.n_iter
         return solution.message

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._protocols import Floats, Solution, require
 from sklearn_rank._warnings import warn
-from sklearn_rank.rows.processes import led
 from sklearn_rank.solvers._composition import CoefficientObjective
 from sklearn_rank.solvers._lbfgs import Function, minimise
 from sklearn_rank.solvers._messages import STOPPED
@@ -81,7 +80,7 @@ class LBFGS(BoostingSolver):
             "target": function.value,
             "on_iterate": on_iterate,
         }
-        return led(problem.preferences.collective, solve, functions)
+        return problem.preferences.lead(solve, functions)
 
 
 def _replace(record: Any, x: Floats, credit: Floats, value: float | None = None) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective, led
+from sklearn_rank.rows import ALL_HERE, Sums
 from sklearn_rank.solvers._composition import BlockwiseObjective
 from sklearn_rank.solvers._messages import STOPPED
 from sklearn_rank.solvers._online import OnlineDescent
@@ -46,8 +46,8 @@ class ListProblem:
         Maps the number of a step of online descent to its size.
     random_state : int, RandomState or None
         Seed for the order of the queries.
-    collective : Collective
-        The processes that hold the rows.
+    rows : Sums
+        Sums over all rows, if they are not all here.
     """
 
     function: BlockwiseObjective
@@ -60,7 +60,7 @@ class ListProblem:
     descent: OnlineDescent | None = None
     rate: Callable[[int], float] = float
     random_state: Any = None
-    collective: Collective = ONE_PROCESS
+    rows: Sums = ALL_HERE
 
 
 class LinearSolver(Solver):
@@ -108,7 +108,7 @@ class RegularisedLBFGS(LinearSolver):
         }
         if function.is_twice_differentiable:
             functions["hessian"] = function.hessian
-        found = led(problem.collective, solve, functions)
+        found = problem.rows.lead(solve, functions)
         if found.message in ("", STOPPED):
             return found
         return replace(found, message=f"the gradient has length {found.residual:.3g}")

@@ -37,7 +37,7 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.pair_sums.group_sums import PairSums
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import Sums as RowSums
 
 __all__ = ["RowExponentials", "logistic_heights", "logistic_sums"]
 
@@ -50,16 +50,15 @@ def logistic_sums(
     with_second: bool = False,
     error: float = ERROR,
     threads: ThreadPool | None = None,
-    collective: Collective = ONE_PROCESS,
+    rows: RowSums | None = None,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
 
     `error` is the share of a row's pairs by which its sums may be wrong. `threads` share
-    the rows of a grid. The rows of all processes of `collective` are summed; each has the sums
-    of its own.
+    the rows of a grid. With `rows` those here are a part of the upper and of the lower ones.
     """
     n_orders = 2 if with_second else 1
-    value, _, upper, lower = _evaluate(f, a, g, b, n_orders, error, threads, collective)
+    value, _, upper, lower = _evaluate(f, a, g, b, n_orders, error, threads, rows)
     for slopes in (upper[0], lower[0]):
         np.negative(slopes, out=slopes)
     return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
@@ -71,10 +70,10 @@ def logistic_heights(
     g: Floats,
     error: float = ERROR,
     threads: ThreadPool | None = None,
-    collective: Collective = ONE_PROCESS,
+    rows: RowSums | None = None,
 ) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads, collective).heights
+    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads, rows).heights
 
 
 def _evaluate(
@@ -85,13 +84,13 @@ def _evaluate(
     n_orders: int,
     error: float,
     threads: ThreadPool | None,
-    collective: Collective,
+    rows: RowSums | None,
 ) -> Sums:
     """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
-    if collective.size > 1:
-        axis, n_rows = shared_axis(f, g, collective)
+    if rows is not None:
+        axis, n_rows = shared_axis(f, g, rows)
         shared = shared_grid(axis, n_rows, error)
-        return grid_sums(axis, a, b, shared, n_orders, threads or ThreadPool(), collective)
+        return grid_sums(axis, a, b, shared, n_orders, threads or ThreadPool(), rows)
     axis = shorten_gaps(f, a, g, b)
     grid = cheapest(axis, error)
     if grid is None:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
-from sklearn_rank.rows.processes import Collective
+from sklearn_rank.rows import Sums as RowSums
 
 _SHORT = 512.0
 """On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""
@@ -74,11 +74,11 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     return axis
 
 
-def shared_axis(f: Floats, g: Floats, collective: Collective) -> tuple[Axis, int]:
+def shared_axis(f: Floats, g: Floats, rows: RowSums) -> tuple[Axis, int]:
     """Return the axis of the rows of all processes, and the most rows that one of them has."""
     low = min((float(x.min()) for x in (f, g) if len(x)), default=np.inf)
     high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
-    ends = collective.reduce(np.minimum, np.array([low, -high, -(len(f) + len(g))]))
+    ends = rows.smallest(np.array([low, -high, -(len(f) + len(g))]))
     return Axis(f, g, float(ends[0]), -float(ends[1])), -int(ends[2])
 
 

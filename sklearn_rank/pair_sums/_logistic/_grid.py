@@ -17,7 +17,8 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
 from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, Rows
 from sklearn_rank.pair_sums._row_histogram import Histogram
 from sklearn_rank.pair_sums.group_sums import EMPTY
-from sklearn_rank.rows.processes import ONE_PROCESS, Collective
+from sklearn_rank.rows import ALL_HERE
+from sklearn_rank.rows import Sums as RowSums
 
 TILE = 1 << 14
 """Cells handled at a time: their tables stay in the second-level cache."""
@@ -89,12 +90,10 @@ class Grid:
 
     def sigmoid_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid(z), z the height above it."""
-        # The step counts a row at the node itself one half; the rest s(z) reaches a few nodes.
         return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, _odd_rest)
 
     def softplus_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * log(1 + exp(z))."""
-        # max(z, 0) at all nodes in one pass: its slope is a sum, so that it is a sum of sums.
         ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
         return self.step * ramp + self._convolved(nodal, _even_rest)
 
@@ -168,20 +167,19 @@ def grid_sums(
     grid: Grid,
     n_orders: int,
     threads: ThreadPool,
-    collective: Collective = ONE_PROCESS,
+    rows: RowSums = ALL_HERE,
 ) -> Sums:
     """Return the sums by a grid, over the rows of all processes."""
     above = _GridRows.of(grid, axis.f, a, threads)
     below = _GridRows.of(grid, axis.g, b, threads)
     upper = above.to_nodes()
     if not n_orders:
-        upper = collective.reduce(np.add, upper)
+        upper = rows.total(upper)
         heights = below.interpolate(grid.softplus_sums(upper))[0]
         np.maximum(heights, 0.0, out=heights)  # rounding where all is in order
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
     lower = below.to_nodes()
-    if collective.size > 1:
-        upper, lower = collective.reduce(np.add, np.stack([upper, lower]))
+    upper, lower = rows.totals(upper, lower)
     # Seen from an upper row, the lower rows out of order lie above: mirror the axis.
     upper_sums = above.interpolate(grid.sigmoid_sums(lower[::-1])[::-1], n_orders)
     lower_sums = below.interpolate(grid.sigmoid_sums(upper), n_orders)

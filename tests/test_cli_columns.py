@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import FAST, fails, run
 
-from sklearn_rank.cli import main
 from sklearn_rank.cli._store import load_model
 
 pytestmark = pytest.mark.slow
-
-FAST = ["--param", "n_estimators=5"]
 
 
 @pytest.fixture
@@ -28,17 +26,6 @@ def folder(tmp_path, monkeypatch):
     frame = pd.DataFrame({"code": [f"{one:03}" for one in code], "x": x, "y": y})
     frame.to_csv("rows.csv", index=False)
     return tmp_path
-
-
-def run(argv):
-    assert main(argv) == 0
-
-
-def fails(argv, capsys):
-    assert main(argv) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err
 
 
 def auc(argv):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_cli import fails, param, run
+from commands import FAST, fails, param, run
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _crossval, _rankers
@@ -30,7 +30,6 @@ from sklearn_rank.metrics import (
 
 pytestmark = pytest.mark.slow
 
-FAST = param("n_estimators=5")
 TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]
 BINARY = ["rows.csv", "--target", "y", "--drop", "grade,q"]
 GRADED = ["rows.csv", "--target", "grade", "--relevance", "graded", "--drop", "y", "--qid", "q"]
@@ -172,13 +171,8 @@ def test_metrics_are_those_asked_for(folder, capsys):
     found = results([*BINARY, *TWO, "--metrics", "map,push@4", "--metrics", "pauc@0.1"])
     for column in found["results"].values():
         assert list(column) == ["map", "push@4", "pauc@0.1", "seconds"]
-    message = fails(["compare", *BINARY, "--metrics", "f1"], capsys_after(capsys))
+    message = fails(["compare", *BINARY, "--metrics", "f1"], capsys)
     assert "unknown metric 'f1'; the metrics are one of auc, map, " in message
-
-
-def capsys_after(capsys):
-    capsys.readouterr()
-    return capsys
 
 
 def test_numbers_do_not_depend_on_jobs(folder, capsys):

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import fails, run
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_rank.cli import main
 from sklearn_rank.cli._dataset import model_data
 from sklearn_rank.cli._settings import Reading
 from sklearn_rank.cli._store import load_model
@@ -46,22 +46,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for name, seed, n in [("old", 0, 300), ("new", 1, 90), ("other", 2, 200)]:
         table(n, seed).to_csv(f"{name}.csv", index=False)
-
-
-def run(line, *more):
-    assert main([*line.split(), *more]) == 0
-
-
-def fails(line, capsys):
-    before = sorted(Path().iterdir())
-    capsys.readouterr()
-    assert main(line.split()) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("sklearn-rank: error: ")
-    assert captured.err.count("\n") == 1
-    assert sorted(Path().iterdir()) == before
-    return captured.err
 
 
 def train(*more, ranker="RankBoost", options=""):

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from test_cli import fails, loans, run
+from commands import fails, run
+from test_cli import loans
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry

@@ -21,8 +21,8 @@ from sklearn_rank.objectives import (
     ListwiseLoss,
     SmoothedDcg,
     _list_loss,
-    _offsets,
     error_cut,
+    offsets,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.rows import Queries
@@ -356,7 +356,7 @@ def test_the_cut_of_many_rows_needs_no_sort(seed, digits, spread, share, scale, 
     f *= 1 + 1e-15 * rng.integers(0, 3, 400)
     weight = rng.integers(1, 4, 400) / 8.0 if weighted else np.ones(400)
     expected = error_cut(f, positive, weight)
-    with patch.multiple(_offsets, _MANY_ROWS=100, _N_BINS=64):
+    with patch.multiple(offsets, _MANY_ROWS=100, _N_BINS=64):
         assert error_cut(f, positive, weight) == expected
 
 
@@ -364,7 +364,7 @@ def test_the_cut_of_many_rows_is_found_in_bins():
     rng = np.random.default_rng(0)
     positive = np.arange(2000) % 2 == 0
     f = rng.normal(size=2000) + 2 * positive
-    with patch.object(_offsets, "_N_BINS", 256):
+    with patch.object(offsets, "_N_BINS", 256):
         found = _offsets._cut_by_bins(f, np.where(positive, 1.0, -1.0))
     assert found == error_cut(f, positive, np.ones(2000))
 

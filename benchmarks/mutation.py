@@ -47,15 +47,16 @@ PACKAGES = {
     "pair_sums": ["pair_sums"],
     "objectives": ["objectives"],
     "rows": ["rows"],
+    "bins": ["bins"],
     "solvers": ["solvers"],
     "metrics": ["metrics"],
 }
 TESTS = [
-    "test_adaboost", "test_bags", "test_batches", "test_boosting", "test_bad_input",
+    "test_adaboost", "test_bags", "test_batches", "test_binning", "test_boosting", "test_bad_input",
     "test_constrained_stumps", "test_corrective", "test_early_stopping", "test_kernel_ranker",
     "test_list_net", "test_listwise", "test_margin_push", "test_metamorphic", "test_metrics",
     "test_objectives", "test_own_parts", "test_pair_sorting", "test_pair_sums", "test_push_lbfgs",
-    "test_ranking_metrics", "test_reference", "test_scorers", "test_second_order",
+    "test_ranking_metrics", "test_reference", "test_rows", "test_scorers", "test_second_order",
     "test_smooth_margin", "test_stage_offsets", "test_tpr_interval", "test_validation_tables",
     "test_weight_scales", "test_validation_rows", "test_shared_linear_fits", "test_warnings",
     "test_sklearn_behaviour", "test_engines", "test_shared_fits", "test_shared_objectives",

@@ -116,7 +116,7 @@ def test_nothing_above_is_imported_by_a_string():
         for part in parts - {part_of(path)}
         if DEPTH[part] <= DEPTH[part_of(path)]
     }
-    assert wrong <= {("scorecard/_exports.py", "onnx")}
+    assert wrong == set()
 
 
 OUTER = ("scorecard", "dask", "onnx", "cli", "plotting")
@@ -195,7 +195,7 @@ def test_no_circle_of_imports():
     assert len(order) == len(SOURCES)
 
 
-UNDERSCORE_IMPORTS = 34
+UNDERSCORE_IMPORTS = 3
 """At most so many modules with an underscore are imported by another folder."""
 
 
@@ -383,7 +383,7 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 24_200
+    assert anatomy.lines_by_folder().total() <= 24_100
 
 
 def test_a_default_fit_goes_through_little(anatomy):
@@ -394,7 +394,7 @@ def test_a_default_fit_goes_through_little(anatomy):
 
 def test_few_classes_are_called_rows():
     classes = [node.name for _, node in nodes_in(".", ast.ClassDef)]
-    assert sum(name.endswith("Rows") for name in classes) <= 17
+    assert sum(name.endswith("Rows") for name in classes) <= 14
 
 
 def test_docstrings_say_what_is_returned():
@@ -402,7 +402,7 @@ def test_docstrings_say_what_is_returned():
     kinds = (ast.FunctionDef, ast.ClassDef, ast.Module)
     texts = [ast.get_docstring(node, clean=False) for _, node in nodes_in(".", *kinds)]
     assert len(texts) > 2000
-    assert sum(text.startswith("Return what") for text in texts if text) <= 44
+    assert [text for text in texts if text and text.startswith("Return what")] == []
 
 
 def test_only_rows_and_dask_ask_how_many_processes_there_are():

@@ -365,7 +365,7 @@ def test_the_cut_of_many_rows_is_found_in_bins():
     positive = np.arange(2000) % 2 == 0
     f = rng.normal(size=2000) + 2 * positive
     with patch.object(offsets, "_N_BINS", 256):
-        found = _offsets._cut_by_bins(f, np.where(positive, 1.0, -1.0))
+        found = offsets._cut_by_bins(f, np.where(positive, 1.0, -1.0))
     assert found == error_cut(f, positive, np.ones(2000))
 
 

@@ -144,5 +144,5 @@ class StepFunction:
     values: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """Return what each value adds to the score."""
+        """Return the addition to the score of each value."""
         return self.values.take(self.bins.encode(x))

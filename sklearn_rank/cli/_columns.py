@@ -128,7 +128,7 @@ class Column:
         return Texts(list(values), np.array([*places, -1])[codes], unusual)
 
     def read(self, form: str) -> Any:
-        """Return what the distinct texts mean in a form, NaN or NaT where they do not fit."""
+        """Return the values of distinct texts read in a form, NaN or NaT where they do not fit."""
         if form not in self._read:
             self._read[form] = notation.read_texts(self.texts.values, form)
         return self._read[form]

@@ -103,7 +103,7 @@ def evaluate(settings: Evaluate) -> None:
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
-    """Return what JSON says about a data set."""
+    """Return the record of a data set in the JSON."""
     return {
         "version": sklearn_rank.__version__,
         "data": data.name,

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> str:
-    """Return what went wrong."""
+    """Return the description of an error."""
     if isinstance(error, MemoryError):
         return "the table does not fit into memory"
     if isinstance(error, OSError):

@@ -46,7 +46,7 @@ FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
 
 
 def read_texts(texts: list[str], form: str) -> Any:
-    """Return what texts mean in a form; NaN or NaT where they do not fit."""
+    """Return the values of texts read in a form; NaN or NaT where they do not fit."""
     pandas = import_extra("pandas")
     if form[0] in ".,":
         return pandas.Series(numbers(texts, form[0]))

@@ -85,7 +85,7 @@ def run(words: list[str]) -> None:
 
 
 def _explain(error: click.UsageError) -> str:
-    """Return what is wrong with the words of a command line, and what is allowed."""
+    """Return the message on a wrong word of a command line, and on those allowed."""
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for one in error.ctx.command.params for name in one.opts if "--" in name]
         close = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)

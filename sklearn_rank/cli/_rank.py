@@ -92,7 +92,7 @@ def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
 
 
 def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
-    """Return what a model stores of its calibration rows."""
+    """Return the calibration rows as a model stores them."""
     negatives = scores_of(pipeline, data.X)[data.y == 0]
     return {"negatives": negatives.tolist(), "n_rows": len(data.y)}
 

@@ -110,7 +110,7 @@ def bin_partitions(
 
 
 def sample_partition(rows: Rows) -> SampledPart:
-    """Return what is kept of a partition until the thresholds are known."""
+    """Return the part of a partition that is kept until the thresholds are known."""
     code = hash_rows(rows.X)
     some, _ = priority_sample(code, rows.weight, 2 * MOST_ROWS)
     return SampledPart(WeightedCodes.of(code, rows.weight), code[some], rows.X[some])

@@ -352,7 +352,7 @@ def _for_workers(estimator: Any) -> Any:
 
 
 def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) -> Observer:
-    """Return what the client tells of each round: `verbose` and callbacks of the estimator."""
+    """Return the observers of rounds at the client: `verbose` and callbacks of the estimator."""
     values = estimator.get_params(deep=False)
     unit = "round" if "n_estimators" in values else "iteration"
     total = values.get("n_estimators", values.get("max_iter"))

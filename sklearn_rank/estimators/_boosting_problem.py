@@ -284,7 +284,7 @@ class BoostingProblem:
         return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
     def _find_gain(self) -> Gain:
-        """Return what a search maximises."""
+        """Return the gain that a search maximises."""
         selection = self.posing.selection
         if selection == "steepest":
             return steepest

@@ -358,7 +358,7 @@ class RoundsMixin:
         return self.n_iter_no_change is not None or data.held_out is not None
 
     def _metric_of(self: Any, rows: Rows) -> Callable[[Floats], float]:
-        """Return what early stopping watches, as a function of the scores of some rows."""
+        """Return the metric that early stopping watches, as a function of scores of some rows."""
         if self.scoring is None:
             return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
         return metric_of_rows(type(self).__name__, self.scoring, rows)

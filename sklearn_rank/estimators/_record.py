@@ -200,7 +200,7 @@ class FitRecord(Record):
         self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
 
     def _make_offsets(self) -> StageBalances | StageCuts | None:
-        """Return what finds the offset after each round; None in graded mode."""
+        """Return the function that finds the offset after each round; None in graded mode."""
         positive, pairs = self.problem.positive, self.problem.preferences
         if positive is None:
             return None

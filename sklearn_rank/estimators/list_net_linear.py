@@ -81,7 +81,7 @@ def _rows_of(data: Rows) -> RowsSeen:
 
 
 def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
-    """Return what `contributions` and the next call of `partial_fit` need."""
+    """Return the attributes that `contributions` and the next call of `partial_fit` need."""
     return {"_mean_contributions_": coefficients * seen[0], "_seen_": seen}
 
 

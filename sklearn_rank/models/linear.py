@@ -63,7 +63,7 @@ class LinearModel:
         return np.asarray(self._rows.total(self._pull_back_here(gradient)))
 
     def _pull_back_here(self, gradient: Floats) -> Floats:
-        """Return what the rows here add to it."""
+        """Return the contribution of the rows here to it."""
         if self._order is not None:
             by_row = np.zeros(self.X.shape[0])
             by_row[self._order] = gradient

@@ -137,5 +137,5 @@ def linear_contributions(X: Any, coefficients: Floats) -> Floats:
 
 
 def predictions(estimator: Any, X: Any) -> Values:
-    """Return what an estimator predicts, as floats."""
+    """Return the predictions of an estimator as floats."""
     return np.asarray(estimator.predict(X), dtype=float).ravel()

@@ -243,7 +243,7 @@ ALL_HERE = Sums()
 
 
 def identity_of(ufunc: np.ufunc) -> float:
-    """Return what leaves the result of np.add, np.maximum or np.minimum as it is."""
+    """Return the neutral element of np.add, np.maximum or np.minimum."""
     return _NOTHING[ufunc]
 
 

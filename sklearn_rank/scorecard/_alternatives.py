@@ -42,7 +42,7 @@ def set_stumps(ranker: Any, **parameters: Any) -> Any:
 
 
 def outline(card: Card) -> tuple[Any, ...]:
-    """Return what two equal cards have in common: intercept, bins and points."""
+    """Return a key that equal cards share: intercept, bins and points."""
     return card.intercept, *(
         (one.column, one.thresholds, one.groups, one.points) for one in card.variables
     )

@@ -145,7 +145,7 @@ class CardBuilder:
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
     def _details(self, loss: float) -> dict[str, Any]:
-        """Return what the card states besides its points."""
+        """Return the statements of the card besides its points."""
         data = self.data
         low, high = self.points or (None, None)
         scaling = self.scaling if isinstance(self.scaling, dict) else {}

@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 def reference_points(card: Card, against: Any) -> Floats:
-    """Return what the points of each variable are compared with."""
+    """Return the points that those of each variable are compared with."""
     if isinstance(against, str) and against == "best":
         return np.array([max(one.points) for one in card.variables], dtype=np.float64)
     if isinstance(against, str) and against == "mean":

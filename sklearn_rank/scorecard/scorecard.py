@@ -399,7 +399,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
     def _fold_fits(
         self, data: Rows, merged: Rows, y: Any, qid: Any, n_repeats: int
     ) -> list[FoldFits]:
-        """Return what fits rankers without each fold, for each repeat."""
+        """Return the fits of rankers without each fold, for each repeat."""
         if Number(2, integer=True).allows(self.cv):
             data, random = merged, check_random_state(self.random_state)
             repeats = make_folds(merged, self.cv, n_repeats, random)

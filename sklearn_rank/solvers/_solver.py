@@ -119,7 +119,7 @@ class SolverChoice:
         return isinstance(value, self.base)
 
     def __str__(self) -> str:
-        """Return what completes "must be ..."."""
+        """Return the words that complete "must be ..."."""
         return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
 
     def solver_of(self, value: Any) -> Any:

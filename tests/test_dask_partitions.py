@@ -26,17 +26,10 @@ from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import place
-from sklearn_rank.dask._partitions import (
-    Partitions,
-    RowChecks,
-    Rows,
-    Tasks,
-    divide,
-    find_queries,
-    merge_queries,
-    on_rows,
-)
+from sklearn_rank.dask._partitions import Partitions, RowChecks, Rows, divide, on_rows
+from sklearn_rank.dask._summaries import find_queries, merge_queries
 from sklearn_rank.dask._supported import check_supported
+from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSSES,

@@ -16,7 +16,8 @@ from sklearn_rank._protocols import Codes, Floats
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.bins.thresholds import MOST_ROWS
-from sklearn_rank.dask._partitions import Partitions, Rows, Tasks, release
+from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._tasks import Tasks, release
 from sklearn_rank.rows.distinct import hash_rows
 from sklearn_rank.rows.sample import priority_sample
 

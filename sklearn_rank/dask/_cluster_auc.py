@@ -14,7 +14,8 @@ import numpy as np
 from dask import delayed
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
+from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 

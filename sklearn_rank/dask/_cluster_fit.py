@@ -20,7 +20,7 @@ from sklearn_rank._observers import combine
 from sklearn_rank._protocols import Observer
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
-from sklearn_rank.dask._partitions import wait_for_tasks, wait_until
+from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
 from sklearn_rank.dask._xgboost_collective import PeerLostError
 
 _PATIENCE = 1.0

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -14,7 +11,6 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 from dask import delayed
-from distributed import wait
 from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Values
@@ -25,18 +21,6 @@ from sklearn_rank._validation import (
     is_missing,
 )
 from sklearn_rank.bins.categories import CategoryCodes, as_table
-
-_LOOK = 1.0
-"""Seconds between two looks at tasks that run."""
-
-_PATIENCE = 60.0
-"""Seconds that a cluster may be without workers."""
-
-_MOST_SECONDS = 60.0
-"""Seconds that running tasks are waited for when one has failed."""
-
-_MOST_LABELS = 100
-"""Most labels of one partition that are reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +90,11 @@ class RowChecks:
         finite: Any = "allow-nan" if self.allow_nan else True
         if self.codes is not None:
             X = self.codes.encode(as_table(X)) if len(X) else np.zeros((0, X.shape[1]))
-        X = check_array(
-            X, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=0, input_name="X"
-        )
+        # As in a fit without a cluster: sums of the largest floats overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = check_array(
+                X, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=0, input_name="X"
+            )
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {self.n_features} features by its description. Got {X.shape[1]}."
@@ -227,124 +213,6 @@ class Partitions:
         ]
 
 
-class Tasks:
-    """Runs delayed functions on the workers of a client."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 4) -> Any:
-        """Return the delayed merger of items, a few at a time; `merge` takes a list."""
-        step = delayed(merge, pure=False)
-        while len(items) > 1:
-            items = [step(items[k : k + width]) for k in range(0, len(items), width)]
-        return items[0] if items else step([])
-
-    def keep(self, value: Any, function: Callable[..., Any] | None = None, *more: Any) -> Any:
-        """Compute ``function(value, *more)``, or the value, and leave it on its worker."""
-        if function is not None:
-            value = delayed(function, pure=False)(value, *more)
-        future = self.client.compute(value)
-        self._finish([future])
-        return future
-
-    def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return ``function(*arguments)``, computed where the arguments are."""
-        futures = self._finish([self.client.submit(function, *arguments, pure=False)])
-        return self._gathered(futures)[0]
-
-    def start(self, items: list[Any]) -> list[Any]:
-        """Return futures of delayed items, which stay on the workers that compute them.
-
-        No worker is prescribed: Dask does not give tasks of a worker that is lost to those that
-        come later.
-        """
-        return list(self.client.compute(items))
-
-    def results(self, items: list[Any]) -> list[Any]:
-        """Return the values of delayed items."""
-        return self._gathered(self._finish(self.client.compute(items)))
-
-    def _gathered(self, futures: list[Any]) -> list[Any]:
-        """Return the values of futures, which the workers need not keep."""
-        values = list(self.client.gather(futures))
-        release(futures)
-        return values
-
-    def _finish(self, futures: list[Any]) -> list[Any]:
-        """Wait for futures; where one fails, the others are cancelled and the error raised."""
-        try:
-            wait_for_tasks(self.client, futures)
-            return futures
-        except BaseException:
-            self.client.cancel(futures)
-            wait_until(lambda: not self._is_running(futures), _MOST_SECONDS)
-            raise
-
-    def _is_running(self, futures: list[Any]) -> bool:
-        """Whether a worker still computes one of the futures."""
-        keys = {future.key for future in futures}
-        return any(keys & set(some) for some in self.client.processing().values())
-
-
-def release(futures: list[Any]) -> None:
-    """Let the workers forget what no other task needs.
-
-    Not left to the garbage collector, which comes late: where waiting ends with an exception,
-    its traceback holds the futures.
-    """
-    for future in futures:
-        future.release()
-    futures.clear()
-
-
-def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE) -> None:
-    """Wait until all tasks are done; those of workers that are lost run anew on others.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        The cluster.
-    futures : list of Future
-        The tasks.
-    patience : float
-        Seconds that the cluster may be without workers, or without work while it waits.
-
-    Raises
-    ------
-    Exception
-        What a task has raised.
-    RuntimeError
-        Where no worker has taken work for too long.
-    """
-    last_seen = time.monotonic()
-    while True:
-        with suppress(TimeoutError, asyncio.TimeoutError):
-            wait(futures, timeout=_LOOK)
-        for future in futures:
-            if future.status in ("error", "cancelled"):
-                future.result()  # raises what has happened
-        if all(future.status == "finished" for future in futures):
-            return
-        if any(client.processing().values()):
-            last_seen = time.monotonic()
-        if time.monotonic() - last_seen > patience:
-            raise RuntimeError(
-                f"The rows can't be read: for {patience:g} seconds the cluster has had no workers, "
-                "or none that takes work. Workers pause when they are short of memory."
-            )
-
-
-def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:
-    """Wait for a condition; return whether it has come true in time."""
-    end = time.monotonic() + timeout
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
-
-
 # From what the caller passes to partitions ---------------------------------------------------
 
 
@@ -445,110 +313,4 @@ def _check_known_lengths(owner: str, **collections: Any) -> None:
         raise ValueError(
             f"The partitions of {owner}'s rows must line up: partition {place} has {a[place]} "
             f"rows in {first} and {b[place]} in {second}. rechunk brings them together."
-        )
-
-
-# The first look at all rows ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """What the client learns of a partition.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows of positive weight.
-    labels : ndarray or None
-        Their labels, at most a hundred; None with graded relevance.
-    lightest, heaviest : float
-        Smallest and largest weight.
-    """
-
-    n_rows: int
-    labels: Values | None
-    lightest: float
-    heaviest: float
-
-
-def summarise(rows: Rows, graded: bool) -> Summary:
-    """Return a summary of a partition."""
-    labels = None
-    if not graded:
-        if rows.y.dtype.kind == "O" and len({isinstance(one, str) for one in rows.y}) > 1:
-            labels = rows.y
-        else:
-            labels = np.unique(rows.y)
-        labels = labels[:_MOST_LABELS]
-    low, high = rows.weight.min(initial=np.inf), rows.weight.max(initial=-np.inf)
-    return Summary(rows.n_rows, labels, float(low), float(high))
-
-
-def find_categories(
-    tasks: Tasks, partitions: Partitions, positions: tuple[int, ...]
-) -> CategoryCodes | None:
-    """Return the codes of the categories of all rows of positive weight; None without rows."""
-    find = delayed(categories_of, pure=False)
-    parts = [find(X, weight, positions) for X, _, _, weight in partitions.chunks]
-    found: CategoryCodes | None = tasks.results([tasks.tree(merge_categories, parts)])[0]
-    return found
-
-
-def categories_of(X: Any, weight: Any, positions: tuple[int, ...]) -> CategoryCodes | None:
-    """Return the codes of the categories of a partition; None without rows."""
-    is_used = check_some_weights(weight, len(X)) > 0
-    return CategoryCodes(as_table(X[is_used]), positions) if is_used.any() else None
-
-
-def merge_categories(parts: list[CategoryCodes | None]) -> CategoryCodes | None:
-    """Return the codes of the categories of several partitions."""
-    known = [part for part in parts if part is not None]
-    return CategoryCodes.merged(known) if known else None
-
-
-@dataclass(frozen=True, eq=False)
-class QueryIds:
-    """The queries of some partitions.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_queries,)
-        Distinct ids, sorted.
-    split : tuple
-        One id that is in several partitions, if there is one.
-    """
-
-    ids: Values
-    split: tuple[Any, ...] = ()
-
-
-def find_queries(rows: Rows) -> QueryIds:
-    """Return the queries of a partition."""
-    assert rows.qid is not None
-    return QueryIds(np.unique(rows.qid))
-
-
-def merge_queries(parts: list[QueryIds]) -> QueryIds:
-    """Return the queries of several partitions, and one that is split."""
-    parts = [part for part in parts if len(part.ids)] or parts[:1]
-    split = next((part.split for part in parts if part.split), ())
-    ids, count = np.unique(np.concatenate([part.ids for part in parts]), return_counts=True)
-    if not split and (count > 1).any():
-        split = tuple(ids[count > 1][:1].tolist())
-    return QueryIds(ids, split)
-
-
-def split_query(queries: QueryIds) -> tuple[Any, ...]:
-    """Return an id that is in several partitions, if there is one."""
-    return queries.split
-
-
-def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> None:
-    """Raise ValueError where a query is in several partitions."""
-    queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
-    split = tasks.result(split_query, queries)
-    if split:
-        raise ValueError(
-            f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "
-            "one: DaskRanker(..., shuffle_queries=True) brings queries together."
         )

@@ -9,7 +9,8 @@ import dask.dataframe as dd
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank.dask._partitions import Partitions, Rows, Tasks
+from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._tasks import Tasks
 
 _OTHERS = ("y", "qid", "weight")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,19 +22,11 @@ from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
-from sklearn_rank.dask._partitions import (
-    Partitions,
-    RowChecks,
-    Summary,
-    Tasks,
-    check_whole_queries,
-    divide,
-    find_categories,
-    n_features_of,
-    summarise,
-)
+from sklearn_rank.dask._partitions import Partitions, RowChecks, divide, n_features_of
 from sklearn_rank.dask._query_shuffle import shuffled
+from sklearn_rank.dask._summaries import Summary, check_whole_queries, find_categories, summarise
 from sklearn_rank.dask._supported import check_supported
+from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
@@ -281,40 +272,7 @@ def _fit_on_client(
     estimator: Any, ranker: DaskRanker, client: Any, partitions: Partitions, given: tuple[Any, Any]
 ) -> Any:
     """Fit the estimator and return it."""
-    name, tasks, is_graded = (
-        type(estimator).__name__,
-        Tasks(client),
-        estimator.relevance == "graded",
-    )
-    if partitions.checks.codes is not None:
-        codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
-        estimator.category_codes, partitions = codes, partitions.with_codes(codes)
-    if partitions.has_queries and ranker.shuffle_queries:
-        partitions = shuffled(tasks, partitions)
-    summaries = tasks.results(partitions.map(summarise, is_graded))
-    if not sum(one.n_rows for one in summaries):
-        raise ValueError(f"{name} has no row of positive weight to learn from.")
-    classes = _known_classes(estimator, summaries)
-    has_rows = [one.n_rows > 0 for one in summaries]
-    partitions = partitions.with_classes(classes).where(has_rows)
-    summaries = [one for one in summaries if one.n_rows]
-    if partitions.has_queries:
-        check_whole_queries(tasks, partitions, name)
-    sizes = [one.n_rows for one in summaries]
-
-    bins = None
-    if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
-        parts, bins = bin_partitions(tasks, partitions, estimator.binning())
-    else:
-        parts = tasks.start(partitions.map(_as_they_are))
-    plan = FitPlan(
-        "", _for_workers(estimator), {}, 0, classes, bins, waits=has_callbacks(estimator)
-    )
-    plan = replace(
-        plan,
-        is_whole=isinstance(estimator, BoostedTreesRanker),
-        described={name: known for name, known in vars(estimator).items() if name in _DESCRIBED},
-    )
+    plan, parts, sizes = _planned(estimator, ranker.shuffle_queries, Tasks(client), partitions)
     fit = ClusterFit(client, plan, parts, sizes)
     fit.observe = _client_observer(estimator, fit, given)
     try:
@@ -330,6 +288,43 @@ def _fit_on_client(
         raise
     end_fit_task(estimator, X=given[0], y=given[1])
     return estimator
+
+
+def _planned(
+    estimator: Any, shuffle_queries: bool, tasks: Tasks, partitions: Partitions
+) -> tuple[FitPlan, list[Any], list[int]]:
+    """Return the plan of a fit, the partitions with rows as futures, and their sizes."""
+    name = type(estimator).__name__
+    if partitions.checks.codes is not None:
+        codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
+        estimator.category_codes, partitions = codes, partitions.with_codes(codes)
+    if partitions.has_queries and shuffle_queries:
+        partitions = shuffled(tasks, partitions)
+    summaries = tasks.results(partitions.map(summarise, estimator.relevance == "graded"))
+    has_rows = [one.n_rows > 0 for one in summaries]
+    if not any(has_rows):
+        raise ValueError(f"{name} has no row of positive weight to learn from.")
+    classes = _known_classes(estimator, summaries)
+    partitions = partitions.with_classes(classes).where(has_rows)
+    if partitions.has_queries:
+        check_whole_queries(tasks, partitions, name)
+    bins = None
+    if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
+        parts, bins = bin_partitions(tasks, partitions, estimator.binning())
+    else:
+        parts = tasks.start(partitions.map(_as_they_are))
+    plan = FitPlan(
+        "",
+        _for_workers(estimator),
+        {},
+        0,
+        classes,
+        bins,
+        waits=has_callbacks(estimator),
+        is_whole=isinstance(estimator, BoostedTreesRanker),
+        described={name: known for name, known in vars(estimator).items() if name in _DESCRIBED},
+    )
+    return plan, parts, [one.n_rows for one in summaries if one.n_rows]
 
 
 def _empty_table(X: Any) -> Any:

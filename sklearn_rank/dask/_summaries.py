@@ -1,0 +1,119 @@
+"""The first look at all rows: what the client learns of each partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask import delayed
+
+from sklearn_rank._protocols import Values
+from sklearn_rank._validation import check_some_weights
+from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._tasks import Tasks
+
+_MOST_LABELS = 100
+"""Most labels of one partition that are reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What the client learns of a partition.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of positive weight.
+    labels : ndarray or None
+        Their labels, at most a hundred; None with graded relevance.
+    heaviest : float
+        The largest weight.
+    """
+
+    n_rows: int
+    labels: Values | None
+    heaviest: float
+
+
+def summarise(rows: Rows, graded: bool) -> Summary:
+    """Return a summary of a partition."""
+    labels = None
+    if not graded:
+        if rows.y.dtype.kind == "O" and len({isinstance(one, str) for one in rows.y}) > 1:
+            labels = rows.y
+        else:
+            labels = np.unique(rows.y)
+        labels = labels[:_MOST_LABELS]
+    return Summary(rows.n_rows, labels, float(rows.weight.max(initial=-np.inf)))
+
+
+def find_categories(
+    tasks: Tasks, partitions: Partitions, positions: tuple[int, ...]
+) -> CategoryCodes | None:
+    """Return the codes of the categories of all rows of positive weight; None without rows."""
+    find = delayed(categories_of, pure=False)
+    parts = [find(X, weight, positions) for X, _, _, weight in partitions.chunks]
+    found: CategoryCodes | None = tasks.results([tasks.tree(merge_categories, parts)])[0]
+    return found
+
+
+def categories_of(X: Any, weight: Any, positions: tuple[int, ...]) -> CategoryCodes | None:
+    """Return the codes of the categories of a partition; None without rows."""
+    is_used = check_some_weights(weight, len(X)) > 0
+    return CategoryCodes(as_table(X[is_used]), positions) if is_used.any() else None
+
+
+def merge_categories(parts: list[CategoryCodes | None]) -> CategoryCodes | None:
+    """Return the codes of the categories of several partitions."""
+    known = [part for part in parts if part is not None]
+    return CategoryCodes.merged(known) if known else None
+
+
+@dataclass(frozen=True, eq=False)
+class QueryIds:
+    """The queries of some partitions.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_queries,)
+        Distinct ids, sorted.
+    split : tuple
+        One id that is in several partitions, if there is one.
+    """
+
+    ids: Values
+    split: tuple[Any, ...] = ()
+
+
+def find_queries(rows: Rows) -> QueryIds:
+    """Return the queries of a partition."""
+    assert rows.qid is not None
+    return QueryIds(np.unique(rows.qid))
+
+
+def merge_queries(parts: list[QueryIds]) -> QueryIds:
+    """Return the queries of several partitions, and one that is split."""
+    parts = [part for part in parts if len(part.ids)] or parts[:1]
+    split = next((part.split for part in parts if part.split), ())
+    ids, count = np.unique(np.concatenate([part.ids for part in parts]), return_counts=True)
+    if not split and (count > 1).any():
+        split = tuple(ids[count > 1][:1].tolist())
+    return QueryIds(ids, split)
+
+
+def split_query(queries: QueryIds) -> tuple[Any, ...]:
+    """Return an id that is in several partitions, if there is one."""
+    return queries.split
+
+
+def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> None:
+    """Raise ValueError where a query is in several partitions."""
+    queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
+    split = tasks.result(split_query, queries)
+    if split:
+        raise ValueError(
+            f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "
+            "one: DaskRanker(..., shuffle_queries=True) brings queries together."
+        )

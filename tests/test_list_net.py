@@ -144,8 +144,9 @@ def test_projected_gradients_end_where_a_function_that_is_not_convex_is_stationa
         return float(slope @ w + w @ bend @ w / 2), slope + bend @ w
 
     options = {"curvature": np.ones(6), "max_iter": 200, "tol": 1e-8, "hessian": None}
-    search = _Search(function, regulariser, np.zeros(6), on_iterate=lambda *_: False, **options)
-    x = _projected_gradient(search, np.zeros(6), 1e-8)
+    options |= {"x": np.zeros(6), "on_iterate": lambda *_: False}
+    search = _Search(function, regulariser, **options)
+    x = _projected_gradient(search, np.zeros(6), 1e-8, 200)
     assert regulariser.norm(x) <= 0.7 * (1 + 1e-12)
     assert regulariser.residual(x, function(x)[1]) <= 1e-8
     assert search.n_iter < 150

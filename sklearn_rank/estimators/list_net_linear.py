@@ -174,8 +174,8 @@ class ListNetLinear(BaseRanker):
         The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0.
     objective_curve_ : ndarray
         The objective after each iteration; with "ogd" after each pass, or on the rows of
-        each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each trial
-        value of its Lagrange multiplier.
+        each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each projected
+        step in the ball.
     n_iter_ : int
         Number of iterations, at least 1.
     t_ : int

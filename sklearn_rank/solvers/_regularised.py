@@ -3,50 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
 from sklearn_rank.solvers._lbfgs import Function
 from sklearn_rank.solvers._messages import OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.solvers._regularisers import Regulariser
+from sklearn_rank.solvers._regularisers import Regulariser, roots
 
 _NEWTON_STEPS, _NEWTON_ENOUGH, _NEWTON_ROUNDING = 8, 1e-4, 1e-9
 """Newton's method: maximum of steps, residual relative to the limit, growth allowed."""
 
-_COARSE = 1e3
-"""Residual, relative to the limit, at which a fit in a ball first turns to Newton's method."""
-
 _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 """Projected gradients: objectives compared, sufficient decrease, step sizes in radii."""
+
+_PRECISE = 1e-3
+"""Residual of projected gradients, relative to the limit: they end far inside it."""
+
+_FIRST_STEPS, _DAMPINGS = 20, 6
+"""Projected gradients before Newton's method; how often one of its steps is halved."""
 
 _FAR_OUT = 4.0
 """Radii from zero at which an iterate shows that the constraint is active."""
 
 
+@dataclass(eq=False)
 class _Search:
-    """Minima for trial values of the Lagrange multiplier, each found from the one before."""
+    """The coefficients so far."""
 
-    def __init__(
-        self,
-        objective: Function,
-        regulariser: Regulariser,
-        start: Floats,
-        curvature: Floats,
-        max_iter: int,
-        tol: float,
-        on_iterate: IterateHook,
-        hessian: Callable[[Floats, Indices], Floats] | None,
-    ) -> None:
-        self.objective, self.regulariser, self.hessian = objective, regulariser, hessian
-        self.x, self.curvature = start, curvature
-        self.max_iter, self.tol, self._on_iterate = max_iter, tol, on_iterate
-        self.n_iter = 0
-        self.iterates: list[float] = []
-        self.values: list[float] = []
-        self.is_stopped = False
+    objective: Function
+    regulariser: Regulariser
+    x: Floats
+    curvature: Floats
+    max_iter: int
+    tol: float
+    on_iterate: IterateHook
+    hessian: Callable[[Floats, Indices], Floats] | None
+    n_iter: int = 0
+    values: list[float] = field(default_factory=list)
+    is_stopped: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -56,48 +52,29 @@ class _Search:
     def note(self, w: Floats, value: float) -> bool:
         """Count an iteration; return whether `on_iterate` ends the fit."""
         self.n_iter += 1
-        self.iterates.append(value)
-        self.is_stopped |= bool(self._on_iterate(w, self.iterates))
+        self.values.append(value)
+        self.is_stopped |= bool(self.on_iterate(w, self.values))
         return self.is_stopped
 
-    def trial(self, multiplier: float, guard: float = np.inf) -> Floats:
-        """Minimise the Lagrangian; end where the norm exceeds `guard`."""
-        regulariser = self.regulariser.lagrangian(multiplier)
+    def without_ball(self) -> None:
+        """Minimise without the ball; end where an iterate is far outside."""
+        guard = _FAR_OUT * self.regulariser.radius
 
         def on_iterate(w: Floats, value: float) -> bool:
             return self.note(w, value) or self.regulariser.norm(w) > guard
 
-        # In a ball there are many minima to find from good starts, which suits Newton's method.
-        in_ball = np.isfinite(self.regulariser.radius)
-        for factor in (_COARSE, 1.0) if in_ball else (1.0,):
-            found = regulariser.solve(
-                self.objective,
-                self.x,
-                self.curvature,
-                max_iter=self.max_iter - self.n_iter,
-                tol=factor * self.tol,
-                on_iterate=on_iterate,
-            )
-            self.x = found.x
-            if self.is_over or regulariser.norm(self.x) > guard:
-                break
-            if self._newton(regulariser) <= self.tol:
-                break
-        return self.x
+        self.x = self.regulariser.solve(
+            self.objective,
+            self.x,
+            self.curvature,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iterate=on_iterate,
+        ).x
+        if not self.is_over and self.regulariser.norm(self.x) <= self.regulariser.radius:
+            self.newton()
 
-    def excess(self, multiplier: float) -> float:
-        """Return (norm - radius) / (norm + radius) of the minimum: 0 on the boundary."""
-        x = self.trial(multiplier)
-        self._note_inside(x)
-        norm, radius = self.regulariser.norm(x), self.regulariser.radius
-        return (norm - radius) / (norm + radius)
-
-    def _note_inside(self, x: Floats) -> None:
-        """Record the objective of coefficients projected onto the ball."""
-        x = replace(self.regulariser, alpha=0.0).proximal(x, 0.0)
-        self.values.append(self.objective(x)[0] + self.regulariser.penalty(x))
-
-    def _newton(self, regulariser: Regulariser) -> float:
+    def newton(self) -> float:
         """Take Newton steps while they halve the residual, and return it.
 
         Rounding hides the decrease of the objective, on which a line search depends, long
@@ -105,6 +82,7 @@ class _Search:
         gradient, so that the order of the rows, or copies in place of weights, change
         them by rounding only.
         """
+        regulariser = self.regulariser.lagrangian(0.0)
         value, gradient = self.objective(self.x)
         value += regulariser.penalty(self.x)
         residual = regulariser.residual(self.x, gradient)
@@ -122,6 +100,30 @@ class _Search:
             self.x, value, gradient, residual = moved, height, slope, reached
         return residual
 
+    def newton_in_ball(self, limit: float) -> None:
+        """Take damped Newton steps in the ball, which is convex: a share of a step stays in it."""
+        regulariser = self.regulariser
+        value, gradient = self.objective(self.x)
+        value += regulariser.penalty(self.x)
+        while self.hessian is not None and not self.is_over:
+            residual = regulariser.residual(self.x, gradient)
+            moved = regulariser.newton_step(self.x, gradient, self.hessian)
+            if moved is None or residual <= _PRECISE * limit:
+                return
+            step = moved - self.x
+            for _ in range(_DAMPINGS):
+                x = self.x + step
+                height, slope = self.objective(x)
+                height += regulariser.penalty(x)
+                is_nearer = regulariser.residual(x, slope) <= residual / 2
+                if height < value or (is_nearer and height <= value + 1e-12 * abs(value)):
+                    break
+                step = step / 2
+            else:
+                return
+            self.x, value, gradient = x, height, slope
+            self.note(x, value)
+
 
 def minimise_regularised(
     objective: Function,
@@ -136,8 +138,10 @@ def minimise_regularised(
 ) -> Solution:
     r"""Minimise a smooth function plus a penalty in a ball.
 
-    An active norm constraint is replaced by its Lagrangian term: the multiplier m is the
-    root of ``norm(w(m)) = radius``, with w(m) the minimum at strength ``alpha + m``.
+    Without a ball, and where the minimum lies inside it, by L-BFGS. With an active constraint by
+    projected gradients, a first-order method, with spectral step sizes, and Newton's method in
+    the ball for few coefficients. A residual of zero is the condition of a minimum, and for a
+    convex function there is no other.
 
     Parameters
     ----------
@@ -151,7 +155,7 @@ def minimise_regularised(
         Approximate second derivatives of the function, by which coefficients are scaled; 0
         where unknown.
     max_iter : int
-        Maximum of L-BFGS iterations, over all values of the multiplier.
+        Maximum of iterations.
     tol : float
         Ends when the residual is at most `tol` times that of zero coefficients.
     on_iterate : IterateHook
@@ -163,78 +167,60 @@ def minimise_regularised(
     Returns
     -------
     Solution
-        `values` are function plus penalty after each iteration or, with an active
-        constraint, on the ball after each value of the multiplier.
+        `values` are function plus penalty after each iteration, with an active constraint
+        of those in the ball.
     """
-    gradient = objective(np.zeros_like(start))[1]
+    zero = np.zeros_like(start)
     free = replace(regulariser, radius=np.inf)
-    limit = tol * free.residual(np.zeros_like(start), gradient)
-    # The multiplier adds an error of its own, for which the minima leave room.
-    trial_limit = limit if np.isinf(regulariser.radius) else limit / 2
-    search = _Search(
-        objective, regulariser, start, curvature, max_iter, trial_limit, on_iterate, hessian
-    )
-    x = search.trial(0.0, guard=_FAR_OUT * regulariser.radius)
-    values = search.iterates
+    limit = tol * free.residual(zero, objective(zero)[1])
+    search = _Search(objective, regulariser, start, curvature, max_iter, limit, on_iterate, hessian)
+    search.without_ball()
+    x, n_outside = search.x, 0
     if regulariser.norm(x) > regulariser.radius:
-        x = _find_boundary(search, regulariser.largest_multiplier(gradient))
-        if regulariser.residual(x, objective(x)[1]) > limit:
-            x = _projected_gradient(search, x, limit)
-        values = search.values
+        n_outside = len(search.values)
+        x = replace(regulariser, alpha=0.0).proximal(x, 0.0)
+        search.x = _projected_gradient(search, x, _PRECISE * limit, _FIRST_STEPS)
+        search.newton_in_ball(limit)
+        x = _projected_gradient(search, search.x, _PRECISE * limit, max_iter)
     value, gradient = objective(x)
     residual = regulariser.residual(x, gradient)
-    values = values or [value + regulariser.penalty(x)]
+    values = search.values[n_outside:] or [value + regulariser.penalty(x)]
     message = STOPPED if search.is_stopped else OUT_OF_ITERATIONS
     message = "" if residual <= limit else message
     return Solution(x, values, max(search.n_iter, 1), message, residual)
 
 
-def _find_boundary(search: _Search, largest: float) -> Floats:
-    """Return the minimum on the boundary of the ball, by the root of its excess."""
-    regulariser = search.regulariser
-    known = {0.0: 1.0}  # the unconstrained minimum is outside
-
-    def excess(multiplier: float) -> float:
-        if multiplier not in known:
-            known[multiplier] = search.excess(multiplier)
-        return known[multiplier]
-
-    search.x = replace(regulariser, alpha=0.0).proximal(search.x, 0.0)
-    largest *= 1 + 1e-6
-    while excess(largest) > 0 and not search.is_over:  # not convex
-        largest *= 4
-    if excess(largest) < 0:
-        root = brentq(excess, 0.0, largest, xtol=1e-14 * largest, rtol=1e-10, disp=False)
-        search.excess(float(root))
-    return replace(regulariser, alpha=0.0).proximal(search.x, 0.0)
-
-
-def _projected_gradient(search: _Search, x: Floats, limit: float) -> Floats:
+def _projected_gradient(search: _Search, x: Floats, limit: float, n_steps: int) -> Floats:
     """Return a minimum in the ball, by projected gradients with spectral step sizes.
 
-    For functions that are not convex: their minimum can be a discontinuous function of the
-    multiplier, inside the ball for one value and outside for the next.
+    In the metric of the curvature, so that the scales of the features matter little.
+
+    The step size is the inverse of the curvature along the last step (Barzilai and Borwein), so
+    that the objective may rise in some steps; it never exceeds the largest of the last ten.
     """
-    regulariser = search.regulariser
+    regulariser, metric = search.regulariser, roots(search.curvature) ** 2
     value, gradient = search.objective(x)
     recent = [value + regulariser.penalty(x)]
-    unit = regulariser.radius / max(float(np.linalg.norm(gradient)), 1e-300)
+    unit = regulariser.radius / max(regulariser.norm(gradient / metric), 1e-300)
     rate = unit
+    last = search.n_iter + n_steps
     while regulariser.residual(x, gradient) > limit and not search.is_over:
-        moved = regulariser.proximal(x - rate * gradient, rate)
+        if search.n_iter >= last:
+            break
+        moved = regulariser.proximal_in(x - rate * gradient / metric, rate, metric)
         step = moved - x
+        square = float(step @ (metric * step))
         value, slope = search.objective(moved)
         reached = value + regulariser.penalty(moved)
-        if reached > max(recent[-_MEMORY:]) - _SLOPE / (2 * rate) * float(step @ step):
+        if reached > max(recent[-_MEMORY:]) - _SLOPE / (2 * rate) * square:
             rate /= 4
             if rate < _SHORTEST * unit:
                 break
             continue
-        bend = float(step @ (slope - gradient)) / max(float(step @ step), 1e-300)
+        bend = float(step @ (slope - gradient)) / max(square, 1e-300)
         x, gradient = moved, slope
         longest = _LONGEST * unit
         rate = min(max(1 / bend, _SHORTEST * unit), longest) if bend > 1 / longest else longest
         recent.append(reached)
         search.note(x, reached)
-        search.values.append(reached)
     return x

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
@@ -55,15 +56,33 @@ class Regulariser(ABC):
         r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
 
     @abstractmethod
+    def shrunk(self, z: Floats, strength: Floats) -> Floats:
+        """Return the minimiser of ``(w - z)**2 / 2 + strength * penalty(w) / alpha``."""
+
+    def proximal_in(self, z: Floats, step: float, metric: Floats) -> Floats:
+        """Return `proximal`, with the squared distance weighted by a metric.
+
+        The multiplier of the ball is the root of a decreasing function of one number.
+        """
+        w = self.shrunk(z, step * self.alpha / metric)
+        if self.norm(w) <= self.radius:
+            return w
+        highest = metric.max() * max(self.norm(z) / self.radius, float(np.abs(z).max()))
+
+        def excess(multiplier: float) -> float:
+            strength = (step * self.alpha + multiplier) / metric
+            return self.norm(self.shrunk(z, strength)) - self.radius
+
+        root = brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-14, disp=False)
+        w = self.shrunk(z, (step * self.alpha + float(root)) / metric)
+        return w * (self.radius / self.norm(w))
+
+    @abstractmethod
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the subgradient of least norm of function plus penalty at w.
 
         `gradient` is the function's own.
         """
-
-    @abstractmethod
-    def largest_multiplier(self, gradient: Floats) -> float:
-        """Return an upper bound of the Lagrange multiplier; `gradient` is that at 0."""
 
     @abstractmethod
     def solve(
@@ -86,7 +105,7 @@ class Regulariser(ABC):
     def newton_step(
         self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
     ) -> Floats | None:
-        """Return the next iterate of Newton's method, or None for too many coefficients."""
+        """Return the minimum of the quadratic model in the ball, None for too many coefficients."""
 
     @abstractmethod
     def multiplier(self, w: Floats, gradient: Floats) -> float:
@@ -120,6 +139,10 @@ class Ridge(Regulariser):
         norm = self.norm(w)
         return w * (self.radius / norm) if norm > self.radius else w
 
+    def shrunk(self, z: Floats, strength: Floats) -> Floats:
+        """Divide."""
+        return z / (1 + strength)
+
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the gradient of the sum."""
         return gradient + self.alpha * w
@@ -131,16 +154,24 @@ class Ridge(Regulariser):
         if len(w) > _NEWTON_FEATURES:
             return None
         matrix = hessian(w, np.arange(len(w))) + self.alpha * np.eye(len(w))
-        return w - np.linalg.lstsq(matrix, self.subgradient(w, gradient), rcond=_FLAT)[0]
+        slope = self.subgradient(w, gradient)
+        moved: Floats = w - np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0]
+        if self.norm(moved) <= self.radius:
+            return moved
+        bend, vectors = np.linalg.eigh(matrix)
+        bend, target = np.maximum(bend, 0.0), vectors.T @ (matrix @ w - slope)
+
+        def excess(multiplier: float) -> float:
+            return self.norm(target / (bend + multiplier)) - self.radius
+
+        highest = self.norm(target) / self.radius
+        root = brentq(excess, 1e-14 * highest, highest, xtol=1e-300, rtol=1e-14, disp=False)
+        return np.asarray(vectors @ (target / (bend + float(root))))
 
     def multiplier(self, w: Floats, gradient: Floats) -> float:
         """Return m with ``gradient + (alpha + m) w`` orthogonal to w."""
         squared = float(w @ w)
         return -float(gradient @ w) / squared - self.alpha if squared else 0.0
-
-    def largest_multiplier(self, gradient: Floats) -> float:
-        """Return the norm of the gradient over the radius."""
-        return self.norm(gradient) / self.radius
 
     def solve(
         self,
@@ -153,7 +184,7 @@ class Ridge(Regulariser):
         on_iterate: Callable[[Floats, float], bool],
     ) -> Solution:
         """Minimise the sum, which is smooth."""
-        scale = _roots(curvature + self.alpha)
+        scale = roots(curvature + self.alpha)
 
         def scaled(v: Floats) -> tuple[float, Floats]:
             w = v / scale
@@ -191,6 +222,10 @@ class Lasso(Regulariser):
         excess = (np.cumsum(size) - self.radius) / np.arange(1, len(size) + 1)
         return _soft(w, float(excess[np.flatnonzero(size > excess)[-1]]))
 
+    def shrunk(self, z: Floats, strength: Floats) -> Floats:
+        """Soft-threshold."""
+        return _soft(z, strength)
+
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the subgradient of least norm."""
         moving = gradient + self.alpha * np.sign(w)
@@ -212,9 +247,14 @@ class Lasso(Regulariser):
                 n_samples=1,
                 alpha_min=self.alpha / scale,
                 method="lasso",
-                return_path=False,
             )
-        return np.asarray(path[2]) / scale
+        knots = np.asarray(path[2]) / scale
+        norms = np.abs(knots).sum(axis=0)
+        if norms[-1] <= self.radius:
+            return np.asarray(knots[:, -1])
+        last = int(np.argmax(norms > self.radius))  # the path is linear between its knots
+        share = (self.radius - norms[last - 1]) / (norms[last] - norms[last - 1])
+        return np.asarray((1 - share) * knots[:, last - 1] + share * knots[:, last])
 
     def multiplier(self, w: Floats, gradient: Floats) -> float:
         """Return the mean, over non-zero coefficients, of the slope that alpha does not balance."""
@@ -222,10 +262,6 @@ class Lasso(Regulariser):
         if not used.any():
             return 0.0
         return float(np.mean(-np.sign(w[used]) * gradient[used])) - self.alpha
-
-    def largest_multiplier(self, gradient: Floats) -> float:
-        """Return the multiplier for which zero is the minimum."""
-        return max(float(np.abs(gradient).max()) - self.alpha, 0.0)
 
     def solve(
         self,
@@ -238,7 +274,7 @@ class Lasso(Regulariser):
         on_iterate: Callable[[Floats, float], bool],
     ) -> Solution:
         """Minimise over positive and negative parts, of which the sum is a smooth function."""
-        scales = np.tile(_roots(curvature), 2)
+        scales = np.tile(roots(curvature), 2)
 
         def joined(parts: Floats) -> Floats:
             positive, negative = np.split(parts / scales, 2)
@@ -266,7 +302,7 @@ class Lasso(Regulariser):
         return replace(found, x=joined(found.x))
 
 
-def _roots(curvature: Floats) -> Floats:
+def roots(curvature: Floats) -> Floats:
     """Return the square roots; the largest replaces zeros."""
     return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
 
@@ -280,7 +316,7 @@ def _far_root(matrix: Floats) -> float:
     return 2.0**exponent if abs(exponent) > _MODERATE else 1.0
 
 
-def _soft(z: Floats, threshold: float) -> Floats:
+def _soft(z: Floats, threshold: float | Floats) -> Floats:
     """Soft-threshold: move every number towards zero by `threshold`."""
     return np.asarray(np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0))
 

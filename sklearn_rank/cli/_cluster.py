@@ -237,8 +237,7 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
         rankers[name].set_params(engine="xgboost")
     _rankers.check_engine(rankers)
     with noting([], name, _ERRORS):
-        check = import_extra("sklearn_rank.dask._supported").check_supported
-        check(rankers[name], table.qid is not None)
+        import_extra("sklearn_rank.dask").check_supported(rankers[name], table.qid is not None)
     return rankers[name], name
 
 

@@ -14,6 +14,7 @@ except ImportError as error:
         f'(pip install "sklearn-rank[dask]"): {error}'
     ) from error
 
+from sklearn_rank.dask._supported import check_supported as check_supported
 from sklearn_rank.dask.ranker import DaskRanker
 
 __all__ = ["DaskRanker"]

@@ -163,6 +163,7 @@ def test_the_bound_with_an_estimator_that_is_fitted_in_each_draw():
 # scikit-learn -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         ConformalSelector(LogisticRegression(), fdr=0.5),

@@ -364,9 +364,15 @@ def test_the_cut_of_many_rows_is_found_in_bins():
     rng = np.random.default_rng(0)
     positive = np.arange(2000) % 2 == 0
     f = rng.normal(size=2000) + 2 * positive
-    with patch.object(offsets, "_N_BINS", 256):
-        found = offsets._cut_by_bins(f, np.where(positive, 1.0, -1.0))
-    assert found == error_cut(f, positive, np.ones(2000))
+    expected, found, by_bins = error_cut(f, positive, np.ones(2000)), [], offsets._cut_by_bins
+
+    def noted(*arguments):
+        found.append(by_bins(*arguments))
+        return found[-1]
+
+    with patch.multiple(offsets, _MANY_ROWS=1000, _N_BINS=256, _cut_by_bins=noted):
+        assert error_cut(f, positive, np.ones(2000)) == expected
+    assert found == [expected]
 
 
 def test_a_cut_does_not_part_scores_that_differ_by_rounding():

@@ -91,6 +91,9 @@ FORMS = {
     "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),
 }
 LATER = (
+    "cosine",
+    "additive_chi2",
+    "missing",
     *("graded", "stopped", "bags", "all stumps", "classifiers", "logistic", "two classes"),
     *(" poly", "polynomial", "sigmoid", "laplacian", " chi2", " plain", "scorecard"),
 )

@@ -383,6 +383,7 @@ def test_reasons(small):
         small.reasons(X, k=0)
 
 
+@pytest.mark.slow
 def test_alternatives_are_other_cards_nearly_as_good(credit, small):
     found = small.alternatives(X, Y, tolerance=0.1, max_cards=2)
     scores = [ranking_scorer("pauc@0.05")(card, X, Y) for card in (small, *found)]
@@ -404,6 +405,7 @@ def test_alternatives_are_other_cards_nearly_as_good(credit, small):
 # As a part of scikit-learn -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pipeline_search_clone_pickle(small):
     pipeline = make_pipeline(StandardScaler(), Scorecard(**QUICK)).set_output(transform="pandas")
     pipeline.fit(X, Y)

@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from shared_fits import Observer, run_together
 from sklearn.base import clone
+from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank._parallel import ThreadPool
@@ -93,8 +94,11 @@ def test_one_list_gives_the_same_model(name, data):
     assert_same_model(together, alone)
 
 
-@pytest.mark.parametrize("name", [name for name in RANKERS if "optimal" not in name])
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@crossed(
+    tiers=("quick", "slow", "slow"),
+    name=[name for name in RANKERS if "optimal" not in name],
+    relevance=["binary", "graded"],
+)
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_queries_give_the_same_model(name, relevance, data):

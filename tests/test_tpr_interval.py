@@ -57,6 +57,7 @@ def naive_samples(y, scores, max_fpr, n_resamples):
     return np.array(samples).T
 
 
+@pytest.mark.slow
 def test_the_ends_are_quantiles_of_a_bootstrap_within_classes():
     y, a, b = problem()
     samples = naive_samples(y, [a, b], 0.1, 2000)

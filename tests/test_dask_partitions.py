@@ -215,11 +215,11 @@ def test_queries_without_a_pair_leave():
 @given(st.lists(st.lists(st.integers(0, 20), max_size=6), min_size=1, max_size=6))
 def test_a_split_query_is_found(ids):
     parts = [Rows(None, None, np.array(some, dtype=int), None) for some in ids]
-    found = merge_queries([merge_queries([find_queries(one)]) for one in parts])
+    _, split = merge_queries([merge_queries([find_queries(one)]) for one in parts])
     count = np.bincount([one for some in ids for one in set(some)], minlength=1)
-    assert bool(found.split) == (count > 1).any()
-    if found.split:
-        assert count[found.split[0]] > 1
+    assert bool(split) == (count > 1).any()
+    if split:
+        assert count[split[0]] > 1
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 5))

@@ -39,26 +39,11 @@ _MOST_FAILURES = 3
 """Times in a row that workers may be lost without a new round."""
 
 
-@dataclass(frozen=True)
-class Timeouts:
-    """Seconds after which waiting ends.
+_MESSAGE = 300
+"""Seconds that workers wait for each other: until all have joined a fit, and for a message."""
 
-    Attributes
-    ----------
-    start : int
-        Until all workers have joined a fit.
-    message : int
-        Of a worker for the others.
-    workers : float
-        Of the client for workers that were lost to come back.
-    end : float
-        Of the client for the workers to leave a fit.
-    """
-
-    start: int = 300
-    message: int = 300
-    workers: float = 60.0
-    end: float = 60.0
+_RETURN = 60.0
+"""Seconds for lost workers to come back, and for all to leave a fit."""
 
 
 class LostWorkersError(RuntimeError):
@@ -81,8 +66,6 @@ class ClusterFit:
         Their numbers of rows.
     observe : Observer
         Told of each round, once.
-    timeouts : Timeouts
-        How long to wait for what.
     """
 
     client: Any
@@ -90,7 +73,6 @@ class ClusterFit:
     parts: list[Any]
     sizes: list[int]
     observe: Observer = field(default_factory=combine)
-    timeouts: Timeouts = field(default_factory=Timeouts)
     attributes: dict[str, Any] | None = None
     n_rounds: int = 0
     n_observed: int = 0
@@ -120,15 +102,15 @@ class ClusterFit:
 
     def _attempt(self) -> dict[str, Any]:
         """Run the fit once, from the last checkpoint."""
-        plan = replace(self.plan, fit=uuid4().hex, timeout=self.timeouts.message)
+        plan = replace(self.plan, fit=uuid4().hex, timeout=_MESSAGE)
         plan = replace(plan, earlier=self.attributes)
         tasks: list[Any] = []
         try:
             self._wait_for_turn(plan.fit)
             places = self._placed()
             if len(places) > 1:
-                start, timeout = self.client.run_on_scheduler, self.timeouts.start
-                plan = replace(plan, tracker=start(start_tracker, plan.fit, len(places), timeout))
+                start, size = self.client.run_on_scheduler, len(places)
+                plan = replace(plan, tracker=start(start_tracker, plan.fit, size, _MESSAGE))
             for rank, (address, parts) in enumerate(places.items()):
                 name = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
                 where = {"workers": [address], "allow_other_workers": False}
@@ -216,7 +198,7 @@ class ClusterFit:
                 # Those who join still wait for the tracker; others take leave of it.
                 if not wait_until(are_idle, _PATIENCE):
                     self.client.run_on_scheduler(stop_tracker, plan.fit)
-                    wait_until(are_idle, self.timeouts.end)
+                    wait_until(are_idle, _RETURN)
         with suppress(OSError):
             self.client.run_on_scheduler(end_turn, plan.fit)
 
@@ -224,7 +206,7 @@ class ClusterFit:
 
     def _placed(self) -> dict[str, list[Any]]:
         """Return the partitions on each worker that has some."""
-        wait_for_tasks(self.client, self.parts, self.timeouts.workers)
+        wait_for_tasks(self.client, self.parts, _RETURN)
         holders = self.client.who_has(self.parts)
         known = set(self.client.nthreads())
         held = [[one for one in holders[part.key] if one in known] for part in self.parts]
@@ -239,7 +221,7 @@ class ClusterFit:
 
     def _wait_for_workers(self, n_workers: int) -> None:
         """Wait until lost workers are back; go on without them after some time."""
-        wait_until(lambda: len(self.client.nthreads()) >= n_workers, self.timeouts.workers)
+        wait_until(lambda: len(self.client.nthreads()) >= n_workers, _RETURN)
         if not self.client.nthreads():
             raise RuntimeError("All workers were lost, and none has come back.")
 

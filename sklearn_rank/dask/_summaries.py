@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -71,47 +72,27 @@ def merge_categories(parts: list[CategoryCodes | None]) -> CategoryCodes | None:
     return CategoryCodes.merged(known) if known else None
 
 
-@dataclass(frozen=True, eq=False)
-class QueryIds:
-    """The queries of some partitions.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_queries,)
-        Distinct ids, sorted.
-    split : tuple
-        One id that is in several partitions, if there is one.
-    """
-
-    ids: Values
-    split: tuple[Any, ...] = ()
+Queries = tuple[Values, list[Any]]
+"""Distinct ids of the queries of some partitions, and one that is in several, if there is one."""
 
 
-def find_queries(rows: Rows) -> QueryIds:
+def find_queries(rows: Rows) -> Queries:
     """Return the queries of a partition."""
-    assert rows.qid is not None
-    return QueryIds(np.unique(rows.qid))
+    return np.unique(np.asarray(rows.qid)), []
 
 
-def merge_queries(parts: list[QueryIds]) -> QueryIds:
+def merge_queries(parts: list[Queries]) -> Queries:
     """Return the queries of several partitions, and one that is split."""
-    parts = [part for part in parts if len(part.ids)] or parts[:1]
-    split = next((part.split for part in parts if part.split), ())
-    ids, count = np.unique(np.concatenate([part.ids for part in parts]), return_counts=True)
-    if not split and (count > 1).any():
-        split = tuple(ids[count > 1][:1].tolist())
-    return QueryIds(ids, split)
-
-
-def split_query(queries: QueryIds) -> tuple[Any, ...]:
-    """Return an id that is in several partitions, if there is one."""
-    return queries.split
+    parts = [part for part in parts if len(part[0])] or parts[:1]
+    ids, count = np.unique(np.concatenate([part[0] for part in parts]), return_counts=True)
+    split = [one for _, known in parts for one in known] + ids[count > 1].tolist()
+    return ids, split[:1]
 
 
 def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> None:
     """Raise ValueError where a query is in several partitions."""
     queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
-    split = tasks.result(split_query, queries)
+    split = tasks.result(itemgetter(1), queries)
     if split:
         raise ValueError(
             f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -795,3 +796,12 @@ def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
     finally:
         set_blas_threads(original[0])
     assert seen == [[1] * len(before)] * 2
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", None])
+def test_an_active_ball_is_no_harder_with_raw_features(penalty):
+    """One list, features of very different scales; a fit that does not converge would warn."""
+    X, y = load_breast_cancer(return_X_y=True)
+    ranker = ListNetLinear(penalty=penalty, max_norm=1.0, relevance="binary").fit(X, y)
+    assert ranker.n_iter_ < 100
+    assert np.linalg.norm(ranker.coef_, 1 if penalty == "l1" else 2) == pytest.approx(1.0)

@@ -13,10 +13,9 @@ from shared_fits import run_together
 from sklearn_rank import RankBoost
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import RowGradient
-from sklearn_rank.bins.binned_features import Binning, encode
+from sklearn_rank.bins.binned_features import Binning, SortedValues, encode
 from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
 from sklearn_rank.bins.feature_bins import FeatureBins
-from sklearn_rank.bins.thresholds import SortedValues
 from sklearn_rank.models.bin_sums import BinSums
 from sklearn_rank.rows import Sums
 
@@ -173,7 +172,7 @@ def test_thresholds_of_a_sample_are_off_by_little(kind):
     n, m, max_bins = 40_000, 4096, 32
     X = np.random.default_rng(3).normal(size=(n, 2))
     weight = weights_of(kind, n)
-    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", m):
+    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", m):
         thresholds = [one.thresholds for one in Binning(max_bins).find(X, weight)]
     levels, most = np.arange(1, max_bins) / max_bins, 5 / (2 * np.sqrt(m))
     for x, found in zip(X.T, thresholds, strict=True):
@@ -193,7 +192,7 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
     X, weight = rng.normal(size=(n, 2)), weights_of(kind, n)
     again, order = rng.integers(0, n, 2000), rng.permutation(n + 2000)
     X, weight = np.concatenate([X, X[again]]), np.concatenate([weight, weight[again]])
-    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", 1000):
+    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", 1000):
         expected = Binning(20).find(X, weight)
         shuffled = Binning(20).find(X[order], weight[order])
         apart, _ = run_together(
@@ -206,7 +205,7 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
 def test_fewer_distinct_rows_than_a_sample_give_the_quantiles_of_all():
     X = np.random.default_rng(0).integers(0, 12, (5000, 2)) / 3.0
     weight = weights_of("reals", 5000)
-    with patch("sklearn_rank.bins.thresholds.MOST_ROWS", 200):
+    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", 200):
         assert_exact_bins(X, weight, 5)
 
 

@@ -84,7 +84,7 @@ def test_thresholds_are_those_of_one_process(columns, max_bins, most):
     X, weight, cuts = columns
     with (
         patch("sklearn_rank.dask._binning_tasks.MOST_ROWS", most),
-        patch("sklearn_rank.bins.thresholds.MOST_ROWS", most),
+        patch("sklearn_rank.bins.binned_features.MOST_ROWS", most),
         patch("sklearn_rank.dask._binning_tasks.release", lambda futures: None),
     ):
         binning = Binning(max_bins, special={3: np.array([0.0])})

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.bins.thresholds import rows_for_thresholds, sorted_values
+from sklearn_rank.bins.binned_features import rows_for_thresholds, sorted_values
 from sklearn_rank.rows import ALL_HERE, Sums
 
 __all__ = ["bin_starts"]

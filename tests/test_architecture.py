@@ -383,7 +383,7 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 24_100
+    assert anatomy.lines_by_folder().total() <= 24_000
 
 
 def test_a_default_fit_goes_through_little(anatomy):
@@ -394,7 +394,7 @@ def test_a_default_fit_goes_through_little(anatomy):
 
 def test_few_classes_are_called_rows():
     classes = [node.name for _, node in nodes_in(".", ast.ClassDef)]
-    assert sum(name.endswith("Rows") for name in classes) <= 14
+    assert sum(name.endswith("Rows") for name in classes) <= 11
 
 
 def test_docstrings_say_what_is_returned():

@@ -26,6 +26,7 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.models import LinearModel
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.theory import chen_schedule
 
@@ -1085,3 +1086,13 @@ def test_a_step_on_drawn_pairs_shrinks_the_function():
 @pytest.mark.filterwarnings("ignore:eta0=0.5 of KernelPairwiseSGDRanker is above")
 def test_drawn_pairs_are_level_after_two_windows_at_the_earliest():
     assert drawn_pairs(max_iter=1000, tol=0.5).n_iter_ >= 200
+
+
+@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_array])
+def test_a_view_of_a_linear_model_has_its_rows_in_fit_order(matrix):
+    """Batches of rows are drawn in fit order, whatever the order of the rows of X."""
+    rng = np.random.default_rng(0)
+    X, order, w = rng.normal(size=(12, 3)), rng.permutation(12), rng.normal(size=3)
+    model = LinearModel(matrix(X), order)
+    for some in (np.array([5, 0, 7]), slice(3, 9), slice(0, 12)):
+        np.testing.assert_allclose(model.at_rows(some).scores(w), model.scores(w)[some])

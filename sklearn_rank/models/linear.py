@@ -71,10 +71,12 @@ class LinearModel:
         return np.asarray(self.X.T @ gradient)
 
     def at_rows(self, rows: Indices | slice) -> LinearModel:
-        """Return the model of some rows; a slice of all of them copies nothing."""
+        """Return the model of some rows, in fit order; a slice of all of them copies nothing."""
         is_all = isinstance(rows, slice) and rows == slice(0, self.X.shape[0])
         # A slice of an array is a view; what stands for several arrays becomes one.
-        return self if is_all and sparse.issparse(self.X) else LinearModel(self.X[rows])
+        if is_all and sparse.issparse(self.X) and self._order is None:
+            return self
+        return LinearModel(self.X[rows if self._order is None else self._order[rows]])
 
     # Weak rankers ---------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from sklearn_rank import RankBoost
 from sklearn_rank.cli import _crossval, _rankers
 from sklearn_rank.cli._compare import _sentence
 from sklearn_rank.cli._metrics import (
-    LabelledRows,
+    Labels,
     compare_with_best,
     heading,
     measure,
@@ -65,7 +65,7 @@ def rows(n=400, seed=0):
 
 def test_intervals_of_one_list_are_those_of_the_metrics():
     y, good, poor, fold = rows(1500)
-    held_out = LabelledRows(y, None, fold)
+    held_out = Labels(y, None, fold)
     table = compare_with_best(["auc", "tpr@0.1", "precision@10"], held_out, {"a": poor, "b": good})
     found = auc_interval(y, good, fold=fold)
     assert table["auc"]["b"].interval == (found.low, found.high)
@@ -84,20 +84,20 @@ def test_intervals_over_queries_are_those_of_their_values():
     y, good, _, _ = rows()
     qid = np.arange(400) % 25
     values = ndcg_score(y, good, k=10, qid=qid, average=None)
-    found = measure("ndcg@10", LabelledRows(y, qid), good)
+    found = measure("ndcg@10", Labels(y, qid), good)
     expected = bootstrap_interval(values, n_resamples=999, random_state=0)
     assert (found.mean, found.interval) == (expected.mean, (expected.low, expected.high))
-    assert measure("push@4", LabelledRows(y, qid), good).interval is None
-    assert measure("ndcg@10", LabelledRows(y, qid % 9), good).interval is None
+    assert measure("push@4", Labels(y, qid), good).interval is None
+    assert measure("ndcg@10", Labels(y, qid % 9), good).interval is None
 
 
 def test_few_rows_have_no_interval():
     y, good, _, fold = rows()
     y[np.flatnonzero(y)[9:]] = 0
-    assert measure("auc", LabelledRows(y, None), good).interval is None
+    assert measure("auc", Labels(y, None), good).interval is None
     y, good, _, fold = rows()
     y[(fold == 2) & (y > 0) & (np.cumsum(fold == 2) > 8)] = 0
-    assert measure("tpr@0.1", LabelledRows(y, None, fold), good).interval is None
+    assert measure("tpr@0.1", Labels(y, None, fold), good).interval is None
 
 
 def test_names_of_metrics():
@@ -110,7 +110,7 @@ def test_names_of_metrics():
 
 def test_the_sentence_says_who_is_best_and_how_sure_that_is():
     y, good, poor, fold = rows(2000)
-    held_out = LabelledRows(y, None, fold)
+    held_out = Labels(y, None, fold)
 
     def sentence(scores):
         return _sentence("auc", compare_with_best(["auc"], held_out, scores), held_out, scores, "a")

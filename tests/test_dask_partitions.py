@@ -26,7 +26,7 @@ from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import place
-from sklearn_rank.dask._partitions import Partitions, RowChecks, Rows, divide, on_rows
+from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
 from sklearn_rank.dask._summaries import find_queries, merge_queries
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks
@@ -40,7 +40,7 @@ from sklearn_rank.pair_sums.margin_losses import (
 
 
 def parts_of(arrays, cuts):
-    return [Rows(*part) for part in zip(*(np.split(one, cuts) for one in arrays), strict=True)]
+    return [Partition(*part) for part in zip(*(np.split(one, cuts) for one in arrays), strict=True)]
 
 
 @st.composite
@@ -214,7 +214,7 @@ def test_queries_without_a_pair_leave():
 
 @given(st.lists(st.lists(st.integers(0, 20), max_size=6), min_size=1, max_size=6))
 def test_a_split_query_is_found(ids):
-    parts = [Rows(None, None, np.array(some, dtype=int), None) for some in ids]
+    parts = [Partition(None, None, np.array(some, dtype=int), None) for some in ids]
     _, split = merge_queries([merge_queries([find_queries(one)]) for one in parts])
     count = np.bincount([one for some in ids for one in set(some)], minlength=1)
     assert bool(split) == (count > 1).any()

@@ -11,7 +11,7 @@ from test_shared_fits import assert_same_model, divided_rows, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
 from sklearn_rank.dask._worker_fit import fit_rows
-from sklearn_rank.models.partitioned_rows import PartitionedRows
+from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
 from sklearn_rank.objectives import PairLoss, make_push
 from sklearn_rank.rows import Preferences, Rows
 
@@ -221,7 +221,7 @@ def test_partitions_are_never_put_together(ranker, with_queries, monkeypatch):
         here = slice(*bounds[collective.rank : collective.rank + 2])
         parts = np.array_split(X[here], [0, 17, 40])
         rows = Rows(
-            PartitionedRows(parts), y[here] == 1, None, np.ones(len(y[here])), np.array([0, 1])
+            PartitionedMatrix(parts), y[here] == 1, None, np.ones(len(y[here])), np.array([0, 1])
         )
         if with_queries:
             rows = Rows(rows.X, rows.y, qid[here], rows.weight, rows.classes)
@@ -278,7 +278,7 @@ def test_a_fit_that_was_interrupted_goes_on(ranker):
 
 def test_partitions_act_as_one_matrix():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    rows, some = PartitionedRows(np.array_split(X, [0, 4, 4, 15])), np.array([7, 3, 19, 3])
+    rows, some = PartitionedMatrix(np.array_split(X, [0, 4, 4, 15])), np.array([7, 3, 19, 3])
     left, right = np.arange(20.0), np.arange(3.0)
     pairs = [
         (rows @ right, X @ right),

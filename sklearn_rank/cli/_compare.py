@@ -15,7 +15,7 @@ from sklearn_rank.cli import _metrics, _rankers
 from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, show_notes
-from sklearn_rank.cli._metrics import LabelledRows, Measured, heading
+from sklearn_rank.cli._metrics import Labels, Measured, heading
 from sklearn_rank.cli._output import print_table, progress, write_json
 from sklearn_rank.cli._plots import plot_comparison, plot_evaluation
 from sklearn_rank.cli._settings import Compare, Evaluate
@@ -83,7 +83,7 @@ def evaluate(settings: Evaluate) -> None:
     model = load_model(settings.model, notes)
     data = model_data(settings.data, model.schema, settings.reading, notes, labelled=True)
     with progress("evaluating"):
-        rows = LabelledRows(data.y.astype(float), data.qid)
+        rows = Labels(data.y.astype(float), data.qid)
         scores = model_scores(model, data.X, settings.model, notes)
         names = _metrics.choose_metrics(shown.metrics, data)
         found = {name: _metrics.measure(name, rows, scores) for name in names}
@@ -149,18 +149,18 @@ def _seconds(results: list[FoldResult]) -> dict[str, Measured]:
     return {name: Measured(float(np.mean(one)), None, one) for name, one in found.items()}
 
 
-def _held_out(results: list[FoldResult], data: Dataset) -> tuple[LabelledRows, dict[str, Floats]]:
+def _held_out(results: list[FoldResult], data: Dataset) -> tuple[Labels, dict[str, Floats]]:
     """Return all rows with their folds, and the held-out scores of each candidate."""
     fold = np.empty(len(data.y), dtype=np.intp)
     scores: dict[str, Floats] = {result.name: np.empty(len(data.y)) for result in results}
     for result in results:
         fold[result.rows] = result.fold
         scores[result.name][result.rows] = result.scores
-    return LabelledRows(data.y.astype(float), data.qid, fold), scores
+    return Labels(data.y.astype(float), data.qid, fold), scores
 
 
 def _sentence(
-    metric: str, table: Table, rows: LabelledRows, scores: dict[str, Floats], rankers: list[str]
+    metric: str, table: Table, rows: Labels, scores: dict[str, Floats], rankers: list[str]
 ) -> str:
     """Return who is best at the top, and how sure that is, beside the best of the other kind."""
     column = {name: one for name, one in table[metric].items() if np.isfinite(one.mean)}

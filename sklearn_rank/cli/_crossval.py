@@ -19,7 +19,7 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._metrics import LabelledRows, measure
+from sklearn_rank.cli._metrics import Labels, measure
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
 
@@ -136,7 +136,7 @@ def search(candidate: Candidate, data: Dataset, metric: str, seed: int) -> tuple
     found = []
     for train, test in make_folds(data, 3, seed) + make_folds(data, 3, seed + 1):
         fitted, held_out = take(data, train), take(data, test)
-        rows = LabelledRows(held_out.y.astype(float), held_out.qid)
+        rows = Labels(held_out.y.astype(float), held_out.qid)
         for told, pipeline in pipelines.items():
             one = clone(pipeline)
             fit_pipeline(one, fitted, f"{candidate.name} with {told}")

@@ -27,7 +27,7 @@ _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class Labels:
     """Relevance of rows, their queries (None: one list) and the folds that held them out."""
 
     y: Floats
@@ -82,7 +82,7 @@ def heading(name: str) -> str:
     return {"precision": "P@", "map": "AP"}.get(kind, name.upper()[: len(kind) + 1]) + at
 
 
-def measure(name: str, rows: LabelledRows, scores: Floats, *, is_quick: bool = False) -> Measured:
+def measure(name: str, rows: Labels, scores: Floats, *, is_quick: bool = False) -> Measured:
     """Return a metric, its values in folds and (unless quick) interval; NaN if not defined."""
     n_folds = 0 if rows.fold is None else int(rows.fold.max()) + 1
     parts = [rows.fold == number for number in range(n_folds)] or [np.ones(len(rows.y), bool)]
@@ -106,7 +106,7 @@ def measure(name: str, rows: LabelledRows, scores: Floats, *, is_quick: bool = F
 
 
 def compare_with_best(
-    names: list[str], rows: LabelledRows, scores: Mapping[str, Floats]
+    names: list[str], rows: Labels, scores: Mapping[str, Floats]
 ) -> dict[str, dict[str, Measured]]:
     """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
     table = {}
@@ -125,7 +125,7 @@ def compare_with_best(
     return table
 
 
-def difference(name: str, rows: LabelledRows, a: Floats, b: Floats) -> Any:
+def difference(name: str, rows: Labels, a: Floats, b: Floats) -> Any:
     """Return the RankingComparison of two rankings by a metric that has intervals."""
     if name == "auc":
         return metrics.compare_auc(rows.y, a, b, qid=rows.qid, fold=rows.fold)
@@ -161,7 +161,7 @@ def about_names(names: Iterable[str]) -> str:
     return "".join(f" {heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
 
 
-def _with_interval(name: str, rows: LabelledRows, scores: Floats) -> Any:
+def _with_interval(name: str, rows: Labels, scores: Floats) -> Any:
     """Return a metric with its interval; ValueError if it has none."""
     if rows.qid is not None and name != "auc":
         values = ranking_scorer(name).of_queries(rows.y, scores, qid=rows.qid)

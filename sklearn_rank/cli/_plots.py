@@ -10,13 +10,13 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._errors import InputError, import_extra
-from sklearn_rank.cli._metrics import LabelledRows, Measured, heading
+from sklearn_rank.cli._metrics import Labels, Measured, heading
 from sklearn_rank.cli._output import Output
 
 
 def plot_comparison(
     output: Output,
-    rows: LabelledRows,
+    rows: Labels,
     scores: Mapping[str, Floats],
     table: Mapping[str, Mapping[str, Measured]],
     title: str,
@@ -44,7 +44,7 @@ def plot_comparison(
     _save(figure, output)
 
 
-def plot_evaluation(output: Output, rows: LabelledRows, scores: Floats, title: str) -> None:
+def plot_evaluation(output: Output, rows: Labels, scores: Floats, title: str) -> None:
     """Draw the labels down the ranked list, with precision and recall."""
     from sklearn_rank.plotting import RankedListDisplay
 

@@ -15,7 +15,7 @@ from dask import delayed
 from sklearn_rank._protocols import Codes, Floats
 from sklearn_rank.bins.binned_features import MOST_ROWS, Binning
 from sklearn_rank.bins.feature_bins import FeatureBins
-from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 from sklearn_rank.rows.distinct import hash_rows
 from sklearn_rank.rows.sample import priority_sample
@@ -109,7 +109,7 @@ def bin_partitions(
     return tasks.start(partitions.map(bin_partition, bins)), bins
 
 
-def sample_partition(rows: Rows) -> SampledPart:
+def sample_partition(rows: Partition) -> SampledPart:
     """Return the part of a partition that is kept until the thresholds are known."""
     code = hash_rows(rows.X)
     some, _ = priority_sample(code, rows.weight, 2 * MOST_ROWS)
@@ -159,7 +159,7 @@ def find_in_sample(
     return binning.of_sample(X, chosen.weights_of(code))
 
 
-def bin_partition(rows: Rows, bins: list[FeatureBins]) -> Rows:
+def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
     buffer = np.empty((len(bins), _MANY_ROWS))

@@ -14,7 +14,7 @@ import numpy as np
 from dask import delayed
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
@@ -97,7 +97,7 @@ def queries_auc(tasks: Tasks, partitions: Partitions, estimator: Any, heaviest: 
     return 1.0 - float(sum(one.wrong for one in sums) / total)
 
 
-def scored(rows: Rows, estimator: Any) -> tuple[Floats, Floats]:
+def scored(rows: Partition, estimator: Any) -> tuple[Floats, Floats]:
     """Return scores and relevance."""
     if not rows.n_rows:
         return np.zeros(0), np.zeros(0)
@@ -105,7 +105,7 @@ def scored(rows: Rows, estimator: Any) -> tuple[Floats, Floats]:
     return estimator.score_rows(rows.X), np.asarray(relevance, dtype=np.float64)
 
 
-def sample_scores(rows: Rows, estimator: Any) -> Floats:
+def sample_scores(rows: Partition, estimator: Any) -> Floats:
     """Return the scores of some rows, evenly spaced."""
     return scored(rows.take(slice(None, None, 1 + rows.n_rows // _SAMPLE)), estimator)[0]
 
@@ -118,7 +118,9 @@ def choose_splitters(sample: Floats, n_ranges: int) -> Floats:
     return np.unique(np.quantile(sample, share, method="inverted_cdf"))
 
 
-def score_pieces(rows: Rows, estimator: Any, splitters: Floats, heaviest: float) -> list[Piece]:
+def score_pieces(
+    rows: Partition, estimator: Any, splitters: Floats, heaviest: float
+) -> list[Piece]:
     """Return the rows of a partition in each range of scores."""
     score, y = scored(rows, estimator)
     order = np.lexsort([y, score])
@@ -150,7 +152,7 @@ def count_range(pieces: list[Piece]) -> PairSums:
     return PairSums(wrong, total, levels, np.bincount(number, weight).astype(np.float64))
 
 
-def count_queries(rows: Rows, estimator: Any, heaviest: float) -> PairSums:
+def count_queries(rows: Partition, estimator: Any, heaviest: float) -> PairSums:
     """Count the pairs of the queries of a partition."""
     score, y = scored(rows, estimator)
     nothing = np.zeros(0)

@@ -18,7 +18,7 @@ from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
 from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
-from sklearn_rank.models.partitioned_rows import PartitionedRows
+from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
 from sklearn_rank.rows import Rows
 
 
@@ -119,7 +119,7 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:
     elif plan.is_whole:
         X = np.concatenate([part.X for part in parts])
     else:
-        X = PartitionedRows([part.X for part in parts])
+        X = PartitionedMatrix([part.X for part in parts])
     y = np.concatenate([part.y for part in parts])
     weight = joined_weights([part.weight for part in parts])
     qid = None

@@ -24,7 +24,7 @@ from sklearn_rank.bins.categories import CategoryCodes, as_table
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Partition:
     """The checked rows of a partition, those of weight zero left out.
 
     Attributes
@@ -49,10 +49,10 @@ class Rows:
         """Number of rows."""
         return len(self.y)
 
-    def take(self, some: Values | slice) -> Rows:
+    def take(self, some: Values | slice) -> Partition:
         """Return some of the rows."""
         qid = None if self.qid is None else self.qid[some]
-        return Rows(self.X[some], self.y[some], qid, self.weight[some])
+        return Partition(self.X[some], self.y[some], qid, self.weight[some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class RowChecks:
     classes: Values | None = None
     codes: CategoryCodes | None = None
 
-    def rows(self, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
+    def rows(self, X: Any, y: Any, qid: Any, weight: Any) -> Partition:
         """Return the rows of a partition; ValueError where they are not as described."""
         finite: Any = "allow-nan" if self.allow_nan else True
         if self.codes is not None:
@@ -103,7 +103,7 @@ class RowChecks:
         ids = None if qid is None else _check_ids(qid)
         self._check_lengths(X=X, y=y, qid=ids)
         kept = check_some_weights(weight, len(X))
-        rows = Rows(X, self._by_class(y, kept), ids, kept)
+        rows = Partition(X, self._by_class(y, kept), ids, kept)
         if not kept.all():
             rows = rows.take(kept > 0)
         return _paired(rows) if self.only_paired else rows
@@ -143,7 +143,7 @@ def _check_ids(qid: Any) -> Values:
     return ids
 
 
-def _paired(rows: Rows) -> Rows:
+def _paired(rows: Partition) -> Partition:
     """Return the rows of queries with several levels of relevance."""
     if rows.qid is None or not rows.n_rows:
         return rows

@@ -9,7 +9,7 @@ import dask.dataframe as dd
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 
 _OTHERS = ("y", "qid", "weight")
@@ -28,7 +28,7 @@ def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
     return replace(partitions, chunks=chunks).with_codes(None)  # they are coded by now
 
 
-def as_frame(rows: Rows) -> pd.DataFrame:
+def as_frame(rows: Partition) -> pd.DataFrame:
     """Return rows as a data frame."""
     frame = pd.DataFrame(rows.X, columns=[f"x{j}" for j in range(rows.X.shape[1])])
     return frame.assign(y=rows.y, qid=rows.qid, weight=rows.weight)

@@ -12,7 +12,7 @@ from dask import delayed
 from sklearn_rank._protocols import Values
 from sklearn_rank._validation import check_some_weights
 from sklearn_rank.bins.categories import CategoryCodes, as_table
-from sklearn_rank.dask._partitions import Partitions, Rows
+from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 
 _MOST_LABELS = 100
@@ -38,7 +38,7 @@ class Summary:
     heaviest: float
 
 
-def summarise(rows: Rows, graded: bool) -> Summary:
+def summarise(rows: Partition, graded: bool) -> Summary:
     """Return a summary of a partition."""
     labels = None
     if not graded:
@@ -76,7 +76,7 @@ Queries = tuple[Values, list[Any]]
 """Distinct ids of the queries of some partitions, and one that is in several, if there is one."""
 
 
-def find_queries(rows: Rows) -> Queries:
+def find_queries(rows: Partition) -> Queries:
     """Return the queries of a partition."""
     return np.unique(np.asarray(rows.qid)), []
 

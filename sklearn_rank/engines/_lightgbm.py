@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _MOST_LEAVES = 131_072
 
@@ -56,7 +56,7 @@ class LightGBM(Engine):
         """The class of the engine's errors."""
         return self.module.basic.LightGBMError
 
-    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
         """Grow trees round by round."""
         params = self._params(settings, "none" if rows.relevance is None else "lambdarank")
         # As many leaves as rows are enough, and memory is taken for all.
@@ -99,7 +99,7 @@ class LightGBM(Engine):
         return booster
 
     def _dataset(
-        self, matrix: Any, label: Any, rows: TreeRows, params: Any, settings: TreeSettings
+        self, matrix: Any, label: Any, rows: TreeData, params: Any, settings: TreeSettings
     ) -> Any:
         # Here the engine warns of names that it does not know, and of aliases without effect. In
         # training it would warn of every leaf that can't be split.

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.starts import bin_starts
-from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeRows, TreeSettings
+from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
@@ -58,7 +58,7 @@ class XGBoost(Engine):
         """The class of the engine's errors."""
         return self.module.core.XGBoostError
 
-    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
         """Grow trees round by round."""
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weight is not None:

@@ -54,7 +54,7 @@ min_child_weight, reg_lambda, subsample, colsample, engine_params
 
 
 @dataclass(frozen=True, eq=False)
-class TreeRows:
+class TreeData:
     """Training rows.
 
     Attributes
@@ -127,7 +127,7 @@ class Engine(ABC):
         self.module = module
 
     @abstractmethod
-    def train(self, settings: TreeSettings, rows: TreeRows, descent: Descent) -> Any:
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
         """Grow trees round by round until `descent` says to stop; return the booster."""
 
     @abstractmethod

@@ -21,7 +21,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes
-from sklearn_rank.engines.engine import Engine, TreeRows, TreeSettings
+from sklearn_rank.engines.engine import Engine, TreeData, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
@@ -420,14 +420,14 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        rows = TreeRows(
+        rows = TreeData(
             problem.data.X,
             problem.data.weight,
             held_out=rows_held_out,
             sums=data,
         )
         if self._has_own_objective:
-            rows = TreeRows(
+            rows = TreeData(
                 problem.data.X,
                 relevance=problem.data.y.astype(np.float64),
                 query_sizes=problem.query_sizes,

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
-from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedScores
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
 from sklearn_rank.rows import Preferences
 from sklearn_rank.rows.groups import Groups
@@ -105,7 +105,7 @@ class BlockSums:
             for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
                 out[block] += sums
         if self._batches:
-            method = self._method(WeightedRows(scores, above, below))
+            method = self._method(WeightedScores(scores, above, below))
             parts = [method.sums(batch, with_second) for batch in self._batches]
             value += sum(part.value for part in parts)
             found: list[list[Floats]] = [list(part[1:]) for part in parts]
@@ -126,14 +126,14 @@ class BlockSums:
                 inner, outer = outer, inner
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         if self._batches:
-            method = self._method(WeightedRows(scores, weight, EMPTY, margin))
+            method = self._method(WeightedScores(scores, weight, EMPTY, margin))
             parts = [
                 method.heights(batch if at_top else batch.mirrored()) for batch in self._batches
             ]
             out += self._by_row(1 if at_top else 0, parts)
         return out
 
-    def _method(self, rows: WeightedRows) -> BatchSums:
+    def _method(self, rows: WeightedScores) -> BatchSums:
         """Return how the batches are summed."""
         each, small = EachPair(self.loss, rows), self.loss.small_sums
         if small is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, require
 from sklearn_rank.pair_sums._batches import Batch
-from sklearn_rank.pair_sums.group_sums import PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import PairSums, WeightedScores
 
 if TYPE_CHECKING:
     from sklearn_rank.pair_sums.margin_losses import MarginLoss
@@ -21,11 +21,11 @@ class EachPair:
     ----------
     loss : MarginLoss
         The loss of a margin.
-    rows : WeightedRows
+    rows : WeightedScores
         Scores and weights.
     """
 
-    def __init__(self, loss: MarginLoss, rows: WeightedRows) -> None:
+    def __init__(self, loss: MarginLoss, rows: WeightedScores) -> None:
         self.loss, self.rows = loss, rows
 
     def sums(self, batch: Batch, with_second: bool) -> PairSums:

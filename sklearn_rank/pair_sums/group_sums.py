@@ -71,7 +71,7 @@ class FastSums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRows:
+class WeightedScores:
     """Scores of rows, and their weights in both roles.
 
     Attributes
@@ -106,11 +106,11 @@ class SmallSums(NamedTuple):
     Attributes
     ----------
     at : callable
-        Maps `WeightedRows`, the queries, over rows, the most pairs of a batch, and
+        Maps `WeightedScores`, the queries, over rows, the most pairs of a batch, and
         `BatchSums` that visit each pair, for queries that need it, to `BatchSums`.
     per_pair : float
         Cost of a pair in the nanoseconds of `FastSums`.
     """
 
-    at: Callable[[WeightedRows, Groups, int, BatchSums], BatchSums]
+    at: Callable[[WeightedScores, Groups, int, BatchSums], BatchSums]
     per_pair: float

@@ -14,7 +14,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
-from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, Rows
+from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, RowsByPanel
 from sklearn_rank.pair_sums._row_histogram import Histogram
 from sklearn_rank.pair_sums.group_sums import EMPTY
 from sklearn_rank.rows import ALL_HERE
@@ -47,11 +47,11 @@ class Grid:
         for start in range(0, self.n_cells, TILE):
             yield slice(start, min(start + TILE, self.n_cells))
 
-    def arrange(self, x: Floats, weight: Floats) -> Rows:
+    def arrange(self, x: Floats, weight: Floats) -> RowsByPanel:
         """Sort rows by tile."""
-        return Rows(x, weight, self.origin, self.step * TILE, -(-self.n_cells // TILE))
+        return RowsByPanel(x, weight, self.origin, self.step * TILE, -(-self.n_cells // TILE))
 
-    def to_nodes(self, rows: Rows) -> Floats:
+    def to_nodes(self, rows: RowsByPanel) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
         basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
         for number, tile in enumerate(self._tiles()):
@@ -68,7 +68,7 @@ class Grid:
                 nodal[tile.start + s : tile.stop + s] += by_node[s]
         return nodal
 
-    def interpolate(self, rows: Rows, nodal: Floats, n_values: int = 1) -> Floats:
+    def interpolate(self, rows: RowsByPanel, nodal: Floats, n_values: int = 1) -> Floats:
         """Return values at the rows, in the caller's order, from values at the nodes.
 
         The second value of two is the derivative of the first, that of its polynomial.
@@ -118,30 +118,30 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class _GridRows:
+class _SideOnGrid:
     """The rows of one side, in as many parts as there are threads.
 
     Attributes
     ----------
     grid : Grid
         The grid.
-    parts : list of Rows
+    parts : list of RowsByPanel
         Some rows each, sorted by tile.
     threads : ThreadPool
         Threads that share the parts.
     """
 
     grid: Grid
-    parts: list[Rows]
+    parts: list[RowsByPanel]
     threads: ThreadPool
 
     @classmethod
-    def of(cls, grid: Grid, x: Floats, weight: Floats, threads: ThreadPool) -> _GridRows:
+    def of(cls, grid: Grid, x: Floats, weight: Floats, threads: ThreadPool) -> _SideOnGrid:
         """Divide and sort the rows."""
         length = max(-(-len(x) // threads.size), 1)
         starts = range(0, max(len(x), 1), length)  # without rows, one part that is empty
 
-        def arrange(number: int) -> Rows:
+        def arrange(number: int) -> RowsByPanel:
             part = slice(starts[number], starts[number] + length)
             return grid.arrange(x[part], weight[part])
 
@@ -170,8 +170,8 @@ def grid_sums(
     rows: RowSums = ALL_HERE,
 ) -> Sums:
     """Return the sums by a grid, over the rows of all processes."""
-    above = _GridRows.of(grid, axis.f, a, threads)
-    below = _GridRows.of(grid, axis.g, b, threads)
+    above = _SideOnGrid.of(grid, axis.f, a, threads)
+    below = _SideOnGrid.of(grid, axis.g, b, threads)
     upper = above.to_nodes()
     if not n_orders:
         upper = rows.total(upper)

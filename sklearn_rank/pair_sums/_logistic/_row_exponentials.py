@@ -17,7 +17,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch
-from sklearn_rank.pair_sums.group_sums import BatchSums, PairSums, WeightedRows
+from sklearn_rank.pair_sums.group_sums import BatchSums, PairSums, WeightedScores
 from sklearn_rank.rows.groups import Groups
 
 _LARGEST = 700.0
@@ -38,7 +38,7 @@ class RowExponentials:
 
     Parameters
     ----------
-    rows : WeightedRows
+    rows : WeightedScores
         Scores and weights.
     queries : Groups
         The queries, over rows.
@@ -48,7 +48,9 @@ class RowExponentials:
         Sums pair by pair, for queries whose scores differ by more than exponentials allow.
     """
 
-    def __init__(self, rows: WeightedRows, queries: Groups, n_pairs: int, each: BatchSums) -> None:
+    def __init__(
+        self, rows: WeightedScores, queries: Groups, n_pairs: int, each: BatchSums
+    ) -> None:
         low, high = (queries.reduce(one, rows.scores) for one in (np.minimum, np.maximum))
         with np.errstate(over="ignore"):
             self._spread = high - low + abs(rows.margin)

@@ -14,7 +14,7 @@ BLOCK = 1 << 16
 """Rows or pairs handled at a time: their temporaries stay in the second-level cache."""
 
 
-class Rows:
+class RowsByPanel:
     """Rows sorted into panels of one width along the axis of scores.
 
     Attributes

@@ -27,7 +27,7 @@ _TAILS = 3.2
 """Bound of the tails of exp(-|z|) beyond panels of the width of the reach, on both sides."""
 
 
-class SortedRows:
+class SortedScores:
     """Rows of both sides, sorted by score.
 
     Attributes
@@ -107,7 +107,7 @@ class _Running:
         return sums
 
 
-def _far_behind(rows: SortedRows) -> tuple[Floats, Floats]:
+def _far_behind(rows: SortedScores) -> tuple[Floats, Floats]:
     """Return the weight of the upper rows behind each row, and the sum of their distances.
 
     For a row of `in_grid`, of the upper rows elsewhere.
@@ -136,7 +136,7 @@ def _behind(mass: Floats, gap: Floats, weight: _Running, height: _Running) -> tu
     return behind, height.add(growth)
 
 
-def far_sums(rows: SortedRows) -> tuple[Floats, Floats]:
+def far_sums(rows: SortedScores) -> tuple[Floats, Floats]:
     """Return each row's weight of pairs out of order, and of lower rows their distances.
 
     The pairs of two rows of `in_grid` are left out.
@@ -155,7 +155,7 @@ def far_sums(rows: SortedRows) -> tuple[Floats, Floats]:
 
 def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) -> Sums:
     """Sort all rows; near pairs are visited, or left to a grid where there are many of them."""
-    rows = SortedRows(axis.f, a, axis.g, b, allowed)
+    rows = SortedScores(axis.f, a, axis.g, b, allowed)
     far, heights = far_sums(rows)
     value, sums = _near_sums(rows, n_orders)
     if n_orders:
@@ -173,7 +173,7 @@ def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) ->
     return Sums(value, EMPTY, np.stack(upper), np.stack(lower))
 
 
-def _lower_sum(rows: SortedRows, values: Floats) -> float:
+def _lower_sum(rows: SortedScores, values: Floats) -> float:
     """Return the sum of values by the weights of the lower rows."""
     return sum(
         float((rows.weight[some] * ~rows.is_upper[some]) @ values[some])
@@ -181,7 +181,7 @@ def _lower_sum(rows: SortedRows, values: Floats) -> float:
     )
 
 
-def _near_sums(rows: SortedRows, n_orders: int) -> tuple[float, Floats]:
+def _near_sums(rows: SortedScores, n_orders: int) -> tuple[float, Floats]:
     """Return the sums over near pairs; rows in crowds have none that are not left to the grid."""
     if rows.in_crowd is None or rows.in_grid is None:
         near = NearPairs(rows.x, rows.weight, rows.is_upper, None, n_orders)
@@ -197,7 +197,7 @@ def _near_sums(rows: SortedRows, n_orders: int) -> tuple[float, Floats]:
 
 
 def _add_crowds(
-    rows: SortedRows, in_grid: Mask, allowed: float, sums: Floats, heights: Floats
+    rows: SortedScores, in_grid: Mask, allowed: float, sums: Floats, heights: Floats
 ) -> float:
     """Add the sums over pairs of rows near crowds, by a grid over an axis without gaps.
 
@@ -222,7 +222,7 @@ def _add_crowds(
     return part.value
 
 
-def _without_gaps(rows: SortedRows, crowd: Indices, is_upper: Mask, heights: Floats) -> Floats:
+def _without_gaps(rows: SortedScores, crowd: Indices, is_upper: Mask, heights: Floats) -> Floats:
     """Return places of some rows with gaps shortened to the margin; add to heights what is lost."""
     x = rows.x[crowd]
     start = np.flatnonzero(np.diff(x, prepend=-np.inf) > rows.margin)

@@ -9,10 +9,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 
-__all__ = ["PartitionedRows"]
+__all__ = ["PartitionedMatrix"]
 
 
-class PartitionedRows:
+class PartitionedMatrix:
     """A matrix whose rows lie in several arrays, for linear models: products, and some rows.
 
     Parameters
@@ -23,8 +23,8 @@ class PartitionedRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.models.partitioned_rows import PartitionedRows
-    >>> X = PartitionedRows([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
+    >>> from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
+    >>> X = PartitionedMatrix([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
     >>> X.shape, len(X)
     ((3, 2), 3)
     >>> X @ np.array([1.0, -1.0]), X.T @ np.array([1.0, 0.0, 1.0])
@@ -108,7 +108,7 @@ class PartitionedRows:
 class _Transposed:
     """The transpose of partitioned rows."""
 
-    def __init__(self, rows: PartitionedRows) -> None:
+    def __init__(self, rows: PartitionedMatrix) -> None:
         self._rows = rows
         self.shape = rows.shape[::-1]
 

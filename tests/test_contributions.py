@@ -222,7 +222,7 @@ def test_rows_held_out_are_no_training_rows(options, seen):
     ).fit(X, y)
     found = ranker.contributions(seen.train.X)
     np.testing.assert_allclose(found[:, :-1].mean(axis=0), 0, atol=1e-12)
-    assert_shapley(ranker, X, seen.train.rows, np.ones(60))
+    assert_shapley(ranker, X, seen.train.position, np.ones(60))
 
 
 @pytest.mark.parametrize("form", ["RankBoost-stump", "push-lbfgs", "RankBoost-feature"])

@@ -446,7 +446,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
                 f"is {engine.title}."
             )
         if self._has_own_objective:
-            raise ValueError(f"{name} on several processes can't have loss='ndcg'.")
+            data.refuse_parts(f"{name} on several processes can't have loss='ndcg'.")
 
     def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:

@@ -42,8 +42,8 @@ class Corrective(BoostingSolver):
     >>> from sklearn_rank import PNormPushRanker
     >>> from sklearn_rank.solvers import Corrective
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> once = PNormPushRanker(solver="corrective", n_estimators=4).fit(X, y)
-    >>> swapped = PNormPushRanker(solver=Corrective(n_swaps=5), n_estimators=4).fit(X, y)
+    >>> once = PNormPushRanker(solver="corrective", n_estimators=5).fit(X, y)
+    >>> swapped = PNormPushRanker(solver=Corrective(n_swaps=5), n_estimators=5).fit(X, y)
     >>> bool(swapped.objective_curve_[-1] < once.objective_curve_[-1])
     True
     """

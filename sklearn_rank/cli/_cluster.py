@@ -232,7 +232,7 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
     for module in ("dask.dataframe", "distributed", "xgboost"):
         import_extra(module, "dask")
     (name,) = _rankers.choose_rankers([settings.ranker])
-    rankers = _rankers.make_rankers([name], settings.param, {}, table.relevance, table.seed)
+    rankers = _rankers.make_rankers([name], settings)
     if name == _rankers.TREES and "engine" not in settings.param:
         rankers[name].set_params(engine="xgboost")
     _rankers.check_engine(rankers)

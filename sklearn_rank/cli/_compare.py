@@ -29,13 +29,7 @@ def compare(settings: Compare) -> None:
     notes: list[str] = []
     options, shown = settings.table, settings.shown
     named = _rankers.choose_rankers(settings.rankers)
-    rankers = _rankers.make_rankers(
-        named or sklearn_rank.__all__,
-        settings.param,
-        settings.search,
-        options.relevance,
-        options.seed,
-    )
+    rankers = _rankers.make_rankers(named or sklearn_rank.__all__, settings)
     if named:
         _rankers.check_engine(rankers)
     _metrics.choose_metrics(shown.metrics, None)

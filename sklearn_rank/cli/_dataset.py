@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.cli import _roles
 from sklearn_rank.cli._columns import NUMBER, Column, Schema, check_columns, choose_kinds
 from sklearn_rank.cli._errors import InputError, count, import_extra
 from sklearn_rank.cli._feature_frame import check_known, feature_frame, note_leaks
 from sklearn_rank.cli._numbers import written
-from sklearn_rank.cli._roles import (
-    check_names,
-    checked_relevance,
-    choose_classes,
-    features_of,
-    labelled_rows,
-    queries,
-    weights,
-)
 from sklearn_rank.cli._settings import Reading, TableOptions
 from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.datasets import make_credit, make_queries
@@ -62,10 +54,10 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         table, options = _example(options)
     else:
         table = read_table(options.data, options.reading, notes)
-    roles = check_names(table, options)
+    roles = _roles.check_names(table, options)
     skip = options.reading.skip_unlabelled
-    table = labelled_rows(table, roles.target or "", notes, skip=skip)
-    schema = choose_schema(table, roles, features_of(table, roles, notes), notes)
+    table = _roles.labelled_rows(table, roles.target or "", notes, skip=skip)
+    schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
     data = _dataset(table, schema, notes, labelled=True, weighted=True)
     note_leaks(data.X, data.y, data.qid, notes)
     return replace(data, schema=with_categories(schema, data.X))
@@ -79,7 +71,7 @@ def choose_schema(
     target = roles.target or ""
     positive, classes = None, None
     if roles.relevance == "binary":
-        classes, positive = choose_classes(table, target, roles.positive, notes)
+        classes, positive = _roles.choose_classes(table, target, roles.positive, notes)
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
@@ -111,7 +103,7 @@ def model_data(
         schema = replace(schema, decimal=mark, formats={**schema.formats, **read})
     if labelled:
         check_columns(table, [schema.target], "the target")
-        table = labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
+        table = _roles.labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
     when = ", as it did in training,"
     data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
     check_known(data.X, schema, table.path, notes)
@@ -127,9 +119,9 @@ def _dataset(
     labelled: bool,
     weighted: bool,
 ) -> Dataset:
-    qid = queries(table, schema.qid)
-    y = checked_relevance(table, schema, qid, notes) if labelled else None
-    weight = weights(table, schema) if weighted else None
+    qid = _roles.queries(table, schema.qid)
+    y = _roles.checked_relevance(table, schema, qid, notes) if labelled else None
+    weight = _roles.weights(table, schema) if weighted else None
     X = feature_frame(table, schema, notes, when)
     numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
     table = replace(table, frame=table.frame.assign(**numbers))

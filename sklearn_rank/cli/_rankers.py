@@ -20,6 +20,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
+from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
 
@@ -54,14 +55,9 @@ def choose_rankers(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(by_form[name.casefold()] for name in names))
 
 
-def make_rankers(
-    names: Iterable[str],
-    params: Mapping[str, Any],
-    grid: Mapping[str, list[Any]],
-    relevance: str,
-    seed: int,
-) -> dict[str, Any]:
-    """Return unfitted rankers; each gets the parameters that it has."""
+def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, Any]:
+    """Return unfitted rankers; each gets those of the settings that are parameters of it."""
+    params, grid, table = settings.param, settings.search, settings.table
     rankers = {name: getattr(sklearn_rank, name)() for name in names}
     for ranker in rankers.values():
         if "weak_ranker" in ranker.get_params(deep=False):
@@ -78,8 +74,8 @@ def make_rankers(
     for param in params.keys() & grid.keys():
         raise InputError(f"--search {param}: --param sets it to {params[param]}")
     for name, ranker in rankers.items():
-        given = {**(_OF_TREES if name == TREES else {}), "relevance": relevance}
-        given |= {"random_state": seed, **params}
+        given = {**(_OF_TREES if name == TREES else {}), "relevance": table.relevance}
+        given |= {"random_state": table.seed, **params}
         ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
     return rankers
 

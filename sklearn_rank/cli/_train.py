@@ -25,9 +25,7 @@ def train(settings: Train) -> None:
     notes: list[str] = []
     table, output = settings.table, settings.output
     (name,) = _rankers.choose_rankers([settings.ranker])
-    rankers = _rankers.make_rankers(
-        [name], settings.param, settings.search, table.relevance, table.seed
-    )
+    rankers = _rankers.make_rankers([name], settings)
     ranker = rankers[name]
     _rankers.check_engine(rankers)
     if settings.validation is not None and not hasattr(ranker, "n_iter_no_change"):

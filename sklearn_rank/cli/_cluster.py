@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, NUMBERED, Column, Schema
 from sklearn_rank.cli._dataset import choose_schema, with_categories
 from sklearn_rank.cli._errors import (
     InputError,
@@ -174,8 +174,7 @@ def _schema(
     notes += [f"{rows} left out"] * (n_unlabelled > 0)
     numbered = set.intersection(*(digest.numbered for digest in digests)) - set(options.keep)
     notes += [
-        f"column {name!r} is not used: its values are integers in the order of the rows, like row "
-        f"numbers (--keep {name} uses it)"
+        f"column {name!r} is not used: {NUMBERED} (--keep {name} uses it)"
         for name in sorted(numbered)
     ]
     cells = {

@@ -20,6 +20,7 @@ from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
+NUMBERED = "its values are integers in the order of the rows, like row numbers"
 _CONTENTS = {
     BOOLEAN: {"boolean"},
     NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
@@ -81,10 +82,8 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
             guess = "what separates cells was not found (--sep MARK says it): "
         elif any(name[:1].isdigit() for name in columns):
             guess = "is the line with the names missing? "
-        raise InputError(
-            f"{table.path}: no column {listing(map(repr, missing), 5)} for {role}; {guess}the "
-            f"columns are {listing(columns)}"
-        )
+        what = f"no column {listing(map(repr, missing), 5)} for {role}"
+        raise InputError(f"{table.path}: {what}; {guess}the columns are {listing(columns)}")
 
 
 class Texts(NamedTuple):
@@ -235,9 +234,7 @@ class Column:
                 values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
                 steps = np.diff(values)
                 if (values % 1 == 0).all() and ((steps > 0).all() or (steps < 0).all()):
-                    return (
-                        f"its values are integers in the order of the rows, like row numbers{way}"
-                    )
+                    return f"{NUMBERED}{way}"
         return ""
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
@@ -251,10 +248,8 @@ class Column:
                 dates = import_extra("pandas").to_datetime(found, utc=True, errors="coerce")
                 return notation.without_zone(dates)
         except (errors.OutOfBoundsTimedelta, errors.OutOfBoundsDatetime) as error:
-            what = (
-                "dates that microseconds in 64 bits" if kind == DATE else "durations that 64 bits"
-            )
-            what = f"holds {what} can't hold; correct it, or --drop it"
+            what = "dates that microseconds in" if kind == DATE else "durations that"
+            what = f"holds {what} 64 bits can't hold; correct it, or --drop it"
             raise self.table.error(self.name, what) from error
         numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(numbers).any():

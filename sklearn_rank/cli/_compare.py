@@ -15,13 +15,11 @@ from sklearn_rank.cli import _metrics, _rankers
 from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, show_notes
-from sklearn_rank.cli._metrics import Labels, Measured, heading
+from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
 from sklearn_rank.cli._output import print_table, progress, write_json
 from sklearn_rank.cli._plots import plot_comparison, plot_evaluation
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
-
-Table = dict[str, dict[str, Measured]]
 
 
 def compare(settings: Compare) -> None:
@@ -47,7 +45,7 @@ def compare(settings: Compare) -> None:
     ]
     top = _metrics.top_metric(metrics)
     with _hint(settings.param, settings.rankers):
-        results = cross_validate(candidates, data, top, settings.cv, options.seed, settings.n_jobs)
+        results = cross_validate(candidates, data, top, settings)
     notes += _warnings(results, settings.cv)
     rows, scores = _held_out(results, data)
     table = _metrics.compare_with_best(metrics, rows, scores)
@@ -130,7 +128,7 @@ def _warnings(results: list[FoldResult], n_folds: int) -> list[str]:
     ]
 
 
-def _by_ranker(measured: Table) -> dict[str, Any]:
+def _by_ranker(measured: Comparison) -> dict[str, Any]:
     """Return nested dictionaries of what each ranker reached."""
     names = next(iter(measured.values()))
     return {name: {key: one[name].as_json() for key, one in measured.items()} for name in names}
@@ -154,7 +152,7 @@ def _held_out(results: list[FoldResult], data: Dataset) -> tuple[Labels, dict[st
 
 
 def _sentence(
-    metric: str, table: Table, rows: Labels, scores: dict[str, Floats], rankers: list[str]
+    metric: str, table: Comparison, rows: Labels, scores: dict[str, Floats], rankers: list[str]
 ) -> str:
     """Return who is best at the top, and how sure that is, beside the best of the other kind."""
     column = {name: one for name, one in table[metric].items() if np.isfinite(one.mean)}
@@ -175,7 +173,7 @@ def _sentence(
     return f"{start}, {gap}{sure} ({ends})."
 
 
-def _footnotes(table: Table, searched: Any, data: Dataset, n_folds: int) -> str:
+def _footnotes(table: Comparison, searched: Any, data: Dataset, n_folds: int) -> str:
     found = [one for column in table.values() for one in column.values()]
     about = f"Rows held out in {n_folds} folds. {_metrics.about_intervals(data, found)}"
     if any(one.below_best for one in found):

@@ -22,6 +22,7 @@ from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._metrics import Labels, measure
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline, scores_of
+from sklearn_rank.cli._settings import Compare
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""
@@ -58,13 +59,12 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     """Split into folds of whole queries."""
     levels, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
     n_lists = len(data.y) if data.qid is None else len(np.unique(data.qid))
+    needs = f"--cv {n_folds} needs as many"
     if n_lists < n_folds:
         unit = "rows" if data.qid is None else "queries"
-        raise InputError(f"--cv {n_folds} needs as many {unit}; there are {n_lists}")
+        raise InputError(f"{needs} {unit}; there are {n_lists}")
     if data.schema.relevance == "binary" and data.qid is None and count.min() < n_folds:
-        raise InputError(
-            f"--cv {n_folds} needs as many rows of each class; the rarer has {count.min()}"
-        )
+        raise InputError(f"{needs} rows of each class; the rarer has {count.min()}")
     stratify = len(levels) <= _MAX_LEVELS and count.min() >= n_folds
     splitter = StratifiedKFold if stratify else KFold
     if data.qid is not None:
@@ -82,15 +82,11 @@ def take(data: Dataset, rows: Indices) -> Dataset:
 
 
 def cross_validate(
-    candidates: list[Candidate],
-    data: Dataset,
-    metric: str,
-    n_folds: int,
-    seed: int,
-    n_jobs: int | None,
+    candidates: list[Candidate], data: Dataset, metric: str, settings: Compare
 ) -> list[FoldResult]:
     """Fit each candidate on each fold and score the rows held out."""
-    folds = make_folds(data, n_folds, seed)
+    seed = settings.table.seed
+    folds = make_folds(data, settings.cv, seed)
     tasks = [
         delayed(_run_fold)(candidate, data, number, fold, metric, seed)
         for candidate in candidates
@@ -98,7 +94,7 @@ def cross_validate(
     ]
     results = []
     with progress("cross-validating", total=len(tasks)) as advance:
-        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        for result in Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks):
             results.append(result)
             advance()
     return results

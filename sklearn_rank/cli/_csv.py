@@ -137,8 +137,7 @@ def _names(path: Path, rows: list[list[str]]) -> list[str]:
         )
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
-        raise InputError(
-            f"{path}: the header names {count(len(repeated), 'column')} more than once: "
-            f"{listing(map(repr, repeated), 10)}; rename all but one"
-        )
+        what = f"the header names {count(len(repeated), 'column')} more than once"
+        names_shown = listing(map(repr, repeated), 10)
+        raise InputError(f"{path}: {what}: {names_shown}; rename all but one")
     return names

@@ -76,11 +76,9 @@ def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
             queries = None if qid is None else qid[rows][known]
             auc = auc_score(top[known], score[known].astype(float), qid=queries)
             if max(auc, 1 - auc) > _LEAK:
-                what = f"orders the rows with an AUC of {max(auc, 1 - auc):.4f}"
+                what = f"orders the rows with an AUC of {max(auc, 1 - auc):.4f}: likely a leak"
                 hint = f"--drop {name} unless it is known when rows are to be ranked"
-                notes.append(
-                    f"column {name!r} alone{how} {what}: likely a leak of the target; {hint}"
-                )
+                notes.append(f"column {name!r} alone{how} {what} of the target; {hint}")
                 break
 
 

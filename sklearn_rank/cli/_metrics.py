@@ -51,6 +51,10 @@ class Measured:
         return content | ({"below_best": asdict(self.below_best)} if self.below_best else {})
 
 
+Comparison = dict[str, dict[str, Measured]]
+"""Rankings by name, for each metric."""
+
+
 def choose_metrics(names: Iterable[str], data: Dataset | None) -> list[str]:
     """Return the metrics of an option, checked, or those that are shown by default."""
     chosen = list(dict.fromkeys(names))
@@ -105,9 +109,7 @@ def measure(name: str, rows: Labels, scores: Floats, *, is_quick: bool = False) 
     return replace(measured, mean=mean, interval=(found.low, found.high))
 
 
-def compare_with_best(
-    names: list[str], rows: Labels, scores: Mapping[str, Floats]
-) -> dict[str, dict[str, Measured]]:
+def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
     """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
     table = {}
     for name in names:

@@ -122,10 +122,8 @@ def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
 
     about, _ = _described(kind)
     force = click.Option(["--force"], is_flag=True, help="Overwrite files that exist.")
-    optional = ("data",) if kind is _settings.Compare else ()
-    params = sorted(
-        [*_params(kind, optional), force], key=lambda one: isinstance(one, click.Option)
-    )
+    params = sorted([*_params(kind), force], key=lambda one: isinstance(one, click.Option))
+    params[0].required = kind is not _settings.Compare  # which has an example
     commands.add_command(click.Command(name, callback=call, params=params, help=about))
 
 
@@ -143,25 +141,20 @@ def _described(kind: type) -> tuple[str, dict[str, tuple[str, str]]]:
     return about.strip(), options
 
 
-def _params(kind: type, optional: tuple[str, ...] = ()) -> Iterator[click.Parameter]:
-    """Yield the arguments and options of settings, those of shared ones in their place.
-
-    `optional` are arguments that may be absent.
-    """
+def _params(kind: type) -> Iterator[click.Parameter]:
+    """Yield the arguments and options of settings, those of shared ones in their place."""
     described = _described(kind)[1]
     for one in fields(kind):
         name, form = one.name.replace("_", "-"), str(one.type)
         if is_dataclass(one.default):
-            yield from _params(type(one.default), optional)
+            yield from _params(type(one.default))
         elif one.name in _ARGUMENTS:
-            yield click.Argument([one.name], required=one.name not in optional)
+            yield click.Argument([one.name])
         else:
             metavar, about = described.get(name, (None, None))
             how: dict[str, Any] = {"is_flag": True} if form == "bool" else {"metavar": metavar}
-            how |= {
-                "multiple": form.startswith(("Sequence", "Mapping")),
-                **_KINDS.get(one.name, {}),
-            }
+            how["multiple"] = form.startswith(("Sequence", "Mapping"))
+            how |= _KINDS.get(one.name, {})
             if one.name in _PARSERS:
                 how["callback"] = lambda *given, key=one.name: _PARSERS[key](given[-1])
             is_needed = form == "Output" or (kind, name) in _NEEDED

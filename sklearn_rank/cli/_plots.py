@@ -10,16 +10,12 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._errors import InputError, import_extra
-from sklearn_rank.cli._metrics import Labels, Measured, heading
+from sklearn_rank.cli._metrics import Comparison, Labels, heading
 from sklearn_rank.cli._output import Output
 
 
 def plot_comparison(
-    output: Output,
-    rows: Labels,
-    scores: Mapping[str, Floats],
-    table: Mapping[str, Mapping[str, Measured]],
-    title: str,
+    output: Output, rows: Labels, scores: Mapping[str, Floats], table: Comparison, title: str
 ) -> None:
     """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
     shown = {
@@ -68,7 +64,7 @@ def _save(figure: Any, output: Output) -> None:
         figure.savefig(temporary)
 
 
-def _draw_intervals(panels: Any, table: Mapping[str, Mapping[str, Measured]]) -> None:
+def _draw_intervals(panels: Any, table: Comparison) -> None:
     """Draw one panel for each metric; open circles are significantly worse than the best."""
     for panel, (key, column) in zip(panels, table.items(), strict=True):
         for place, one in enumerate(column.values()):

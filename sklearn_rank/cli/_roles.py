@@ -180,11 +180,10 @@ def _check_classes(
     """Raise InputError if no row is of the positive class; note classes that training lacked."""
     classes = dict.fromkeys(_classes_of(role_column(table, target).texts.values, positive))
     if positive not in classes:
-        what = f"is of the class {positive!r} that the model puts on top"
-        raise InputError(
-            f"{table.path}: no row of column {target!r} {what}; the classes are "
-            f"{listing(classes, 10)}"
+        what = (
+            f"no row of column {target!r} is of the class {positive!r} that the model puts on top"
         )
+        raise InputError(f"{table.path}: {what}; the classes are {listing(classes, 10)}")
     new = [name for name in classes if known and name not in known]
     if new:
         what = f"the model never saw {listing(map(repr, new), 5)}"

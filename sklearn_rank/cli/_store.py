@@ -53,10 +53,8 @@ def save_model(model: Model, output: Output) -> None:
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
         "version": sklearn_rank.__version__,
-        "ranker": model.ranker,
+        **vars(model),
         "schema": asdict(model.schema),
-        "pipeline": model.pipeline,
-        "calibration": model.calibration,
     }
     skops_io = import_extra("skops.io")
     with output.writing() as temporary:

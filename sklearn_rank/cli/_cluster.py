@@ -173,10 +173,8 @@ def _schema(
         raise InputError(why)
     notes += [f"{rows} left out"] * (n_unlabelled > 0)
     numbered = set.intersection(*(digest.numbered for digest in digests)) - set(options.keep)
-    notes += [
-        f"column {name!r} is not used: {NUMBERED} (--keep {name} uses it)"
-        for name in sorted(numbered)
-    ]
+    for name in sorted(numbered):
+        notes.append(f"column {name!r} is not used: {NUMBERED} (--keep {name} uses it)")
     cells = {
         name: list(dict.fromkeys(chain(*(digest.cells[name] for digest in digests))))
         for name in digests[0].cells

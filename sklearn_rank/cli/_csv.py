@@ -138,6 +138,6 @@ def _names(path: Path, rows: list[list[str]]) -> list[str]:
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
         what = f"the header names {count(len(repeated), 'column')} more than once"
-        names_shown = listing(map(repr, repeated), 10)
-        raise InputError(f"{path}: {what}: {names_shown}; rename all but one")
+        shown = listing(map(repr, repeated), 10)
+        raise InputError(f"{path}: {what}: {shown}; rename all but one")
     return names

@@ -74,11 +74,12 @@ def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
             if np.bincount(top[known], minlength=2).min() < _MIN_CLASS:
                 continue
             queries = None if qid is None else qid[rows][known]
-            auc = auc_score(top[known], score[known].astype(float), qid=queries)
-            if max(auc, 1 - auc) > _LEAK:
-                what = f"orders the rows with an AUC of {max(auc, 1 - auc):.4f}: likely a leak"
+            found = auc_score(top[known], score[known].astype(float), qid=queries)
+            auc = max(found, 1 - found)
+            if auc > _LEAK:
+                what = f"column {name!r} alone{how} orders the rows with an AUC of {auc:.4f}"
                 hint = f"--drop {name} unless it is known when rows are to be ranked"
-                notes.append(f"column {name!r} alone{how} {what} of the target; {hint}")
+                notes.append(f"{what}: likely a leak of the target; {hint}")
                 break
 
 

@@ -67,8 +67,8 @@ def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, A
     for option, given in (("--param", params), ("--search", grid)):
         for param in given.keys() - set(allowed):
             who = f"{next(iter(known))} has no" if len(known) == 1 else "no ranker has a"
-            known_ones = f"the parameters are {listing(allowed, 99)}"
-            raise InputError(f"{option} {param}: {who} parameter {param!r}; {known_ones}")
+            what = f"{who} parameter {param!r}; the parameters are {listing(allowed, 99)}"
+            raise InputError(f"{option} {param}: {what}")
     for param in params.keys() & grid.keys():
         raise InputError(f"--search {param}: --param sets it to {params[param]}")
     for name, ranker in rankers.items():

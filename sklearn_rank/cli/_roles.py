@@ -55,11 +55,9 @@ def features_of(table: Table, options: TableOptions, notes: list[str]) -> list[s
     features = [name for name in table.frame.columns if name not in roles]
     if options.qid is None and not table.is_letor and "qid" in features:
         notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
-    notes += [
-        f"column {name!r} looks like the target {target!r}; --drop it if it is"
-        for name in features
-        if name.strip().casefold() == target.strip().casefold()
-    ]
+    for name in features:
+        if name.strip().casefold() == target.strip().casefold():
+            notes.append(f"column {name!r} looks like the target {target!r}; --drop it if it is")
     return features
 
 
@@ -180,9 +178,8 @@ def _check_classes(
     """Raise InputError if no row is of the positive class; note classes that training lacked."""
     classes = dict.fromkeys(_classes_of(role_column(table, target).texts.values, positive))
     if positive not in classes:
-        what = (
-            f"no row of column {target!r} is of the class {positive!r} that the model puts on top"
-        )
+        top = f"the class {positive!r} that the model puts on top"
+        what = f"no row of column {target!r} is of {top}"
         raise InputError(f"{table.path}: {what}; the classes are {listing(classes, 10)}")
     new = [name for name in classes if known and name not in known]
     if new:

@@ -1,6 +1,7 @@
 """What a user can get wrong: a clear error, and nothing lost."""
 
 import re
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from itertools import product
 
@@ -61,6 +62,23 @@ def refuses(model, *words, X=X, y=Y, error=ValueError, **options):
     assert_unfitted(model)
 
 
+@contextmanager
+def keeps(model, rows=X):
+    """Assert that what is done within leaves the fitted model as it was, to each object."""
+    before, scores = dict(vars(model)), model.predict(rows)
+    yield
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    np.testing.assert_array_equal(model.predict(rows), scores)
+
+
+def assert_equals_a_fresh_fit(model, fresh):
+    """Assert that nothing of an earlier fit is left."""
+    fresh.fit(X, Y)
+    assert set(vars(model)) == set(vars(fresh))
+    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+
+
 def assert_unfitted(model):
     assert set(vars(model)) == set(model.get_params(deep=False))
     if "weak_ranker" in model.get_params(deep=False):
@@ -71,69 +89,47 @@ def assert_unfitted(model):
         model.predict(X)
 
 
-# --------------------------------------------------------------------------------------
-# Labels
-# --------------------------------------------------------------------------------------
+# Labels -------------------------------------------------------------------------------
+
+
+THREE_CLASSES = "Only binary classification is supported.", "3 classes", "relevance='graded'"
+NUMBERS_AS_CLASSES = "Unknown label type: continuous", "relevance='graded'"
+NO_NUMBERS = "y", "numbers"
+BAD_LABELS = {
+    "one class, int": ("binary", np.ones(6, int), ("two classes", "one class: 1")),
+    "one class, str": ("binary", ["a"] * 6, ("two classes", "one class: 'a'")),
+    "one class, bool": ("binary", [True] * 6, ("two classes", "one class: True")),
+    "three classes, int": ("binary", [0, 1, 2, 0, 1, 2], THREE_CLASSES),
+    "three classes, str": ("binary", list("abcabc"), THREE_CLASSES),
+    "numbers as classes": ("binary", [0.5, 1.5, 0.25, 1, 2, 3], NUMBERS_AS_CLASSES),
+    "list of str as grades": ("graded", list("ababab"), NO_NUMBERS),
+    "objects as grades": ("graded", np.array(list("ababab"), object), NO_NUMBERS),
+    "digits as grades": ("graded", np.array(list("010101"), object), NO_NUMBERS),
+    "missing grade": ("graded", np.array([0, 1, None, 1, 0, 1], object), ("y",)),
+    "equal grades": ("graded", np.ones(6), ("no comparable pair",)),
+    **{
+        f"{name}, {relevance}": (relevance, y, words)
+        for relevance in RELEVANCES
+        for name, y, words in [
+            ("NaN", [0, 0, np.nan, 1, 1, 0], ("y contains", "NaN")),
+            ("infinite", [0, 0, np.inf, 1, 1, 0], ("y contains", "infinity")),
+            ("short", Y[:5], ("inconsistent numbers of samples",)),
+            ("not there", None, ("y",)),
+        ]
+    },
+}
 
 
 @every_ranker
-@pytest.mark.parametrize("y", [np.ones(6, int), ["a"] * 6, [True] * 6])
-def test_one_class(ranker, y):
-    words = "two classes", f"one class: {np.asarray(y).tolist()[0]!r}"
-    refuses(make(ranker), ranker.__name__, *words, y=y)
+@pytest.mark.parametrize(("relevance", "y", "words"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_labels(ranker, relevance, y, words):
+    words = (ranker.__name__, *words) if "two classes" in words else words
+    refuses(make(ranker, relevance), *words, y=y)
 
 
 @every_ranker
 def test_one_class_is_left_by_weights_of_zero(ranker):
     refuses(make(ranker), "two classes", "one class", sample_weight=Y)
-
-
-@every_ranker
-@pytest.mark.parametrize("y", [[0, 1, 2, 0, 1, 2], list("abcabc")])
-def test_three_classes(ranker, y):
-    words = "Only binary classification is supported.", "3 classes", "relevance='graded'"
-    refuses(make(ranker), *words, y=y)
-
-
-@every_ranker
-def test_numbers_as_classes(ranker):
-    words = "Unknown label type: continuous", "relevance='graded'"
-    refuses(make(ranker), *words, y=[0.5, 1.5, 0.25, 1, 2, 3])
-
-
-@every_ranker
-@every_relevance
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_labels_that_are_not_finite(ranker, relevance, value):
-    words = "y contains", "NaN" if np.isnan(value) else "infinity"
-    refuses(make(ranker, relevance), *words, y=np.where(np.arange(6) == 2, value, Y))
-
-
-@every_ranker
-@pytest.mark.parametrize(
-    "y",
-    [list("ababab"), np.array(list("ababab"), object), np.array(list("010101"), object)],
-    ids=["str", "object", "digits"],
-)
-def test_strings_as_grades(ranker, y):
-    refuses(make(ranker, "graded"), "y", "numbers", y=y)
-
-
-@every_ranker
-def test_missing_grades(ranker):
-    refuses(make(ranker, "graded"), "y", y=np.array([0, 1, None, 1, 0, 1], object))
-
-
-@every_ranker
-@every_relevance
-def test_labels_of_the_wrong_length(ranker, relevance):
-    refuses(make(ranker, relevance), "inconsistent numbers of samples", y=Y[:5])
-
-
-@every_ranker
-@every_relevance
-def test_labels_that_are_not_there(ranker, relevance):
-    refuses(make(ranker, relevance), "y", y=None)
 
 
 @every_ranker
@@ -143,9 +139,7 @@ def test_labels_that_were_never_seen_at_score(ranker):
         model.score(X, Y + 7)
 
 
-# --------------------------------------------------------------------------------------
-# Pairs, queries, weights
-# --------------------------------------------------------------------------------------
+# Pairs, queries, weights --------------------------------------------------------------
 
 
 @every_ranker
@@ -154,11 +148,6 @@ def test_no_comparable_pair_in_any_query(ranker, relevance):
     words = ranker.__name__, "no comparable pair", "query"
     refuses(make(ranker, relevance), *words, qid=Y)
     refuses(make(ranker, relevance), *words, qid=np.arange(6))
-
-
-@every_ranker
-def test_grades_that_are_all_the_same(ranker):
-    refuses(make(ranker, "graded"), "no comparable pair", y=np.ones(6))
 
 
 @every_ranker
@@ -243,9 +232,7 @@ def test_weights(ranker, relevance):
             pytest.fail(f"{model} was scored with weights of the kind {name!r}")
 
 
-# --------------------------------------------------------------------------------------
-# Features
-# --------------------------------------------------------------------------------------
+# Features -----------------------------------------------------------------------------
 
 
 def with_value(value):
@@ -254,33 +241,31 @@ def with_value(value):
     return out
 
 
-@every_booster
-@every_relevance
-@pytest.mark.parametrize(
-    ("weak_ranker", "value", "word"),
-    [
-        ("feature", np.nan, "NaN"),
-        ("feature", np.inf, "infinity"),
-        ("stump", np.inf, "infinity"),
-        ("stump", -np.inf, "infinity"),
-        (DecisionTreeRegressor(max_depth=1), np.inf, "infinity"),
-    ],
-)
-def test_features_that_the_weak_ranker_cannot_take(ranker, relevance, weak_ranker, value, word):
-    model = make(ranker, relevance, weak_ranker=weak_ranker)
-    refuses(model, "X contains", word, X=with_value(value))
-    model.fit(X, Y)
-    with pytest.raises(ValueError, match=f"X contains .*{word}"):
-        model.predict(with_value(value))
+NOT_FEATURES = [
+    *(
+        (ranker, {"weak_ranker": weak_ranker}, value, word)
+        for ranker in BOOSTERS
+        for weak_ranker, value, word in [
+            ("feature", np.nan, "NaN"),
+            ("feature", np.inf, "infinity"),
+            ("stump", np.inf, "infinity"),
+            ("stump", -np.inf, "infinity"),
+            (DecisionTreeRegressor(max_depth=1), np.inf, "infinity"),
+        ]
+    ),
+    *(
+        (ranker, {}, value, word)
+        for ranker in OTHERS
+        if not get_tags(ranker()).input_tags.allow_nan
+        for value, word in [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")]
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "ranker", [one for one in OTHERS if not get_tags(one()).input_tags.allow_nan]
-)
+@pytest.mark.parametrize(("ranker", "parameters", "value", "word"), NOT_FEATURES)
 @every_relevance
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
-def test_features_that_are_not_finite(ranker, relevance, value, word):
-    model = make(ranker, relevance)
+def test_features_that_the_model_cannot_take(ranker, relevance, parameters, value, word):
+    model = make(ranker, relevance, **parameters)
     refuses(model, "X contains", word, X=with_value(value))
     model.fit(X, Y)
     with pytest.raises(ValueError, match=f"X contains .*{word}"):
@@ -345,9 +330,7 @@ def test_features_of_any_size(ranker, relevance, scale):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-# --------------------------------------------------------------------------------------
-# Parameters
-# --------------------------------------------------------------------------------------
+# Parameters ---------------------------------------------------------------------------
 
 OUT_OF_RANGE = {
     "random_state": [-1, 1.5, "seed", 2**32],
@@ -438,21 +421,16 @@ def test_settings_of_a_solver_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("model", "options"),
+    "model",
     [
-        (RankBoost(selection="optimal", weak_ranker="feature"), {}),
-        (RankBoost(selection="optimal", weak_ranker=DecisionTreeRegressor(max_depth=1)), {}),
-        (
-            PNormPushRanker(
-                selection="optimal", push="ir", weak_ranker=DecisionTreeRegressor(max_depth=1)
-            ),
-            {},
-        ),
+        RankBoost(weak_ranker="feature"),
+        RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=1)),
+        PNormPushRanker(push="ir", weak_ranker=DecisionTreeRegressor(max_depth=1)),
     ],
 )
-def test_optimal_selection_is_refused_where_no_decrease_is_known(model, options):
+def test_optimal_selection_is_refused_where_no_decrease_is_known(model):
     words = "selection='optimal'", type(model).__name__, "selection='steepest'"
-    refuses(model, *words, **options)
+    refuses(clone(model).set_params(selection="optimal"), *words)
 
 
 @every_booster
@@ -492,9 +470,7 @@ def test_graded_rankers_have_no_decision_function(ranker):
     assert "predict returns the scores" in str(caught.value.__cause__)
 
 
-# --------------------------------------------------------------------------------------
-# What a failure leaves behind
-# --------------------------------------------------------------------------------------
+# What a failure leaves behind ---------------------------------------------------------
 
 
 @every_ranker
@@ -542,12 +518,9 @@ def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, er
 def test_interrupting_a_later_fit_keeps_the_earlier_model(ranker, relevance, monkeypatch):
     table = pd.DataFrame(X, columns=["a", "b"])
     model = make(ranker, relevance).fit(table, Y)
-    before, scores = dict(vars(model)), model.predict(table)
     break_training(monkeypatch, ranker, KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with keeps(model, table), pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :1], 1 - Y)
-    assert vars(model) == before
-    np.testing.assert_array_equal(model.predict(table), scores)
 
 
 WARM = [ranker for ranker in RANKERS if "warm_start" in ranker._get_param_names()]
@@ -573,14 +546,11 @@ def longer(model):
 def test_a_warm_start_that_fails_keeps_the_earlier_model(form, error, monkeypatch):
     ranker, parameters = form
     model = longer(make(ranker, warm_start=True, **parameters).fit(X, Y))
-    before, twin = dict(vars(model)), deepcopy(model)
+    twin = deepcopy(model)
     break_training(monkeypatch, "solver" not in parameters and ranker, error, ranker)
-    with pytest.raises(error):
+    with keeps(model), pytest.raises(error):
         model.fit(X, Y)
     monkeypatch.undo()
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is before[name] for name in before)
-    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
     # Nothing inside has changed, either: the next fit goes on from the same place.
     np.testing.assert_array_equal(model.fit(X, Y).predict(X), twin.fit(X, Y).predict(X))
 
@@ -599,12 +569,10 @@ def test_a_scorer_that_fails_keeps_the_earlier_model(ranker):
     rows, labels = np.tile(X, (5, 1)) + np.arange(30)[:, None] / 100, np.tile(Y, 5)
     model = make(ranker, warm_start=True, random_state=0, **options).fit(rows, labels)
     model.set_params(n_estimators=20)
-    before, scores, n_calls = dict(vars(model)), model.predict(rows), len(calls)
-    with pytest.raises(RuntimeError, match="on purpose"):
+    n_calls = len(calls)
+    with keeps(model, rows), pytest.raises(RuntimeError, match="on purpose"):
         model.fit(rows, labels)
     assert n_calls < len(calls) == 9
-    assert vars(model) == before
-    np.testing.assert_array_equal(model.predict(rows), scores)
 
 
 FAULTY = {
@@ -643,30 +611,24 @@ FAULTS = [
 def test_failures_in_validation_keep_the_last_fit(ranker, relevance, parameters, arrays):
     table = pd.DataFrame(X, columns=["a", "b"])
     model = make(ranker, relevance).fit(table, Y, qid=QID)
-    before, scores = dict(vars(model)), model.predict(table)
     good = model.get_params()
-    with pytest.raises(ValueError):  # the cases above
-        model.set_params(**parameters).fit(**{"X": X, "y": Y, "qid": QID} | arrays)
-    model.set_params(**good)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is before[name] for name in before)
-    np.testing.assert_array_equal(model.predict(table), scores)
+    with keeps(model, table):
+        with pytest.raises(ValueError):  # the cases above
+            model.set_params(**parameters).fit(**{"X": X, "y": Y, "qid": QID} | arrays)
+        model.set_params(**good)
 
 
 @every_ranker
 @every_relevance
 def test_interrupting_the_validation_keeps_the_last_fit(ranker, relevance, monkeypatch):
     model = make(ranker, relevance).fit(X, Y)
-    before, scores = dict(vars(model)), model.predict(X)
 
     def interrupt(self, data):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ranker, "_check_training", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with keeps(model), pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :1], Y)
-    assert vars(model) == before
-    np.testing.assert_array_equal(model.predict(X), scores)
 
 
 @every_booster
@@ -676,9 +638,7 @@ def test_a_new_fit_forgets_the_last_one(ranker, relevance):
     model = make(ranker, relevance, n_iter_no_change=2, validation_fraction=0.5, random_state=0)
     big = pd.concat([table] * 5)
     model.fit(big, np.tile(Y, 5)).set_params(n_iter_no_change=None).fit(X, Y)
-    fresh = make(ranker, relevance).fit(X, Y)
-    assert set(vars(model)) == set(vars(fresh))
-    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+    assert_equals_a_fresh_fit(model, make(ranker, relevance))
 
 
 @pytest.mark.parametrize("ranker", OTHERS)
@@ -688,9 +648,7 @@ def test_a_new_fit_forgets_data_and_mode(ranker, relevance):
     other = {"binary": "graded", "graded": "binary"}[relevance]
     model = make(ranker, other).fit(table, np.tile(Y, 5), qid=np.tile(QID, 5))
     model.set_params(relevance=relevance).fit(X, Y)
-    fresh = make(ranker, relevance).fit(X, Y)
-    assert set(vars(model)) == set(vars(fresh))
-    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+    assert_equals_a_fresh_fit(model, make(ranker, relevance))
 
 
 @every_relevance
@@ -698,9 +656,8 @@ def test_a_new_fit_forgets_data_and_mode(ranker, relevance):
 def test_a_new_fit_forgets_the_kernel(relevance, then):
     model = make(KernelPairwiseSGDRanker, relevance, solver="gd", max_iter=3).fit(X, Y)
     model.set_params(solver="lbfgs").set_params(**then).fit(X, Y)
-    fresh = make(KernelPairwiseSGDRanker, relevance, max_iter=3, **then).fit(X, Y)
-    assert set(vars(model)) == set(vars(fresh))
-    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+    fresh = make(KernelPairwiseSGDRanker, relevance, max_iter=3, **then)
+    assert_equals_a_fresh_fit(model, fresh)
 
 
 @every_form
@@ -720,14 +677,10 @@ def test_fit_changes_neither_parameters_nor_inputs(ranker, parameters, relevance
     weak_ranker = after.get("weak_ranker", "")
     assert repr(weak_ranker) == repr(state.get_params().get("weak_ranker", ""))
     if not isinstance(weak_ranker, str):
-        assert_unfitted_weak_ranker(weak_ranker)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(weak_ranker)
     for array, original in zip(arrays, (X, Y, QID), strict=False):
         np.testing.assert_array_equal(array, original)
-
-
-def assert_unfitted_weak_ranker(estimator):
-    with pytest.raises(NotFittedError):
-        check_is_fitted(estimator)
 
 
 @every_booster
@@ -762,14 +715,10 @@ def test_relevance_is_refused_where_the_metric_has_no_gain_for_it(ranker, y):
 @every_booster
 @every_relevance
 def test_a_metric_that_refuses_the_rows_leaves_the_last_fit(ranker, relevance):
-    model = make(ranker, relevance).fit(X, Y)
-    before = model.predict(X)
-    model.set_params(**STOPPED)
-    known = dict(vars(model))
-    with pytest.raises(ValueError, match=r"scoring='ndcg@10' of .* no sample weights"):
+    model = make(ranker, relevance).fit(X, Y).set_params(**STOPPED)
+    message = r"scoring='ndcg@10' of .* no sample weights"
+    with keeps(model), pytest.raises(ValueError, match=message):
         model.fit(X[:, :1], Y, sample_weight=[1, 1, 1, 1, 1, 2])
-    assert vars(model) == known
-    np.testing.assert_array_equal(model.predict(X), before)
 
 
 @every_booster

@@ -29,6 +29,7 @@ from sklearn_rank.solvers import OptimalGain, QuadraticGain, steepest
 N_ROUNDS = 6
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker", "ignore:.*smooth margin stayed")
 BOOSTERS = [RankBoost, PNormPushRanker, SmoothMarginRanker]
+every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
 
 
 @st.composite
@@ -87,7 +88,7 @@ def name_of(ranker, number):
 
 def check_rounds(ranker, problem, limits, **options):
     """Replay the fitted rounds: each must have the gain of the oracle from where it stood."""
-    fit(ranker.set_params(**stumps(**limits)), problem)
+    fit(ranker.set_params(**stumps(**limits), n_estimators=N_ROUNDS, tol=0), problem)
     part = training_part(problem, ranker)
     objective = (
         *(part.y, part.qid, part.w),
@@ -127,36 +128,33 @@ def check_rounds(ranker, problem, limits, **options):
 @crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom", "both"], p=[1, 4, 64])
 @given(case=constrained())
 def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
-    ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
-    check_rounds(ranker, *case, p=p, push=push)
+    check_rounds(PNormPushRanker(p=p, push=push), *case, p=p, push=push)
 
 
 @crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom"], p=[1, 4, 64])
 @given(case=constrained(one_list))
 def test_each_optimal_choice_is_the_oracles(push, p, case):
-    ranker = PNormPushRanker(p=p, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    ranker = PNormPushRanker(p=p, push=push, selection="optimal")
     check_rounds(ranker, *case, p=p, push=push, selection="optimal")
 
 
 @pytest.mark.parametrize(
-    "loss", ["logistic", pytest.param("squared_hinge", marks=pytest.mark.slow)]
+    "objective",
+    [
+        {"p": 2, "loss": "logistic"},
+        pytest.param({"p": 2, "loss": "squared_hinge"}, marks=pytest.mark.slow),
+        {"p": 4, "push": "ir"},
+    ],
+    ids=str,
 )
 @given(case=constrained())
-def test_each_choice_of_second_order_is_the_oracles(loss, case):
-    ranker = PNormPushRanker(p=2, loss=loss, n_estimators=N_ROUNDS, tol=0)
-    check_rounds(ranker, *case, p=2, loss=loss, selection="optimal")
-
-
-@given(case=constrained())
-def test_each_choice_of_the_ir_push_is_the_oracles(case):
-    ranker = PNormPushRanker(push="ir", n_estimators=N_ROUNDS, tol=0)
-    check_rounds(ranker, *case, p=4, push="ir", selection="optimal")
+def test_each_choice_of_second_order_is_the_oracles(objective, case):
+    check_rounds(PNormPushRanker(**objective), *case, **objective, selection="optimal")
 
 
 @given(case=constrained(), rate=st.sampled_from([0.1, 0.5]))
 def test_a_learning_rate_shortens_the_steps(rate, case):
-    ranker = RankBoost(learning_rate=rate, n_estimators=N_ROUNDS, tol=0)
-    check_rounds(ranker, *case)
+    check_rounds(RankBoost(learning_rate=rate), *case)
 
 
 # What the fitted model is ------------------------------------------------------------------
@@ -174,7 +172,7 @@ def rows_between(X):
             yield j, rows
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 @given(
     problem=problems(missing=True, max_rows=14),
     sign=st.lists(st.sampled_from([1, -1]), min_size=3, max_size=3),
@@ -213,16 +211,21 @@ EVERYTHING = {
 }
 
 
-def steps_of(model):
-    return {s.feature: s for s in model.weak_rankers_.step_functions(model.estimator_weights_)}
+def pickled(model):
+    return pickle.loads(pickle.dumps(model))
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+def through_skops(model):
+    stored = skops.io.dumps(model)
+    return skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+
+
+@every_booster
 def test_all_constraints_hold_at_once(ranker):
     model = ranker(**stumps(n_estimators=60, **EVERYTHING)).fit(X, Y)
     _, coefficients = model.weak_rankers_.net_coefficients(model.estimator_weights_)
     assert np.count_nonzero(coefficients) <= 12
-    steps = steps_of(model)
+    steps = {s.feature: s for s in model.weak_rankers_.step_functions(model.estimator_weights_)}
     assert set(steps[1].bins.thresholds) <= set(EVERYTHING["thresholds"][1])
     for step in steps.values():
         bins = step.bins(X[:, step.feature])
@@ -245,7 +248,7 @@ def test_all_constraints_hold_at_once(ranker):
     assert model.feature_importances_.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
     order = np.random.default_rng(1).permutation(len(X))
     model = ranker(**stumps(n_estimators=40, **EVERYTHING))
@@ -259,12 +262,11 @@ def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
         np.testing.assert_allclose(one.estimator_weights_, other.estimator_weights_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_a_warm_start_goes_on_as_one_fit(ranker):
     expected = ranker(**stumps(n_estimators=30, tol=0, **EVERYTHING)).fit(X, Y)
     model = ranker(**stumps(n_estimators=11, tol=0, warm_start=True, **EVERYTHING)).fit(X, Y)
-    model = pickle.loads(pickle.dumps(model))
-    model.set_params(n_estimators=30).fit(X, Y)
+    model = pickled(model).set_params(n_estimators=30).fit(X, Y)
     assert model.weak_rankers_.equal(expected.weak_rankers_)
     np.testing.assert_allclose(model.estimator_weights_, expected.estimator_weights_, rtol=1e-9)
     for name, value in EVERYTHING.items():
@@ -273,15 +275,10 @@ def test_a_warm_start_goes_on_as_one_fit(ranker):
             other = value / 2
         prefix = "" if name in SHARED else "weak_ranker__"
         with pytest.raises(ValueError, match=f"continues with the same {name}"):
-            changed = clone_fitted(model)
-            changed.set_params(**{prefix + name: other}).fit(X, Y)
+            pickled(model).set_params(**{prefix + name: other}).fit(X, Y)
 
 
-def clone_fitted(model):
-    return pickle.loads(pickle.dumps(model))
-
-
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_early_stopping_and_queries(ranker):
     qid = np.arange(len(X)) % 20
     options = {"n_estimators": 60, "n_iter_no_change": 5, "random_state": 0}
@@ -315,20 +312,15 @@ def test_missing_special_and_unseen_values():
     assert RankBoost().fit(X, Y)._category_codes_ is None
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_stored_tables_score_the_same(ranker):
     model = ranker(**stumps(n_estimators=20, **EVERYTHING)).fit(X, Y)
-    stored = skops.io.dumps(model)
-    copies = [
-        pickle.loads(pickle.dumps(model)),
-        skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored)),
-    ]
-    for found in copies:
+    for found in (pickled(model), through_skops(model)):
         np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
         assert found.weak_rankers_.equal(model.weak_rankers_)
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_unused_constraints_change_nothing(ranker):
     expected = ranker(n_estimators=20).fit(X, Y)
     unused = Stumps(monotonic_cst=np.zeros(4), thresholds={}, special_values={})
@@ -336,7 +328,7 @@ def test_unused_constraints_change_nothing(ranker):
     assert model.weak_rankers_.equal(expected.weak_rankers_)
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 @given(problem=problems())
 def test_constraints_that_bind_nothing_choose_the_same(ranker, problem):
     options = {"n_estimators": 8, "tol": 0}
@@ -360,7 +352,7 @@ def test_values_beyond_the_training_range_are_not_missing():
 # The object --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_stumps_are_an_object_with_parameters(ranker):
     """It equals the name without parameters, and gives those of the ranker where it has none."""
     shared = {name: EVERYTHING[name] for name in SHARED if name in EVERYTHING} | {"max_bins": 9}
@@ -374,9 +366,7 @@ def test_stumps_are_an_object_with_parameters(ranker):
         before = model.weak_ranker.get_params()
         assert model.fit(X, Y).weak_rankers_.equal(expected.weak_rankers_)
         assert model.weak_ranker.get_params() == before == {**own, **shared}
-        stored = skops.io.dumps(model)
-        found = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
-        assert repr(found.weak_ranker) == repr(model.weak_ranker)
+        assert repr(through_skops(model).weak_ranker) == repr(model.weak_ranker)
 
 
 def test_parameters_of_stumps_in_searches():
@@ -534,7 +524,7 @@ def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
         assert gains(members[np.newaxis])[0] == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
+@every_booster
 def test_categories_of_which_only_missing_tells(ranker):
     X = np.array([0.0, 1.0, np.nan, 0.0, 1.0, np.nan])[:, np.newaxis]
     y = np.array([1, 1, 0, 1, 1, 0])

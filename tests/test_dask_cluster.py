@@ -72,6 +72,12 @@ def chunked(n_chunks, *arrays):
     return [da.from_array(a, (sizes, *((s,) for s in a.shape[1:]))) for a in arrays]
 
 
+def fit_on_chunks(estimator, client, n=200):
+    """Return a cluster's ranker, fitted to a few unweighted rows, and these rows."""
+    X, y, _ = draw(n)
+    return DaskRanker(estimator, client=client).fit(*chunked(2, X, y)), X, y
+
+
 def assert_same(found, alone, X):
     assert found.weak_rankers_.equal(alone.weak_rankers_)
     np.testing.assert_allclose(found.estimator_weights_, alone.estimator_weights_, rtol=1e-9)
@@ -103,8 +109,7 @@ def test_the_model_is_that_of_one_process(client):
 
 
 def test_a_stored_ranker_has_no_client(client):
-    X, y, _ = draw(100)
-    ranker = DaskRanker(RankBoost(n_estimators=3), client=client).fit(*chunked(2, X, y))
+    ranker, X, _ = fit_on_chunks(RankBoost(n_estimators=3), client)
     stored = pickle.loads(pickle.dumps(ranker))
     assert stored.client is None and ranker.client is client
     np.testing.assert_array_equal(stored.predict(X), ranker.predict(X))
@@ -112,8 +117,7 @@ def test_a_stored_ranker_has_no_client(client):
 
 @pytest.mark.slow
 def test_the_fitted_ranker_needs_no_dask(client, tmp_path):
-    X, y, _ = draw(100)
-    ranker = DaskRanker(RankBoost(n_estimators=3), client=client).fit(*chunked(2, X, y))
+    ranker, *_ = fit_on_chunks(RankBoost(n_estimators=3), client)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(ranker.estimator_))
     script = (
         "import pickle, sys; sys.modules['dask'] = sys.modules['distributed'] = None;"
@@ -168,18 +172,20 @@ def test_queries(client, relevance):
 
 def test_data_frames(client):
     X, y, weight = draw()
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.where(y, "yes", "no"), w=weight)
+    names = list("abcd")
+    frame = pd.DataFrame(X, columns=names).assign(y=np.where(y, "yes", "no"), w=weight)
     rows = dd.from_pandas(frame, npartitions=3)
+    X, dX = frame[names], rows[names]
     ranker = DaskRanker(RankBoost(n_estimators=5), client=client)
-    ranker.fit(rows[list("abcd")], rows["y"], sample_weight=rows["w"])
-    alone = RankBoost(n_estimators=5).fit(frame[list("abcd")], frame["y"], sample_weight=weight)
-    assert_same(ranker.estimator_, alone, frame[list("abcd")])
-    assert ranker.estimator_.feature_names_in_.tolist() == list("abcd")
-    labels = ranker.predict(rows[list("abcd")])
+    ranker.fit(dX, rows["y"], sample_weight=rows["w"])
+    alone = RankBoost(n_estimators=5).fit(X, frame["y"], sample_weight=weight)
+    assert_same(ranker.estimator_, alone, X)
+    assert ranker.estimator_.feature_names_in_.tolist() == names
+    labels = ranker.predict(dX)
     assert isinstance(labels, dd.Series)
-    assert labels.compute().tolist() == alone.predict(frame[list("abcd")]).tolist()
-    expected = alone.score(frame[list("abcd")], frame["y"])
-    assert ranker.score(rows[list("abcd")], rows["y"]) == pytest.approx(expected, abs=1e-12)
+    assert labels.compute().tolist() == alone.predict(X).tolist()
+    expected = alone.score(X, frame["y"])
+    assert ranker.score(dX, rows["y"]) == pytest.approx(expected, abs=1e-12)
 
 
 CONSTRAINED = RankBoost(
@@ -241,8 +247,7 @@ def test_constraints_and_categories(client, name):
 
 
 def test_verbose(client, capsys):
-    X, y, _ = draw(200)
-    DaskRanker(RankBoost(n_estimators=5, verbose=2), client=client).fit(*chunked(2, X, y))
+    fit_on_chunks(RankBoost(n_estimators=5, verbose=2), client)
     lines = [line for line in capsys.readouterr().out.splitlines() if "RankBoost" in line]
     assert [line.split(":")[0] for line in lines] == [
         f"[RankBoost] round {k}/5" for k in range(1, 6)
@@ -281,9 +286,8 @@ def with_callback(callback):
 
 
 def test_a_callback_ends_the_fit(client):
-    X, y, _ = draw(200)
     ender = Ender(7)
-    ranker = DaskRanker(with_callback(ender), client=client).fit(*chunked(2, X, y))
+    ranker, X, y = fit_on_chunks(with_callback(ender), client)
     assert ranker.estimator_.n_iter_ == 7
     assert [one.n_iter_ for one in ender.fitted] == list(range(1, 8))
     np.testing.assert_array_equal(ender.fitted[-1].predict(X), ranker.predict(X))
@@ -306,14 +310,13 @@ def test_an_interrupted_fit_keeps_what_it_has(client, error):
 
 
 def test_other_versions_are_named(client, monkeypatch):
-    X, y, _ = draw(100)
     found = client.get_versions(packages=["scipy", "xgboost", "xgboost-cpu"])
     worker = next(iter(found["workers"]))
     found["workers"][worker]["packages"]["scipy"] = "0.1"
     found["workers"][worker]["packages"]["xgboost-cpu"] = None
     monkeypatch.setattr(Client, "get_versions", lambda self, packages: found)
     with pytest.raises(RuntimeError, match=r"On .*: scipy 0\.1 \(client: .*xgboost missing"):
-        DaskRanker(RankBoost(), client=client).fit(*chunked(2, X, y))
+        fit_on_chunks(RankBoost(), client)
 
 
 @pytest.mark.slow
@@ -404,7 +407,6 @@ def result_in(seconds, function):
 
 @pytest.mark.parametrize("has_callback", [True, False])
 def test_lost_calls_and_replies_are_repeated(client, monkeypatch, has_callback):
-    X, y, _ = draw(200)
     est = with_callback(Ender(7)) if has_callback else RankBoost(n_estimators=30, tol=0, verbose=2)
     run, calls = Client.run, []
 
@@ -418,8 +420,7 @@ def test_lost_calls_and_replies_are_repeated(client, monkeypatch, has_callback):
         return found if len(calls) % 3 == 1 else {}  # the reply does not
 
     monkeypatch.setattr(Client, "run", run_badly)
-    rows = chunked(2, X, y)
-    ranker = result_in(60.0, lambda: DaskRanker(est, client=client).fit(*rows))
+    ranker, *_ = result_in(60.0, lambda: fit_on_chunks(est, client))
     assert ranker.estimator_.n_iter_ == (7 if has_callback else 30)
     assert len(calls) > 3 * has_callback
 

@@ -59,6 +59,12 @@ def split(splitter, qid, y=None):
     return list(splitter.split(np.zeros((len(qid), 1)), y, qid=qid))
 
 
+def assert_same_splits(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+
+
 def spread(splits, values):
     """Largest minus smallest sum of the values over the test sets."""
     return np.ptp([values[test].sum() for _, test in splits])
@@ -74,9 +80,7 @@ def queries(draw):
     return (qid.astype(str) if draw(st.booleans()) else qid), np.array(y)
 
 
-# --------------------------------------------------------------------------------------
-# QueryKFold
-# --------------------------------------------------------------------------------------
+# QueryKFold ---------------------------------------------------------------------------
 
 
 @given(queries(), st.integers(2, 6), st.booleans(), st.booleans())
@@ -149,23 +153,19 @@ def test_relevant_means_above_the_lowest():
     for y in (relevant, np.where(relevant, 3.5, -1), np.where(relevant, "good", "bad")):
         for _, test in split(QueryKFold(2), qid, y):
             assert relevant[test].sum() == 5
-    one_level = split(QueryKFold(2), qid, np.ones(20))
-    for found, expected in zip(one_level, split(QueryKFold(2), qid), strict=True):
-        np.testing.assert_array_equal(found[1], expected[1])
+    assert_same_splits(split(QueryKFold(2), qid, np.ones(20)), split(QueryKFold(2), qid))
 
 
 def test_the_seed_draws_the_folds():
-    draws = [
-        [set(QID[test]) for _, test in split(QueryKFold(3, shuffle=True, random_state=seed), QID)]
-        for seed in (0, 0, 1)
-    ]
+    draws = drawn_folds(QID, (0, 0, 1))
     assert draws[0] == draws[1] != draws[2]
-    qid = skewed(0)[0]
-    draws = [
-        [set(qid[test]) for _, test in split(QueryKFold(3, shuffle=True, random_state=seed), qid)]
-        for seed in (0, 1)
-    ]
+    draws = drawn_folds(skewed(0)[0], (0, 1))
     assert draws[0] != draws[1]  # also where no two queries are of one size
+
+
+def drawn_folds(qid, seeds):
+    splitters = [QueryKFold(3, shuffle=True, random_state=seed) for seed in seeds]
+    return [[set(qid[test]) for _, test in split(one, qid)] for one in splitters]
 
 
 def test_too_few_queries():
@@ -175,9 +175,7 @@ def test_too_few_queries():
         QueryShuffleSplit().split(np.zeros((2, 1)), qid=[1, 1])
 
 
-# --------------------------------------------------------------------------------------
-# QueryShuffleSplit
-# --------------------------------------------------------------------------------------
+# QueryShuffleSplit --------------------------------------------------------------------
 
 
 @given(queries(), st.floats(0.01, 0.99), st.integers(0, 5))
@@ -192,14 +190,7 @@ def test_random_splits_keep_queries_whole(data, test_size, seed):
         np.testing.assert_array_equal(np.union1d(train, test), np.arange(len(qid)))
         expected = min(np.ceil(test_size * n_queries - 1e-9), n_queries - 1)
         assert len(set(qid[test])) == expected
-    for found, again in zip(splits, split(splitter, qid, y), strict=True):
-        np.testing.assert_array_equal(found[1], again[1])
-
-
-def test_random_splits_test_every_query_equally_often():
-    splits = split(QueryShuffleSplit(2000, random_state=0), QID)
-    times = np.mean([np.bincount(QID[test], minlength=15) > 0 for _, test in splits], axis=0)
-    np.testing.assert_allclose(times, 0.2, atol=5 * np.sqrt(0.2 * 0.8 / 2000))
+    assert_same_splits(splits, split(splitter, qid, y))
 
 
 def test_the_number_of_test_queries_has_no_rounding_error():
@@ -208,9 +199,7 @@ def test_the_number_of_test_queries_has_no_rounding_error():
     assert len(test) == 7
 
 
-# --------------------------------------------------------------------------------------
-# Input
-# --------------------------------------------------------------------------------------
+# Input --------------------------------------------------------------------------------
 
 
 @both_splitters
@@ -220,16 +209,13 @@ def test_containers_are_equal(splitter):
     rows = [X, X.tolist(), pd.DataFrame(X), pl.DataFrame(X), sparse.csr_array(X)]
     ids = [QID, QID.tolist(), texts, pd.Series(texts), pl.Series(texts)]
     for one_x, one_qid in zip(rows, ids, strict=True):
-        for found, wanted in zip(splitter.split(one_x, Y, qid=one_qid), expected, strict=True):
-            np.testing.assert_array_equal(found[0], wanted[0])
-            np.testing.assert_array_equal(found[1], wanted[1])
+        assert_same_splits(splitter.split(one_x, Y, qid=one_qid), expected)
 
 
 @both_splitters
 @groups_warn
 def test_groups_are_query_ids(splitter):
-    for found, wanted in zip(splitter.split(X, Y, QID), split(splitter, QID, Y), strict=True):
-        np.testing.assert_array_equal(found[1], wanted[1])
+    assert_same_splits(splitter.split(X, Y, QID), split(splitter, QID, Y))
     with pytest.raises(ValueError, match="qid and groups both mean the query"):
         splitter.split(X, Y, QID, qid=QID)
 
@@ -291,9 +277,7 @@ def test_wrong_parameters(kind, parameters):
         kind(**parameters)
 
 
-# --------------------------------------------------------------------------------------
-# Among scikit-learn's tools
-# --------------------------------------------------------------------------------------
+# Among scikit-learn's tools -----------------------------------------------------------
 
 
 @both_splitters
@@ -350,9 +334,7 @@ def test_routing_without_qid_says_what_is_missing():
         cross_validate(ListNetLinear(), X, Y, cv=QueryKFold(3))
 
 
-# --------------------------------------------------------------------------------------
-# Leaks
-# --------------------------------------------------------------------------------------
+# Leaks --------------------------------------------------------------------------------
 
 
 @given(queries(), st.integers(0, 5))
@@ -412,10 +394,12 @@ def test_shuffled_test_sets_vary_less_than_plain_draws():
         assert np.mean([share(t) for t in ours]) == pytest.approx(0.2, abs=0.01)
 
 
-def test_every_query_is_tested_with_the_same_probability():
-    qid, y = skewed_queries(20)
-    splitter = QueryShuffleSplit(2000, test_size=0.3, random_state=0)
-    drawn = [np.unique(qid[test]) for _, test in splitter.split(y[:, None], y, qid=qid)]
-    assert {len(one) for one in drawn} == {6}
-    often = np.bincount(np.concatenate(drawn), minlength=20) / 2000
-    assert np.abs(often - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 2000)
+@pytest.mark.parametrize(
+    ("qid", "y", "share"), [(QID, None, 0.2), (*skewed_queries(20), 0.3)], ids=["equal", "skewed"]
+)
+def test_every_query_is_tested_with_the_same_probability(qid, y, share):
+    splits = split(QueryShuffleSplit(2000, test_size=share, random_state=0), qid, y)
+    drawn, n_queries = [np.unique(qid[test]) for _, test in splits], len(set(qid))
+    assert {len(one) for one in drawn} == {round(share * n_queries)}
+    often = np.bincount(np.concatenate(drawn), minlength=n_queries) / 2000
+    assert np.abs(often - share).max() < 4 * np.sqrt(share * (1 - share) / 2000)

@@ -97,9 +97,7 @@ def test_the_path_to_infinite_p_ends_close_to_it(side, problem):
         assert push.value(f) - limit >= np.log(pair_weight.min()) / push.p - 1e-12
 
 
-# --------------------------------------------------------------------------------------
-# The weight of queries and grades
-# --------------------------------------------------------------------------------------
+# The weight of queries and grades -----------------------------------------------------
 
 SIDED_LOSSES = ["exponential", "logistic", "squared_hinge"]
 
@@ -210,9 +208,7 @@ def test_queries_of_one_and_of_many_rows_above(push, loss, p):
         assert value == pytest.approx(mean_of_powers(f, y, qid, w, loss, p, push), rel=1e-12)
 
 
-# --------------------------------------------------------------------------------------
-# Second derivatives
-# --------------------------------------------------------------------------------------
+# Second derivatives -------------------------------------------------------------------
 
 
 def hessian(objective, f):
@@ -289,13 +285,10 @@ def test_abilities_are_methods_that_the_others_do_not_have():
 @given(problem=problems(), h=SPLIT_H, real=st.booleans())
 def test_slope_is_the_derivative_along_h(push, p, problem, h, real):
     preferences, rows = prepare(problem)
-    h = h[: len(problem.y)]
-    objective = PUSHES[push](preferences, float(p), 1.0)
-    direction = h[rows] * 0.5 if real else h[rows]
-    slope = objective.slope(problem.f[rows], direction)
+    h = h[: len(problem.y)] * 0.5 if real else h[: len(problem.y)]
+    slope = PUSHES[push](preferences, float(p), 1.0).slope(problem.f[rows], h[rows])
     for a in (-0.7, 0.0, 0.3):
-        moved = problem.f + a * (h * 0.5 if real else h)
-        expected = -oracles.edge(h * (0.5 if real else 1.0), moved, *oracle_of(problem), p, push)
+        expected = -oracles.edge(1.0 * h, problem.f + a * h, *oracle_of(problem), p, push)
         assert slope(a) == pytest.approx(expected, rel=1e-9, abs=1e-10 * p)
 
 

@@ -160,24 +160,6 @@ def test_top_roc_options_reach_the_line():
     assert bare.ax_.get_legend() is None
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_fpr": 0}, "max_fpr must be a float"),
-        ({"max_fpr": 1.5}, "max_fpr must be a float"),
-        ({"xscale": "symlog"}, "xscale must be 'linear' or 'log'"),
-    ],
-)
-def test_top_roc_refuses(options, message):
-    with pytest.raises(ValueError, match=message):
-        TopROCDisplay.from_predictions(*RUDIN, **options)
-
-
-def test_top_roc_needs_a_query_of_both_classes():
-    with pytest.raises(ValueError, match="a query with rows of both classes"):
-        TopROCDisplay.from_predictions([0, 1], [1, 2], qid=[0, 1])
-
-
 # RankedListDisplay -------------------------------------------------------------------------
 
 
@@ -393,11 +375,6 @@ def test_shape_functions_by_importance_with_names():
         ShapeFunctionDisplay.from_estimator(fitted, features=["girth", 99, 1])
 
 
-def test_shape_function_of_a_constant_in_the_score_and_no_feature(ranker):
-    with pytest.raises(ValueError, match="no feature to draw"):
-        ShapeFunctionDisplay.from_estimator(ranker, max_features=0)
-
-
 def test_shape_function_marks_missing_values(cancer, ranker):
     X = cancer[0].copy()
     X[cancer[1] == 0, 2] = np.nan
@@ -460,6 +437,8 @@ def test_shape_function_refuses(cancer):
     stumps = RankBoost(n_estimators=3).fit(*cancer)
     with pytest.raises(ValueError, match="X has 2 features, but the ranker was fitted with 6"):
         ShapeFunctionDisplay.from_estimator(stumps, cancer[0][:, :2])
+    with pytest.raises(ValueError, match="no feature to draw"):
+        ShapeFunctionDisplay.from_estimator(stumps, max_features=0)
 
 
 # PairContributionDisplay -------------------------------------------------------------------------
@@ -561,23 +540,30 @@ def test_pair_contributions_show_few_rows_of_a_long_list():
     assert len(hatches) == 2
 
 
+# All -------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("kind", "options", "message"),
     [
-        ({"p": 0.5}, r"p must be floats in \[1, inf\]"),
-        ({"p": ()}, r"p must be floats in \[1, inf\]"),
-        ({"p": np.nan}, r"p must be floats in \[1, inf\]"),
-        ({"losses": "cross_entropy"}, "losses must be among"),
+        (TopROCDisplay, {"max_fpr": 0}, "max_fpr must be a float"),
+        (TopROCDisplay, {"max_fpr": 1.5}, "max_fpr must be a float"),
+        (TopROCDisplay, {"xscale": "symlog"}, "xscale must be 'linear' or 'log'"),
+        (TopROCDisplay, {"qid": RUDIN[0]}, "a query with rows of both classes"),
+        (PairContributionDisplay, {"p": 0.5}, r"p must be floats in \[1, inf\]"),
+        (PairContributionDisplay, {"p": ()}, r"p must be floats in \[1, inf\]"),
+        (PairContributionDisplay, {"p": np.nan}, r"p must be floats in \[1, inf\]"),
+        (PairContributionDisplay, {"losses": "cross_entropy"}, "losses must be among"),
     ],
 )
-def test_pair_contributions_refuse(options, message):
+def test_options_are_checked(kind, options, message):
     with pytest.raises(ValueError, match=message):
-        PairContributionDisplay.from_predictions(*RUDIN, **options)
+        kind.from_predictions(*RUDIN, **options)
+
+
+def test_pair_contributions_need_finite_scores():
     with pytest.raises(ValueError, match="must be finite"):
         PairContributionDisplay.from_predictions([0, 1], [0, np.inf])
-
-
-# All -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [TopROCDisplay, PairContributionDisplay])

@@ -86,9 +86,7 @@ def lists(draw, max_rows=6):
     return np.array(y), np.array(f, dtype=float), np.array(qid)
 
 
-# --------------------------------------------------------------------------------------
-# Cut-off metrics: the mean over all tied orders
-# --------------------------------------------------------------------------------------
+# Cut-off metrics: the mean over all tied orders ---------------------------------------
 
 
 @pytest.mark.slow
@@ -140,8 +138,7 @@ def test_row_order_and_query_names_do_not_matter(metric):
     shuffled = metric(y[order], 2 * f[order], qid=names[order], average=None)
     assert shuffled == approx(values)
     alone = [metric(y[qid == q], f[qid == q], average=None)[0] for q in np.unique(qid)]
-    if metric.__class__ is partial or metric is not metrics.err_score:
-        assert values == approx(np.array(alone))
+    assert values == approx(np.array(alone))
     assert np.nanmin(values) >= 0
     assert np.nanmax(values) <= 1
 
@@ -203,9 +200,7 @@ def test_infinite_scores_are_scores():
     assert metrics.reciprocal_rank([1, 0, 0], [-inf, 1, -inf]) == approx((1 / 2 + 1 / 3) / 2)
 
 
-# --------------------------------------------------------------------------------------
-# Partial AUC
-# --------------------------------------------------------------------------------------
+# Partial AUC --------------------------------------------------------------------------
 
 
 @given(one_list(max_rows=12), st.sampled_from([0.05, 0.1, 0.25, 0.5, 0.8, 1.0]))
@@ -222,24 +217,15 @@ def test_partial_auc(problem, max_fpr):
         assert standard == approx(theirs)
 
 
-FPRS = [0.05, 0.1, 0.25, 0.29, 0.5, 0.57, 0.8, 1.0]
-
-
-@given(one_list(max_rows=12), st.sampled_from(FPRS))
-def test_tpr_at_fpr(problem, max_fpr):
+@given(one_list(max_rows=12), st.sampled_from([0.05, 0.1, 0.25, 0.29, 0.5, 0.57, 0.8, 1.0]))
+def test_tpr_at_fpr_is_the_roc_curve(problem, max_fpr):
     y = problem.y == problem.y.max()
     found = metrics.tpr_at_fpr_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
     assert found == approx(naive.tpr_at_fpr(y, problem.f, problem.w, max_fpr))
     assert 0 <= found <= 1
-
-
-@given(one_list(max_rows=12), st.sampled_from(FPRS))
-def test_tpr_at_fpr_is_the_roc_curve(problem, max_fpr):
-    y = problem.y == problem.y.max()
     fpr, tpr, _ = roc_curve(y, problem.f, sample_weight=problem.w, drop_intermediate=False)
-    assume(np.abs(fpr - max_fpr).min() > 1e-9)  # at a vertical part the upper end counts
-    found = metrics.tpr_at_fpr_score(y, problem.f, max_fpr=max_fpr, sample_weight=problem.w)
-    assert found == approx(np.interp(max_fpr, fpr, tpr))
+    if np.abs(fpr - max_fpr).min() > 1e-9:  # at a vertical part the upper end counts
+        assert found == approx(np.interp(max_fpr, fpr, tpr))
 
 
 @pytest.mark.parametrize("rate", [0.07, 0.14, 0.28, 0.29, 0.55, 0.57, 0.58])
@@ -251,32 +237,23 @@ def test_a_rate_that_is_a_number_of_rows(rate):
     assert metrics.tpr_at_fpr_score(y, np.arange(102)[::-1], max_fpr=rate - 0.001) == 0
 
 
-def test_tpr_at_fpr_of_queries():
+@pytest.mark.parametrize("metric", [metrics.partial_auc_score, metrics.tpr_at_fpr_score])
+def test_shares_of_queries(metric):
     y, f = [1, 0, 1, 0, 1, 1], [2, 1, 1, 2, 1, 0]
     options = {"qid": list("aabbcc"), "max_fpr": 0.5}
-    found = metrics.tpr_at_fpr_score(y, f, average=None, **options)
-    assert found == approx(np.array([1, 0, np.nan]))
-    assert metrics.tpr_at_fpr_score(y, f, empty=1, **options) == approx(2 / 3)
-    assert metrics.tpr_at_fpr_score(y, np.zeros(6), max_fpr=0.3) == approx(0.3)
-
-
-def test_partial_auc_of_queries():
-    y, f = [1, 0, 1, 0, 1, 1], [2, 1, 1, 2, 1, 0]
-    found = metrics.partial_auc_score(y, f, qid=list("aabbcc"), average=None, max_fpr=0.5)
-    assert found == approx(np.array([1, 0, np.nan]))
+    assert metric(y, f, average=None, **options) == approx(np.array([1, 0, np.nan]))
+    assert metric(y, f, empty=1, **options) == approx(2 / 3)
     # The first query has no rows left: it is not empty but gone.
-    gone = metrics.partial_auc_score(
-        y, f, qid=list("aabbcc"), average=None, max_fpr=0.5, sample_weight=[0, 0, 1, 1, 1, 1]
-    )
-    assert gone == approx(np.array([np.nan, 0, np.nan]))
-    weight = [0, 0, 1, 1, 1, 1]
-    mean = metrics.partial_auc_score(y, f, qid=list("aabbcc"), sample_weight=weight, empty=1)
-    assert mean == approx((0 + 1) / 2)
+    options["sample_weight"] = [0, 0, 1, 1, 1, 1]
+    assert metric(y, f, average=None, **options) == approx(np.array([np.nan, 0, np.nan]))
+    assert metric(y, f, empty=1, **options) == approx((0 + 1) / 2)
 
 
-# --------------------------------------------------------------------------------------
-# Push losses
-# --------------------------------------------------------------------------------------
+def test_tpr_at_fpr_of_ties():
+    assert metrics.tpr_at_fpr_score([1, 0, 1, 0, 1, 1], np.zeros(6), max_fpr=0.3) == approx(0.3)
+
+
+# Push losses --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", PAPERS["Rudin2009"]["table_2"]["rows"])
@@ -308,23 +285,12 @@ def test_rudin_table_1():
 @pytest.mark.parametrize("loss", LOSSES)
 @given(problem=problems(max_rows=10), margin=st.sampled_from([0.0, 0.5, -1.0, 2.0]))
 def test_general_losses(loss, problem, margin):
-    y, f, options = problem.y, problem.f, {"qid": problem.qid, "w": problem.w}
+    y, f, qid, w = problem.y, problem.f, problem.qid, problem.w
     for p, normalize in product([1, 2, 3.5, inf], [True, False]):
         if normalize or p < inf:
-            expected = naive.push_loss(
-                y, f, p, **options, loss=loss, margin=margin, normalize=normalize
-            )
-            found = metrics.p_norm_push_loss(
-                y,
-                f,
-                p=p,
-                loss=loss,
-                margin=margin,
-                normalize=normalize,
-                qid=problem.qid,
-                sample_weight=problem.w,
-            )
-            assert found == approx(expected)
+            options = {"p": p, "loss": loss, "margin": margin, "normalize": normalize, "qid": qid}
+            expected = naive.push_loss(y, f, **options, w=w)
+            assert metrics.p_norm_push_loss(y, f, **options, sample_weight=w) == approx(expected)
 
 
 LONG_LISTS = st.fixed_dictionaries(
@@ -559,9 +525,7 @@ def test_auc_of_queries(problem):
     assert metrics.auc_score(y, f, average="queries", **options) == approx(np.nanmean(expected))
 
 
-# --------------------------------------------------------------------------------------
-# Confidence
-# --------------------------------------------------------------------------------------
+# Confidence ---------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -687,12 +651,6 @@ def test_compare_auc_is_that_of_the_definition(problem, seed):
     assert mirrored.difference == approx(-found.difference)
 
 
-def test_one_list_is_one_query():
-    y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
-    assert metrics.auc_interval(y, f).n_queries == 1
-    assert metrics.auc_interval(y * 2, f * 2, qid=[0] * 5 + [1] * 5).n_queries == 2
-
-
 def test_a_ranking_compared_with_itself():
     y, f = [0, 1, 0, 1, 1], [3, 1, 2, 4, 5]
     found = metrics.compare_auc(y, f, 2 * np.array(f))
@@ -708,77 +666,71 @@ def test_a_difference_without_a_visible_error_is_no_certainty():
         assert np.isnan([found.low, found.high, found.p_value]).all()
 
 
-@pytest.mark.slow
-def test_auc_intervals_hold_the_true_auc_as_often_as_they_say():
-    rng, y = np.random.default_rng(0), np.repeat([0, 1], [60, 40])
-    true = norm.cdf(1.5 / np.sqrt(2))
-    scores = [1.5 * y + rng.normal(size=100) for _ in range(400)]
-    found = [metrics.auc_interval(y, one, confidence=0.9) for one in scores]
-    assert 0.87 < np.mean([one.low <= true <= one.high for one in found]) < 0.93
+def plain_list(rng):
+    y = np.repeat([0, 1], [60, 40])
+    found = metrics.auc_interval(y, 1.5 * y + rng.normal(size=100), confidence=0.9)
+    return found, norm.cdf(1.5 / np.sqrt(2))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("paired", [False, True])
-def test_auc_intervals_of_small_folds_hold_the_true_auc(paired):
+def small_folds(rng, paired=False):
     """Two positives in each of five folds: the mean of two values is close to either."""
-    rng, y = np.random.default_rng(0), np.tile(np.repeat([0, 1], [10, 2]), 5)
-    fold = np.repeat(range(5), 12)
-    hits, true = 0, 0.0 if paired else norm.cdf(1 / np.sqrt(2))
-    for _ in range(400):
-        a, b = y + 9 * fold + rng.normal(size=(2, 60))
-        if paired:
-            found = metrics.compare_auc(y, a, b, fold=fold, confidence=0.9)
-        else:
-            found = metrics.auc_interval(y, a, fold=fold, confidence=0.9)
-        hits += found.low <= true <= found.high
-    assert 0.86 < hits / 400 < 0.94
+    y, fold = np.tile(np.repeat([0, 1], [10, 2]), 5), np.repeat(range(5), 12)
+    a, b = y + 9 * fold + rng.normal(size=(2, 60))
+    if paired:
+        return metrics.compare_auc(y, a, b, fold=fold, confidence=0.9), 0.0
+    return metrics.auc_interval(y, a, fold=fold, confidence=0.9), norm.cdf(1 / np.sqrt(2))
+
+
+def few_queries(rng):
+    y, qid = np.tile([0, 1], 30), np.repeat(range(6), 10)
+    a, b = y + (rng.normal(size=(2, 6)) * 0.7)[:, qid] * y + rng.normal(size=(2, 60))
+    return metrics.compare_auc(y, a, b, qid=qid, fold=qid % 2, confidence=0.9), 0.0
 
 
 @pytest.mark.slow
-def test_intervals_of_few_queries_hold_the_true_auc():
-    rng, qid = np.random.default_rng(0), np.repeat(range(6), 10)
-    y, fold, hits = np.tile([0, 1], 30), qid % 2, 0
+@pytest.mark.parametrize(
+    ("draw", "most_off"),
+    [
+        (plain_list, 0.03),
+        (small_folds, 0.04),
+        (partial(small_folds, paired=True), 0.04),
+        (few_queries, 0.04),
+    ],
+)
+def test_intervals_hold_the_true_auc_as_often_as_they_say(draw, most_off):
+    rng, hits = np.random.default_rng(0), 0
     for _ in range(400):
-        a, b = y + (rng.normal(size=(2, 6)) * 0.7)[:, qid] * y + rng.normal(size=(2, 60))
-        found = metrics.compare_auc(y, a, b, qid=qid, fold=fold, confidence=0.9)
-        hits += found.low <= 0 <= found.high
-    assert 0.86 < hits / 400 < 0.94
+        found, true = draw(rng)
+        hits += found.low <= true <= found.high
+    assert abs(hits / 400 - 0.9) < most_off
 
 
-def test_auc_intervals_need_pairs_and_a_confidence():
-    with pytest.raises(ValueError, match="no comparable pair"):
-        metrics.auc_interval([1, 1], [1, 2])
-    with pytest.raises(ValueError, match="'confidence' parameter of auc_interval"):
-        metrics.auc_interval([0, 1], [1, 2], confidence=1)
-    with pytest.raises(ValueError, match="'confidence' parameter of compare_auc"):
-        metrics.compare_auc([0, 1], [1, 2], [1, 2], confidence=0)
-    with pytest.raises(ValueError, match="At least two queries"):
-        metrics.compare_auc([0, 1, 1], [1, 2, 3], [1, 2, 3], qid=[0, 0, 1])
-    with pytest.raises(ValueError, match="At least two rows of each class"):
-        metrics.compare_auc([0, 1], [0, 1], [1, 0])
-    with pytest.raises(ValueError, match="Got 1 queries in several folds"):
-        metrics.auc_interval([0, 1, 0, 1], [1, 2, 3, 4], qid=[0, 0, 1, 1], fold=[0, 0, 0, 1])
+SPLIT_QUERIES = {"qid": [0, 0, 1, 1], "fold": [0, 0, 0, 1]}
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("name", "arrays", "options", "message"),
     [
-        (lambda: metrics.bootstrap_interval([0.5, np.nan]), "At least two queries"),
-        (lambda: metrics.bootstrap_interval([0.5, inf]), "values contains infinity"),
-        (lambda: metrics.bootstrap_interval([1, 2], confidence=1), "'confidence' parameter of"),
-        (lambda: metrics.compare_rankings([1, 2], [1, 2, 3]), "2 and 3 values"),
-        (lambda: metrics.compare_rankings([1, 2], [1, np.nan]), "0 and 1 of them NaN"),
-        (lambda: metrics.compare_rankings([1, 2], [1, 2], n_resamples=0), "'n_resamples'"),
+        ("auc_interval", ([1, 1], [1, 2]), {}, "no comparable pair"),
+        ("auc_interval", ([0, 1], [1, 2]), {"confidence": 1}, "'confidence' parameter of auc_int"),
+        ("auc_interval", ([0, 1] * 2, range(4)), SPLIT_QUERIES, "Got 1 queries in several folds"),
+        ("compare_auc", ([0, 1], [1, 2], [1, 2]), {"confidence": 0}, "'confidence' .* of compare_"),
+        ("compare_auc", ([0, 1, 1], *[range(3)] * 2), {"qid": [0, 0, 1]}, "At least two queries"),
+        ("compare_auc", ([0, 1], [0, 1], [1, 0]), {}, "At least two rows of each class"),
+        ("bootstrap_interval", ([0.5, np.nan],), {}, "At least two queries"),
+        ("bootstrap_interval", ([0.5, inf],), {}, "values contains infinity"),
+        ("bootstrap_interval", ([1, 2],), {"confidence": 1}, "'confidence' parameter of"),
+        ("compare_rankings", ([1, 2], [1, 2, 3]), {}, "2 and 3 values"),
+        ("compare_rankings", ([1, 2], [1, np.nan]), {}, "0 and 1 of them NaN"),
+        ("compare_rankings", ([1, 2], [1, 2]), {"n_resamples": 0}, "'n_resamples'"),
     ],
 )
-def test_confidence_errors(call, message):
+def test_confidence_errors(name, arrays, options, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        getattr(metrics, name)(*arrays, **options)
 
 
-# --------------------------------------------------------------------------------------
-# Errors
-# --------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------
 
 
 @every_metric

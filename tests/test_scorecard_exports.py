@@ -187,17 +187,23 @@ def test_dialects_quote_as_they_do(dialect, parts):
         assert part in sql, sql
 
 
-def test_sql_refuses_what_it_cannot_write():
-    with pytest.raises(ValueError, match=r"dialect of to_sql must be one of sqlite, .*'oracle'"):
-        to_sql(CARD, "oracle")
-    with pytest.raises(ValueError, match="without the character NUL"):
-        to_sql(CARD, table="a\0b")
-    with pytest.raises(ValueError, match="no strings with the character NUL"):
-        to_sql(categories_card("a\0"))
-    with pytest.raises(ValueError, match=r"must be finite in SQL\. 'x0' has inf"):
-        to_sql(numbers_card(math.inf))
-    with pytest.raises(ValueError, match=r"all strings or all numbers\. Got int, str"):
-        to_sql(categories_card("a", 1))
+EMPTY_CARD = Card((), 3, 0, (0, 1), 2)
+NOT_WRITTEN = {
+    "dialect of to_sql must be one of sqlite, .*'oracle'": (to_sql, CARD, {"dialect": "oracle"}),
+    "without the character NUL": (to_sql, CARD, {"table": "a\0b"}),
+    "no strings with the character NUL": (to_sql, categories_card("a\0"), {}),
+    r"must be finite in SQL\. 'x0' has inf": (to_sql, numbers_card(math.inf), {}),
+    r"all strings or all numbers\. Got int, str": (to_sql, categories_card("a", 1), {}),
+    "needs a variable": (to_pmml, EMPTY_CARD, {}),
+    "XML cannot hold": (to_pmml, categories_card("a\x01"), {}),
+}
+
+
+@pytest.mark.parametrize("message", NOT_WRITTEN)
+def test_what_cannot_be_written_is_refused(message):
+    export, card, options = NOT_WRITTEN[message]
+    with pytest.raises(ValueError, match=message):
+        export(card, **options)
 
 
 # PMML ----------------------------------------------------------------------------------
@@ -249,13 +255,6 @@ def test_pmml_gives_the_totals(card):
     X = rows_of(card)
     names = list(column_names(card))
     assert list(pmml_scores(to_pmml(card), names, X)) == card.totals(X).tolist()
-
-
-def test_pmml_refuses_what_it_cannot_write():
-    with pytest.raises(ValueError, match="needs a variable"):
-        to_pmml(Card((), 3, 0, (0, 1), 2))
-    with pytest.raises(ValueError, match="XML cannot hold"):
-        to_pmml(categories_card("a\x01"))
 
 
 @pytest.fixture(scope="module")

@@ -86,9 +86,7 @@ def words(page):
     return re.sub(r"\s+", " ", "".join(Checker(page).text))
 
 
-# --------------------------------------------------------------------------------------
-# Figures
-# --------------------------------------------------------------------------------------
+# Figures ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT])
@@ -183,9 +181,7 @@ def test_another_cut():
     assert (figures().cut, figures(cut=-3).cut) == (fitted().cut_, -3)
 
 
-# --------------------------------------------------------------------------------------
-# The page
-# --------------------------------------------------------------------------------------
+# The page -----------------------------------------------------------------------------
 
 
 def test_the_page_says_all_of_it():
@@ -219,12 +215,15 @@ def test_the_same_rows_give_the_same_page():
     assert one == other
 
 
-def card_of(variable, **options):
+def card_of(*variables, **options):
     """Return a scorecard that was made by hand."""
     given = {"intercept": 0, "cut": 0, "classes": (0, 1), "n_features": 1} | options
     scorecard = Scorecard()
-    scorecard._set_card(Card((variable,), **given), np.array(given["classes"]), False)
+    scorecard._set_card(Card(variables, **given), np.array(given["classes"]), False)
     return scorecard
+
+
+FOUR_ROWS, FOUR_LABELS = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array([0, 1, 1, 0])
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -233,9 +232,9 @@ def test_names_are_no_markup():
     classes = ("<i>no", "yes & no")
     variable = Variable(name, 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
     scorecard = card_of(variable, classes=classes, feature_names=(name,))
-    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array(classes)[[0, 1, 1, 0]]
     options = {"groups": {"<u>": ["<p>", "a", "a", "<p>"]}, "title": "<script>"}
-    page = report(scorecard, pandas.DataFrame({name: x[:, 0]}), y, **options)
+    frame = pandas.DataFrame(FOUR_ROWS, columns=[name])
+    page = report(scorecard, frame, np.array(classes)[FOUR_LABELS], **options)
     Checker(page)
     for wrong in ("<b>&", "<i>no", "<u>", "<p>a", "<script>", "yes & no"):
         assert wrong not in page
@@ -247,9 +246,9 @@ def test_names_are_no_formulas_of_matplotlib():
     """One that could not be drawn, and one that would be drawn without its dollars."""
     variable = Variable("$_$", 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
     scorecard = card_of(variable, classes=("$_$", "$x$"), feature_names=("$_$",))
-    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array(["$_$", "$x$"])[[0, 1, 1, 0]]
     groups = ["$0-$50k", "$_$", "$_$", "$0-$50k"]
-    page = report(scorecard, pandas.DataFrame({"$_$": x[:, 0]}), y, groups=groups)
+    frame, y = pandas.DataFrame(FOUR_ROWS, columns=["$_$"]), scorecard.classes_[FOUR_LABELS]
+    page = report(scorecard, frame, y, groups=groups)
     drawn = [
         base64.b64decode(one["src"].partition(",")[2]).decode() for one in Checker(page).images
     ]
@@ -262,7 +261,7 @@ def test_names_are_no_formulas_of_matplotlib():
 def test_a_card_without_probabilities_counts_and_order():
     """Each part that can't be told is left out, in a sentence."""
     scorecard = card_of(Variable("x", 0, (1, 1, 1), (1.0,)))
-    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array([0, 1, 1, 0])
+    x, y = FOUR_ROWS, FOUR_LABELS
     said = words(report(scorecard, x, y))
     assert "The card has no table of probabilities." in said
     assert "There is no reference to compare with." in said
@@ -274,10 +273,7 @@ def test_a_card_without_probabilities_counts_and_order():
 
 def test_a_card_without_variables():
     """All rows have one total."""
-    scorecard = Scorecard()
-    scorecard._set_card(Card((), 3, 0, (0, 1), 1), np.array([0, 1]), False)
-    x, y = np.array([[0.0], [2.0], [0.5], [3.0]]), np.array([0, 1, 1, 0])
-    said = words(report(scorecard, x, y, reference=x))
+    said = words(report(card_of(intercept=3), FOUR_ROWS, FOUR_LABELS, reference=FOUR_ROWS))
     assert "PSI of the total: 0.000, no change" in said
     assert "The card has 0 variables" in said
 

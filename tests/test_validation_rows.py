@@ -59,6 +59,12 @@ def fit(model, with_qid=True, **options):
     return model.fit(X, y, **{**rows, **options})
 
 
+def fit_with_rows(model, rows):
+    """Fit a clone with some of the validation rows, or with some of them twice."""
+    y_val = labels(model)[1][rows]
+    return fit(clone(model), X_val=X_VAL[rows], y_val=y_val, qid_val=QID_VAL[rows])
+
+
 def stages(model, rows):
     """Return the scores after each round, without offset, which may round two to a tie."""
     return list(model._stages(rows))
@@ -75,9 +81,8 @@ def test_all_rounds_are_made_and_the_curve_is_the_score_of_each(ranker, relevanc
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
     assert model.n_iter_ == 12
     assert not hasattr(plain, "validation_scores_")
-    y_val = LABELS["graded"][~IS_TRAIN]
-    y_val = y_val if relevance == "graded" else y_val > 0
-    qid = QID_VAL if with_qid else None
+    grades, qid = DATA.target[~IS_TRAIN], QID_VAL if with_qid else None
+    y_val = grades if relevance == "graded" else grades > 0
     expected = [auc_score(y_val, scores, qid=qid) for scores in stages(model, X_VAL)]
     np.testing.assert_allclose(model.validation_scores_, expected, rtol=0, atol=1e-12)
     assert len(set(expected)) > 1
@@ -132,17 +137,9 @@ def test_the_metric_is_that_of_scoring(ranker):
 @every_ranker
 def test_weights_are_multiplicities(ranker):
     model = make(ranker, "binary")
-    y, y_val = labels(model)
     weighted = fit(model, sample_weight_val=WEIGHT_VAL)
-    n_times = WEIGHT_VAL.astype(int)
-    repeated = clone(model).fit(
-        X,
-        y,
-        qid=QID,
-        X_val=np.repeat(X_VAL, n_times, axis=0),
-        y_val=np.repeat(y_val, n_times),
-        qid_val=np.repeat(QID_VAL, n_times),
-    )
+    rows = np.repeat(np.arange(len(QID_VAL)), WEIGHT_VAL.astype(int))
+    repeated = fit_with_rows(model, rows)
     np.testing.assert_allclose(weighted.validation_scores_, repeated.validation_scores_, atol=1e-12)
     assert np.abs(weighted.validation_scores_ - fit(clone(model)).validation_scores_).max() > 1e-3
 
@@ -183,10 +180,7 @@ def test_zero_weights_leave_rows_out():
     model, gone = make(relevance="binary"), np.arange(len(QID_VAL)) < 20
     y_val = np.where(gone, "unknown", labels(model)[1])
     weighted = fit(model, y_val=y_val, sample_weight_val=~gone * 1.0)
-    y, y_val = labels(model)
-    there = clone(model).fit(
-        X, y, qid=QID, X_val=X_VAL[~gone], y_val=y_val[~gone], qid_val=QID_VAL[~gone]
-    )
+    there = fit_with_rows(model, ~gone)
     np.testing.assert_array_equal(weighted.validation_scores_, there.validation_scores_)
 
 
@@ -266,9 +260,8 @@ def test_a_warm_start_refuses_other_validation_rows():
     message = r"same shape of X_val .*fitted with \(60, 4\)\. Got "
     with pytest.raises(ValueError, match=message + "None"):
         model.fit(X, y, qid=QID)
-    some = {"X_val": X_VAL[:30], "y_val": y_val[:30], "qid_val": QID_VAL[:30]}
     with pytest.raises(ValueError, match=message + r"\(30, 4\)"):
-        model.fit(X, y, qid=QID, **some)
+        fit(model, X_val=X_VAL[:30], y_val=y_val[:30], qid_val=QID_VAL[:30])
     with pytest.raises(ValueError, match=r"same scoring: it was fitted with None. Got 'ndcg'"):
         fit(model.set_params(scoring="ndcg"))
     plain = make(warm_start=True, n_estimators=3).fit(X, y, qid=QID)
@@ -319,12 +312,9 @@ def test_what_is_wrong_is_named(ranker, case):
 
 @every_ranker
 def test_grades_must_be_numbers(ranker):
-    for bad, message in [
-        ("abcdef", "y_val must hold numbers"),
-        ([np.nan] * 6, "y_val contains NaN"),
-    ]:
+    for bad, message in [("a", "y_val must hold numbers"), (np.nan, "y_val contains NaN")]:
         with pytest.raises(ValueError, match=message):
-            fit(make(ranker), y_val=np.tile(list(bad), 10))
+            fit(make(ranker), y_val=np.full(60, bad))
 
 
 @every_ranker

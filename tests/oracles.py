@@ -1025,16 +1025,11 @@ def margin_push(f, y, qid=None, w=None, loss="logistic", p=1.0, push="top", bott
     """
     i, k, v = weighted_pairs(y, qid, w)
     weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
-    value, slope = phi(loss, m), phi_derivative(loss, m)
-    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
-    heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
-    counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
-    weights = _side_weights(y, qid, w, p, push, bottom_weight)
-    scale = max(height.max() for height in heights)
-    of_counts = _norm(weights, counts, p)
-    if scale == 0:
-        return 0.0, np.zeros(len(y))
+    slope = phi_derivative(loss, m)
+    sides, heights, weights, of_counts = _push_sides(f, y, qid, w, loss, p, push, bottom_weight)
     norm = _norm(weights, heights, p)
+    if norm == 0:
+        return 0.0, np.zeros(len(y))
     pair_derivative = np.zeros(len(v))
     for (outer, inner), c, height in zip(sides, weights, heights, strict=True):
         share = np.ones(len(y)) if p == 1 else (height / norm) ** (p - 1)
@@ -1053,13 +1048,11 @@ def margin_push_curvature(
     """
     i, k, v = weighted_pairs(y, qid, w)
     weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
-    value, slope, second = phi(loss, m), np.abs(phi_derivative(loss, m)), phi_second(loss, m)
+    slope, second = np.abs(phi_derivative(loss, m)), phi_second(loss, m)
     if p == 1:
         edges = v * second / v.sum()
         return np.bincount(i, edges, len(y)) + np.bincount(k, edges, len(y))
-    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
-    heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
-    weights = _side_weights(y, qid, w, p, push, bottom_weight)
+    sides, heights, weights, _ = _push_sides(f, y, qid, w, loss, p, push, bottom_weight)
     norm = _norm(weights, heights, p)
     push_value = margin_push(f, y, qid, w, loss, p, push, bottom_weight)[0]
     found = np.zeros(len(y))
@@ -1082,13 +1075,9 @@ def margin_push_slopes(f, y, qid=None, w=None, loss="hinge", p=1.0, push="top"):
 
     The height of a pair is that of the row below (top) or above (bottom); "both" adds sides.
     """
-    i, k, _ = weighted_pairs(y, qid, w)
     weight, m = row_weights(y, w), pair_margins(f, y, qid, w)
-    sides = [(k, i)] * (push in ("top", "both")) + [(i, k)] * (push in ("bottom", "both"))
-    heights = [np.bincount(o, weight[n] * phi(loss, m), len(y)) for o, n in sides]
-    counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
-    weights = _side_weights(y, qid, w, p, push)
-    norm, of_counts = (_norm(weights, one, p) for one in (heights, counts))
+    sides, heights, weights, of_counts = _push_sides(f, y, qid, w, loss, p, push)
+    norm = _norm(weights, heights, p)
     found = np.zeros(len(y))
     if norm == 0:
         return found
@@ -1099,15 +1088,22 @@ def margin_push_slopes(f, y, qid=None, w=None, loss="hinge", p=1.0, push="top"):
     return found
 
 
-def _side_weights(y, qid, w, p, push, bottom_weight=1.0):
-    """Of each side the weights c of its rows' sums, for `_norm`."""
-    factors = {"top": 1.0} if push in ("top", "both") else {}
-    if push in ("bottom", "both"):
-        factors["bottom"] = bottom_weight if push == "both" else 1.0
-    return [
-        factor * row_weights(y, w) * relative_pairs(y, qid, w, side) ** (1.0 - p)
+def _push_sides(f, y, qid, w, loss, p, push, bottom_weight=1.0):
+    """Of each side the pairs' (outer, inner) rows, heights H and weights c; ``sum c N^p`` in root.
+
+    One side, or first the top and then the bottom, whose weights have the factor.
+    """
+    i, k, _ = weighted_pairs(y, qid, w)
+    weight, value = row_weights(y, w), phi(loss, pair_margins(f, y, qid, w))
+    factors = {"top": 1.0, "bottom": bottom_weight} if push == "both" else {push: 1.0}
+    sides = [(k, i) if side == "top" else (i, k) for side in factors]
+    heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
+    counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
+    weights = [
+        factor * weight * relative_pairs(y, qid, w, side) ** (1.0 - p)
         for side, factor in factors.items()
     ]
+    return sides, heights, weights, _norm(weights, counts, p)
 
 
 def _norm(weights, sums, p):

@@ -87,17 +87,12 @@ def test_rudin_risk_counts_ties_as_errors():
 
 
 @pytest.mark.parametrize("p", [1, 2, 4, 2.5])
-def test_top_push_written_out(p):
-    expected = 3 * (2 * exp(-1)) ** p + 5 * (2 * exp(-3)) ** p
-    assert oracles.push_sum(F, Y, None, W, p) == approx(expected)
-    assert oracles.log_push(F, Y, None, W, p) == approx(log(expected) / p)
-
-
-@pytest.mark.parametrize("p", [1, 2, 4, 2.5])
-def test_bottom_push_written_out(p):
-    expected = 2 * (3 * exp(-1) + 5 * exp(-3)) ** p
-    assert oracles.push_sum(F, Y, None, W, p, "bottom") == approx(expected)
-    assert oracles.log_push(F, Y, None, W, p, "bottom") == approx(log(expected) / p)
+def test_pushes_written_out(p):
+    top = 3 * (2 * exp(-1)) ** p + 5 * (2 * exp(-3)) ** p
+    bottom = 2 * (3 * exp(-1) + 5 * exp(-3)) ** p
+    for push, expected in (("top", top), ("bottom", bottom)):
+        assert oracles.push_sum(F, Y, None, W, p, push) == approx(expected)
+        assert oracles.log_push(F, Y, None, W, p, push) == approx(log(expected) / p)
 
 
 def test_both_push_written_out():
@@ -125,6 +120,9 @@ def test_infinite_p_written_out():
     assert oracles.push_sum(F, Y, None, W, inf) == approx(2 * exp(-1))
 
 
+GRADED_F = [0.5, 0.0, 1.0, 2.0, -1.0]
+
+
 def test_relative_pairs_written_out():
     assert oracles.relative_pairs(GRADED_Y, GRADED_QID).tolist() == [1, 1 / 2, 1, 1 / 2, 1]
     weighted = oracles.relative_pairs(GRADED_Y, GRADED_QID, [4, 1, 2, 6, 0], "bottom")
@@ -132,21 +130,18 @@ def test_relative_pairs_written_out():
 
 
 def test_infinite_p_of_graded_queries_written_out():
-    f = [0.5, 0.0, 1.0, 2.0, -1.0]
     expected = max((exp(0.5) + exp(-0.5)) / 1, exp(-1.0) / 0.5, exp(3.0) / 0.5)
-    assert oracles.push_sum(f, GRADED_Y, GRADED_QID, None, inf) == approx(expected)
-    assert oracles.log_push(f, GRADED_Y, GRADED_QID, None, inf) == approx(log(expected))
+    assert oracles.push_sum(GRADED_F, GRADED_Y, GRADED_QID, None, inf) == approx(expected)
+    assert oracles.log_push(GRADED_F, GRADED_Y, GRADED_QID, None, inf) == approx(log(expected))
 
 
 @pytest.mark.parametrize("p", [1, 3])
 def test_graded_queries_written_out(p):
-    f = [0.5, 0.0, 1.0, 2.0, -1.0]
     # Two rows are above the first, the most; one is above each of the others.
     alone = 0.5 * (2 * exp(-1.0)) ** p + 0.5 * (2 * exp(3.0)) ** p
     expected = (exp(0.5) + exp(-0.5)) ** p + alone
-    assert oracles.push_sum(f, GRADED_Y, GRADED_QID, None, p) == approx(expected)
-    value = oracles.log_push(f, GRADED_Y, GRADED_QID, None, p)
-    assert value == approx(log(expected) / p)
+    assert oracles.push_sum(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(expected)
+    assert oracles.log_push(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(log(expected) / p)
 
 
 @given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))

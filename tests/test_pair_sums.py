@@ -47,11 +47,6 @@ SEVERAL_PIECES = patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5)
 OFF_THE_KINK = 0.97
 
 
-def per_pair(value, total):
-    """Scale of the error of a value: the total weight, or the value where that is more."""
-    return max(total, abs(value))
-
-
 # --------------------------------------------------------------------------------------
 # The oracles, by hand and by numeric differences
 # --------------------------------------------------------------------------------------
@@ -91,19 +86,17 @@ def test_oracles_are_finite_far_out(loss):
 @crossed(loss=LOSSES, push=[None, *MARGIN_PUSHES])
 @given(problem=problems(spread=1.5), p=st.sampled_from([1, 3, 16]))
 def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
-    f = problem.f * OFF_THE_KINK
+    f, options = problem.f * OFF_THE_KINK, (*oracle_of(problem), loss)
+
+    def value(f):
+        if push is None:
+            return oracles.pair_sum(f, *options)
+        return oracles.margin_push(f, *options, p, push, 0.7)[0]
+
     if push is None:
-
-        def value(f):
-            return oracles.pair_sum(f, *oracle_of(problem), loss)
-
-        gradient = oracles.pair_sum_gradient(f, *oracle_of(problem), loss)
+        gradient = oracles.pair_sum_gradient(f, *options)
     else:
-
-        def value(f):
-            return oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[0]
-
-        gradient = oracles.margin_push(f, *oracle_of(problem), loss, p, push, 0.7)[1]
+        gradient = oracles.margin_push(f, *options, p, push, 0.7)[1]
     numeric = oracles.numeric_gradient(value, f, 1e-5)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7 * max(1, value(f)))
 
@@ -157,17 +150,32 @@ def test_local_lipschitz_constants(loss, radius):
 # --------------------------------------------------------------------------------------
 
 
+def assert_are_those_of_oracle(value, gradient, problem, f, loss, tolerance=1e-10):
+    """The value, and the gradient of the rows in their order in the problem."""
+    total = oracles.total_pair_weight(*oracle_of(problem))
+    expected = oracles.pair_sum(f, *oracle_of(problem), loss)
+    assert value == pytest.approx(expected, rel=0, abs=tolerance * max(total, abs(expected)))
+    scale = oracles.pair_sum_absolute(f, *oracle_of(problem), loss)
+    error = gradient - oracles.pair_sum_gradient(f, *oracle_of(problem), loss)
+    assert np.all(np.abs(error) <= tolerance * scale)
+
+
+def in_order_of_problem(gradient, rows, problem):
+    """Entries of rows that are not there are zero."""
+    found = np.zeros(len(problem.y))
+    found[rows] = gradient
+    return found
+
+
 def assert_equals_oracle(problem, f, loss, method):
     preferences, rows = prepare(problem)
     sums = PairLoss(preferences, loss, method=method)
     value, gradient = sums.value_and_gradient(f[rows])
+    found = in_order_of_problem(gradient, rows, problem)
+    assert_are_those_of_oracle(value, found, problem, f, loss)
     total = oracles.total_pair_weight(*oracle_of(problem))
-    expected = oracles.pair_sum(f, *oracle_of(problem), loss)
-    assert value == pytest.approx(expected, rel=0, abs=1e-10 * per_pair(expected, total))
     assert sums.value(f[rows]) == pytest.approx(value, rel=1e-12, abs=1e-12 * total)
     scale = oracles.pair_sum_absolute(f, *oracle_of(problem), loss)
-    error = gradient - oracles.pair_sum_gradient(f, *oracle_of(problem), loss)[rows]
-    assert np.all(np.abs(error) <= 1e-10 * scale[rows])
     assert abs(gradient.sum()) <= 1e-10 * scale.sum()
 
 
@@ -214,18 +222,6 @@ def test_ties_at_the_kink_are_cut_by_one_key(loss, method, problem, shift):
         np.testing.assert_allclose(gradient, expected[rows], rtol=0, atol=1e-10 * v.sum())
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-@every_method
-@given(problem=problems(spread=2.0))
-def test_gradient_is_the_numeric_gradient(loss, method, problem):
-    preferences, rows = prepare(problem)
-    sums = PairLoss(preferences, loss, method=method)
-    value, gradient = sums.value_and_gradient(problem.f[rows])
-    numeric = oracles.numeric_gradient(sums.value, problem.f[rows])
-    scale = max(value, preferences.total_pair_weight)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-8 * scale)
-
-
 @crossed(loss=LOSSES, method=METHODS)
 @given(problem=problems(), data=st.data())
 def test_margins_as_large_as_they_get(loss, method, problem, data):
@@ -243,13 +239,9 @@ def test_margins_as_large_as_they_get(loss, method, problem, data):
         assert method == "dense" or (value == np.inf and not np.isnan(gradient).any())
         return
     assert np.isfinite(gradient).all()
-    total = preferences.total_pair_weight
-    rounding = 0.0 if loss == "logistic" else 1e-15 * np.abs(f).max()
-    tolerance = (1e-10 + rounding) * per_pair(expected, total)
-    assert value == pytest.approx(expected, rel=0, abs=tolerance)
-    scale = oracles.pair_sum_absolute(f, *oracle_of(problem), loss)
-    error = gradient - oracles.pair_sum_gradient(f, *oracle_of(problem), loss)[rows]
-    assert np.all(np.abs(error) <= (1e-10 + rounding) * scale[rows])
+    tolerance = 1e-10 + (0.0 if loss == "logistic" else 1e-15 * np.abs(f).max())
+    found = in_order_of_problem(gradient, rows, problem)
+    assert_are_those_of_oracle(value, found, problem, f, loss, tolerance)
 
 
 @crossed(loss=LOSSES, method=METHODS, side=["top", "bottom"])
@@ -295,12 +287,7 @@ def test_pair_loss_of_rows_in_any_order(loss, problem):
     value, gradient = pair_loss_and_gradient(
         problem.y, problem.f, loss=loss, qid=problem.qid, sample_weight=problem.w
     )
-    total = oracles.total_pair_weight(*oracle_of(problem))
-    expected = oracles.pair_sum(problem.f, *oracle_of(problem), loss)
-    assert value == pytest.approx(expected, rel=0, abs=1e-10 * per_pair(expected, total))
-    scale = oracles.pair_sum_absolute(problem.f, *oracle_of(problem), loss)
-    error = gradient - oracles.pair_sum_gradient(problem.f, *oracle_of(problem), loss)
-    assert np.all(np.abs(error) <= 1e-10 * scale)
+    assert_are_those_of_oracle(value, gradient, problem, problem.f, loss)
     if problem.w is not None:
         np.testing.assert_array_equal(gradient[problem.w == 0], 0)
 
@@ -337,12 +324,13 @@ def test_names_that_are_not_known():
                 call()
             assert repr(loss) in str(caught.value)
             assert all(repr(name) in str(caught.value) for name in PUSH_LOSSES)
-    with pytest.raises(ValueError) as caught:
-        PairLoss(preferences, "logistic", method="nope")
-    assert all(repr(name) in str(caught.value) for name in [*METHODS, "nope"])
-    with pytest.raises(ValueError) as caught:
-        MarginPush(preferences, "logistic", 2.0, push="nope")
-    assert all(repr(name) in str(caught.value) for name in [*MARGIN_PUSHES, "nope"])
+    for call, names in (
+        (lambda: PairLoss(preferences, "logistic", method="nope"), METHODS),
+        (lambda: MarginPush(preferences, "logistic", 2.0, push="nope"), MARGIN_PUSHES),
+    ):
+        with pytest.raises(ValueError) as caught:
+            call()
+        assert all(repr(name) in str(caught.value) for name in [*names, "nope"])
 
 
 # --------------------------------------------------------------------------------------
@@ -406,6 +394,14 @@ def _cases():
 CASES = _cases()
 
 
+def preferences_of(case):
+    """The preferences of a case, and the scores in their order."""
+    y, qid, w, f = CASES[case]
+    codes = None if qid is None else check_qid(qid, len(y))
+    preferences = Preferences.from_labels(y, codes, oracles.row_weights(y, w))
+    return preferences, f[preferences.order]
+
+
 @cache
 @np.errstate(over="ignore", invalid="ignore")  # exponentials may be infinite
 def summed_in_blocks(case, loss):
@@ -438,13 +434,11 @@ def summed_in_blocks(case, loss):
 @crossed(tiers=("slow", "nightly", "nightly"), case=list(CASES), loss=LOSSES)
 def test_many_rows_of_every_shape(case, loss):
     value, gradient, scale, total = summed_in_blocks(case, loss)
-    y, qid, w, f = CASES[case]
-    codes = None if qid is None else check_qid(qid, len(y))
-    preferences = Preferences.from_labels(y, codes, oracles.row_weights(y, w))
+    preferences, scores = preferences_of(case)
     order = preferences.order
     assert preferences.total_pair_weight == pytest.approx(total, rel=1e-12)
     for method in ("auto", "fast"):
-        found, slopes = PairLoss(preferences, loss, method=method).value_and_gradient(f[order])
+        found, slopes = PairLoss(preferences, loss, method=method).value_and_gradient(scores)
         if not np.isfinite(value):
             assert found == np.inf, method
             continue
@@ -593,22 +587,6 @@ def test_the_mean_without_pairs_and_beyond_the_floats():
     assert mean == pytest.approx(np.exp(700), rel=1e-12)
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-@every_method
-@given(problem=problems(spread=2.0))
-def test_curvature_is_the_numeric_derivative_of_the_gradient(loss, method, problem):
-    (value, _, curvature), _, rows = curvature_of(problem, problem.f, loss, method)
-    sums = PairLoss(prepare(problem)[0], loss, method=method)
-    scale = max(value, oracles.total_pair_weight(*oracle_of(problem)))
-    for n in range(len(rows)):
-
-        def slope(f, n=n):
-            return sums.value_and_gradient(f)[1][n]
-
-        numeric = oracles.numeric_gradient(slope, problem.f[rows])[n]
-        assert curvature[n] == pytest.approx(numeric, rel=1e-6, abs=1e-8 * scale)
-
-
 @every_method
 @given(problem=problems(spread=2.0), data=st.data())
 def test_the_curvature_of_the_squared_hinge_bounds_every_step(method, problem, data):
@@ -682,10 +660,8 @@ WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail",
     method=["auto", "fast"],
 )
 def test_wide_scores_and_the_second_derivative(case, method):
-    y, qid, w, f = CASES[case]
-    codes = None if qid is None else check_qid(qid, len(y))
-    preferences = Preferences.from_labels(y, codes, oracles.row_weights(y, w))
-    scores, total = f[preferences.order], preferences.total_pair_weight
+    preferences, scores = preferences_of(case)
+    total = preferences.total_pair_weight
     dense = PairLoss(preferences, "logistic", method="dense").value_gradient_curvature(scores)
     found = PairLoss(preferences, "logistic", method=method).value_gradient_curvature(scores)
     for one, other in zip(found, dense, strict=True):
@@ -701,11 +677,10 @@ def test_wide_scores_and_the_second_derivative(case, method):
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
 def test_wide_scores_with_weights_of_zero(case, share):
     """As a push has them whose powers underflow: the rows lie where no weight is."""
-    y, _, _, f = CASES[case]
-    preferences = Preferences.from_labels(y, None, np.ones(N))
+    preferences, scores = preferences_of(case)
     rng, ones = np.random.default_rng(4), np.ones(N)
     some = (rng.random(N) < share).astype(float)
-    scores = f[preferences.order] - np.where(rng.random(N) < 0.1, 3e5, 0)
+    scores = scores - np.where(rng.random(N) < 0.1, 3e5, 0)
     for weights in ((ones, some), (some, ones), (some, some)):
         found, dense = (
             PairLoss(preferences, "logistic", method=method).sums(scores, *weights, True)
@@ -955,17 +930,6 @@ def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     assert np.isfinite(gradient).all()
     assert abs(gradient.sum()) <= p * scale
     np.testing.assert_allclose(gradient, slopes[rows], rtol=1e-9, atol=p * scale)
-
-
-@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
-@given(problem=problems(spread=1.5), p=st.sampled_from(POWERS))
-def test_push_gradients_are_derivatives(loss, push, problem, p):
-    preferences, rows = prepare(problem)
-    objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.7)
-    f = OFF_THE_KINK * problem.f[rows]
-    value, gradient = objective.value_and_gradient(f)
-    numeric = oracles.numeric_gradient(objective.value, f, 1e-4)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6 * max(1, value))
 
 
 @crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)

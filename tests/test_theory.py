@@ -1,6 +1,7 @@
 """Constants and schedule of Chen2012 against the definitions and the descent itself."""
 
 import importlib
+import inspect
 import math
 import re
 from functools import partial
@@ -308,7 +309,7 @@ def test_too_many_steps_are_refused():
 )
 @pytest.mark.parametrize(
     "name, value",
-    [("loss", "linear"), ("kappa", 0), ("kappa", math.nan), ("alpha", 0.0), ("alpha", math.inf)],
+    [("kappa", 0), ("alpha", 0.0), ("alpha", math.inf)],
 )
 def test_constants_refuse(function, name, value):
     good = {"loss": "hinge", "kappa": 1.0, "alpha": 0.1}
@@ -321,6 +322,51 @@ def test_exponential_loss_has_no_safe_step_when_its_constant_overflows():
     assert theory.slope_lipschitz_constant("exponential", 1.0, 1e-3) == math.inf
     with pytest.raises(ValueError, match=r"'alpha' parameter of safe_step .* Got 0\.001 instead"):
         theory.safe_step("exponential", 1.0, 1e-3)
+
+
+VALID = {
+    "loss": "logistic",
+    "price": math.exp,
+    "a": [[1.0]],
+    "b": [[1.0]],
+    **dict.fromkeys(("n_above", "n_below", "n_features", "n_weak_rankers"), 10),
+    **dict.fromkeys(("n_neg", "n_pos", "n_queries", "n_rows"), 100),
+    **dict.fromkeys(("max_height", "max_iter", "max_relevance"), 3),
+    **dict.fromkeys(("exponential_loss", "ir_push", "lipschitz", "smoothness"), 2.0),
+    **dict.fromkeys(("exponent", "p"), 2.0),
+    **dict.fromkeys(("best_loss", "l1_norm", "largest_loss", "max_loss", "max_norm"), 1.0),
+    **dict.fromkeys(("constant", "kappa", "log_cover", "row_norm", "s", "sigma"), 1.0),
+    **dict.fromkeys(("near_zero", "slope_at_zero"), 1.0),
+    **dict.fromkeys(("alpha", "beta", "edge", "epsilon", "f_skew", "push_loss", "theta"), 0.5),
+    **{"right": 0.6, "wrong": 0.2, "pair_share": 0.2, "delta": 0.05},
+    **dict.fromkeys(("complexity", "eta0", "gamma", "min_risk", "radius"), 0.1),
+    **dict.fromkeys(("smooth_margin", "step"), 0.1),
+}
+OF_LISTS = [theory.lipschitz_constant, theory.smoothness_constant]
+FUNCTIONS = [getattr(theory, name) for name in theory.__all__ if name != "f_skew"]
+CASES = [
+    (one, name)
+    for one in FUNCTIONS
+    for name in inspect.signature(one).parameters
+    if name not in ("a", "b", "price")
+]
+
+
+@pytest.mark.parametrize(("function", "name"), CASES, ids=lambda one: getattr(one, "__name__", one))
+def test_values_out_of_range(function, name):
+    valid = VALID | ({"loss": "smoothed_dcg"} if function in OF_LISTS else {})
+    parameters = inspect.signature(function).parameters
+    values = {other: valid[other] for other in parameters}
+    function(**values)
+    allowed = [None] if parameters[name].default is None else [-1.0] if name == "f_skew" else []
+    for wrong in ("no such thing", None, math.nan, -1.0):
+        if wrong in allowed:
+            continue
+        with pytest.raises(ValueError) as caught:
+            function(**(values | {name: wrong}))
+        message = f"The '{name}' parameter of {function.__name__} must be"
+        assert message in str(caught.value)
+        assert f"Got {wrong!r} instead" in str(caught.value)
 
 
 TESTS = Path(__file__).parent

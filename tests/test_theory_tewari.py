@@ -1,6 +1,5 @@
 """Constants and bounds of Tewari2015: by arithmetic, and against what they bound."""
 
-import inspect
 import itertools
 import math
 
@@ -13,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import comb
 
 from sklearn_rank import theory
-from sklearn_rank.theory import _complexity, _tewari
 
 BALL = {"max_norm": 3.0, "row_norm": 2.0}
 UNIT = {"max_norm": 1.0, "row_norm": 1.0}
@@ -476,50 +474,3 @@ def test_the_generalization_bound_of_a_coin():
 def test_long_lists_cost_a_logarithm():
     short, long = (theory.rademacher_bound(10**8, m, **BALL) for m in (10, 10_000))
     assert short < long < 1.4 * short
-
-
-def functions_of(module):
-    members = (getattr(module, name) for name in dir(module) if not name.startswith("_"))
-    return [f for f in members if inspect.isfunction(f) and f.__module__ == module.__name__]
-
-
-FUNCTIONS = functions_of(_tewari) + functions_of(_complexity)
-VALID = {
-    "loss": "smoothed_dcg",
-    "sigma": 1.0,
-    "max_relevance": 2,
-    "n_rows": 10,
-    "n_queries": 100,
-    "n_features": 5,
-    "max_norm": 1.0,
-    "row_norm": 1.0,
-    "lipschitz": 2.0,
-    "smoothness": 2.0,
-    "best_loss": 0.0,
-    "largest_loss": 1.0,
-    "max_loss": 1.0,
-    "epsilon": 0.1,
-    "complexity": 0.1,
-    "delta": 0.05,
-}
-CASES = [(f, name) for f in FUNCTIONS for name in inspect.signature(f).parameters]
-
-
-@pytest.mark.parametrize(("function", "name"), CASES, ids=lambda one: getattr(one, "__name__", one))
-def test_values_out_of_range(function, name):
-    parameters = inspect.signature(function).parameters
-    values = {other: VALID[other] for other in parameters}
-    assert function(**values) > 0
-    for wrong in ("no such thing", None, -1.0, float("nan")):
-        if wrong is None and parameters[name].default is None:
-            continue
-        with pytest.raises(ValueError) as caught:
-            function(**(values | {name: wrong}))
-        message = f"The '{name}' parameter of {function.__name__} must be"
-        assert message in str(caught.value)
-        assert f"Got {wrong!r} instead" in str(caught.value)
-
-
-def test_every_function_is_public():
-    assert {f.__name__ for f in FUNCTIONS} <= set(theory.__all__)
-    assert len(FUNCTIONS) == 14

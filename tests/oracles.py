@@ -32,9 +32,7 @@ SEARCH_TOLERANCE = 1e-13
 ROUNDING = 1e-14
 
 
-# --------------------------------------------------------------------------------------
-# Pairs
-# --------------------------------------------------------------------------------------
+# Pairs --------------------------------------------------------------------------------------
 
 
 def comparable(i, k, y, qid=None):
@@ -84,9 +82,7 @@ def is_one_bipartite_list(y, qid=None, w=None):
     return bool(is_pair.any()) and bool(np.array_equal(is_pair, product))
 
 
-# --------------------------------------------------------------------------------------
-# The p-norm push and its relatives: value
-# --------------------------------------------------------------------------------------
+# The p-norm push and its relatives: value ---------------------------------------------------
 
 
 def push_sum(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
@@ -169,9 +165,7 @@ def _log_inner(f, y, qid, w, push):
     return logsumexp(terms, axis=0 if push == "top" else 1), log_weight
 
 
-# --------------------------------------------------------------------------------------
-# Derivatives
-# --------------------------------------------------------------------------------------
+# Derivatives --------------------------------------------------------------------------------
 
 
 def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
@@ -258,9 +252,7 @@ def numeric_gradient(function, f, step=1e-3):
     return np.array(gradient)
 
 
-# --------------------------------------------------------------------------------------
-# Pair masses and steps
-# --------------------------------------------------------------------------------------
+# Pair masses and steps ----------------------------------------------------------------------
 
 
 def log_pair_masses(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
@@ -414,9 +406,7 @@ def step(h, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential"):
     return second_order_step(h, f, y, qid, w, p, push, loss)
 
 
-# --------------------------------------------------------------------------------------
-# Weak rankers
-# --------------------------------------------------------------------------------------
+# Weak rankers -------------------------------------------------------------------------------
 
 
 class Stump(NamedTuple):
@@ -568,9 +558,7 @@ def best_stump(
     return first_best(candidates, candidate_scores(candidates, *arguments))
 
 
-# --------------------------------------------------------------------------------------
-# Boosting
-# --------------------------------------------------------------------------------------
+# Boosting -----------------------------------------------------------------------------------
 
 
 class Round(NamedTuple):
@@ -639,9 +627,7 @@ def net_l1_norm(rounds):
     return sum(abs(coefficient) for coefficient in net.values())
 
 
-# --------------------------------------------------------------------------------------
-# Margins and the smooth margin ranker
-# --------------------------------------------------------------------------------------
+# Margins and the smooth margin ranker -------------------------------------------------------
 
 
 THEOREM_6 = np.array(
@@ -770,9 +756,7 @@ def smooth_margin_boost(
     return rounds
 
 
-# --------------------------------------------------------------------------------------
-# Scores and offsets
-# --------------------------------------------------------------------------------------
+# Scores and offsets -------------------------------------------------------------------------
 
 
 def auc(score, y, qid=None, w=None):
@@ -828,9 +812,7 @@ def f_skew_offset(f, y, w=None):
     return float(0.5 * (log_positive - log_negative))
 
 
-# --------------------------------------------------------------------------------------
-# AdaBoost, and the tables of the p-norm push paper
-# --------------------------------------------------------------------------------------
+# AdaBoost, and the tables of the p-norm push paper ------------------------------------------
 
 
 def adaboost(h_matrix, y, n_rounds, w=None):
@@ -874,9 +856,7 @@ def rudin_risk(f, labels, p, loss):
     return sum(sum(losses[loss](i - k) for i in positives) ** p for k in negatives)
 
 
-# --------------------------------------------------------------------------------------
-# Sums of a margin loss over all pairs
-# --------------------------------------------------------------------------------------
+# Sums of a margin loss over all pairs -------------------------------------------------------
 
 
 def phi(loss, m):
@@ -1115,9 +1095,7 @@ def _norm(weights, sums, p):
     return float(scale * sum(powers) ** (1 / p))
 
 
-# --------------------------------------------------------------------------------------
-# Kernel gradient descent (Chen2012)
-# --------------------------------------------------------------------------------------
+# Kernel gradient descent (Chen2012) ---------------------------------------------------------
 
 
 def kernel_objective(c, K, y, qid=None, w=None, loss="logistic", alpha=1.0):
@@ -1206,9 +1184,7 @@ def error_cut(scores, positive, w=None):
     return best
 
 
-# --------------------------------------------------------------------------------------
-# Shapley values
-# --------------------------------------------------------------------------------------
+# Shapley values -----------------------------------------------------------------------------
 
 
 def shapley_values(score, x, rows, w=None):
@@ -1233,9 +1209,7 @@ def shapley_values(score, x, rows, w=None):
     return np.append(shares, value[frozenset()])
 
 
-# --------------------------------------------------------------------------------------
-# How many to take
-# --------------------------------------------------------------------------------------
+# How many to take ---------------------------------------------------------------------------
 
 
 def conformal_p_value(score, held_out_scores, is_positive):

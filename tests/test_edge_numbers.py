@@ -334,9 +334,7 @@ def test_scores_that_overflow_are_refused():
         model.decision_function(np.full((2, 3), 1e308))
 
 
-# --------------------------------------------------------------------------------------
-# Metrics
-# --------------------------------------------------------------------------------------
+# Metrics ------------------------------------------------------------------------------------
 
 F = X[:, 0]
 SCORES = {
@@ -515,9 +513,7 @@ def test_tables_of_weights_too_far_apart_are_refused(name):
         FUNCTIONS[name](*given[0], **given[1])
 
 
-# --------------------------------------------------------------------------------------
-# Defects that the battery has found, one by one
-# --------------------------------------------------------------------------------------
+# Defects that the battery has found, one by one ---------------------------------------------
 
 
 @pytest.mark.parametrize("ranker", RANKERS)

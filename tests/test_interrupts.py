@@ -86,9 +86,7 @@ def test_predictions_in_eight_threads_equal_those_of_one(name):
     np.testing.assert_array_equal(found, [expected] * N_THREADS)
 
 
-# --------------------------------------------------------------------------------------
-# Ctrl-C
-# --------------------------------------------------------------------------------------
+# Ctrl-C -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("moment", ["_dispatch", "_keep"])
@@ -148,9 +146,7 @@ def test_commands_that_are_stopped_leave_a_whole_model(interrupts, sign):
     assert sign == "SIGKILL" or counts["files left"] == 0
 
 
-# --------------------------------------------------------------------------------------
-# Files that can't be written
-# --------------------------------------------------------------------------------------
+# Files that can't be written ----------------------------------------------------------------
 
 
 @pytest.mark.slow

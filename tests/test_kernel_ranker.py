@@ -141,9 +141,7 @@ TASKS = {
 of_task = pytest.mark.parametrize("options", TASKS.values(), ids=TASKS)
 
 
-# --------------------------------------------------------------------------------------
-# The oracles, against each other
-# --------------------------------------------------------------------------------------
+# The oracles, against each other ------------------------------------------------------------
 
 
 @every_loss
@@ -192,9 +190,7 @@ def test_cuts_by_hand():
     assert oracles.error_cut([1.0, 1.0], [1, 0]) is None
 
 
-# --------------------------------------------------------------------------------------
-# Eq. 1.5, step by step
-# --------------------------------------------------------------------------------------
+# Eq. 1.5, step by step ----------------------------------------------------------------------
 
 
 @crossed(loss=LOSSES, kernel=KERNELS_BY_NAME, options=TASKS, theta=[0, 0.5])
@@ -286,9 +282,7 @@ def test_the_safe_step_bounds_every_iterate(loss, kernel, problem, alpha, theta,
         assert norm_of(model, K) <= bound * (1 + 1e-9)
 
 
-# --------------------------------------------------------------------------------------
-# The minimum
-# --------------------------------------------------------------------------------------
+# The minimum --------------------------------------------------------------------------------
 
 
 @crossed(
@@ -351,9 +345,7 @@ def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
     assert objective(model.coef_) == pytest.approx(objective(svm.coef_[0]), rel=0, abs=1e-5)
 
 
-# --------------------------------------------------------------------------------------
-# Stochastic steps and averages
-# --------------------------------------------------------------------------------------
+# Stochastic steps and averages --------------------------------------------------------------
 
 
 def assert_mean_is_zero(samples):
@@ -446,9 +438,7 @@ def test_the_average_is_that_of_the_iterates(kernel, batch_size, options):
     np.testing.assert_allclose(scores, np.mean(iterates, axis=0), rtol=0, atol=1e-12)
 
 
-# --------------------------------------------------------------------------------------
-# What a user can get wrong
-# --------------------------------------------------------------------------------------
+# What a user can get wrong ------------------------------------------------------------------
 
 X, Y, _, _ = task(n=12, levels=2, queries=1, weights=False)
 K = gram("rbf", X)
@@ -621,9 +611,7 @@ def test_a_warm_start_refuses_another_problem():
         fit(model, X[:, :2], Y)
 
 
-# --------------------------------------------------------------------------------------
-# Features, kernels and rows
-# --------------------------------------------------------------------------------------
+# Features, kernels and rows -----------------------------------------------------------------
 
 
 @crossed(
@@ -788,9 +776,7 @@ def test_arguments_of_a_kernel_of_ones_own():
     np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-10)
 
 
-# --------------------------------------------------------------------------------------
-# The cut between two classes
-# --------------------------------------------------------------------------------------
+# The cut between two classes ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -830,9 +816,7 @@ def test_lbfgs_without_tol_ends_where_rounding_does():
     np.testing.assert_array_equal(model.predict(X), [1, 0, 1])
 
 
-# --------------------------------------------------------------------------------------
-# The solver that "auto" stands for
-# --------------------------------------------------------------------------------------
+# The solver that "auto" stands for ----------------------------------------------------------
 
 
 class KinkedLoss(MarginLoss):
@@ -893,9 +877,7 @@ def test_the_default_converges():
     assert model.n_iter_ < 30
 
 
-# --------------------------------------------------------------------------------------
-# scikit-learn's tools
-# --------------------------------------------------------------------------------------
+# scikit-learn's tools -----------------------------------------------------------------------
 
 
 def test_a_search_in_a_pipeline():

@@ -75,9 +75,7 @@ def shrunk_gradient(model, gradient, penalty_alpha):
     return gradient + penalty_alpha * model.coef_
 
 
-# --------------------------------------------------------------------------------------
-# Certificates
-# --------------------------------------------------------------------------------------
+# Certificates -------------------------------------------------------------------------------
 
 
 @crossed(
@@ -199,9 +197,7 @@ def test_relevance_that_is_one_hot():
     assert_gradient_vanishes(ListNetLinear(alpha=0.1).fit(X, y, qid=QID), X, y, QID)
 
 
-# --------------------------------------------------------------------------------------
-# Online descent
-# --------------------------------------------------------------------------------------
+# Online descent -----------------------------------------------------------------------------
 
 
 def test_one_pass_is_the_loop():
@@ -395,9 +391,7 @@ def test_what_needs_a_number_as_step_says_so():
     assert "eta0='auto' depends on the number of steps" in str(caught.value.__cause__)
 
 
-# --------------------------------------------------------------------------------------
-# Laws of the estimator
-# --------------------------------------------------------------------------------------
+# Laws of the estimator ----------------------------------------------------------------------
 
 MODELS = {
     "l2": {},
@@ -476,9 +470,7 @@ def test_features_without_a_coefficient_are_not_selected():
     np.testing.assert_array_equal(chosen.get_support(), np.abs(chosen.estimator_.coef_) >= 1e-5)
 
 
-# --------------------------------------------------------------------------------------
-# Going on, giving up, talking
-# --------------------------------------------------------------------------------------
+# Going on, giving up, talking ---------------------------------------------------------------
 
 
 def test_warm_start_goes_on():
@@ -523,9 +515,7 @@ def test_verbose(capsys):
     assert capsys.readouterr().out.startswith("[ListNetLinear] pass 1/1: objective ")
 
 
-# --------------------------------------------------------------------------------------
-# Bad input
-# --------------------------------------------------------------------------------------
+# Bad input ----------------------------------------------------------------------------------
 
 OUT_OF_RANGE = {
     "alpha": [-1e-9, np.inf, np.nan, None, "1"],

@@ -138,9 +138,7 @@ def test_no_gradient_where_no_pair_has_any_loss(push):
     assert not gradient.any()
 
 
-# --------------------------------------------------------------------------------------
-# What only some losses have
-# --------------------------------------------------------------------------------------
+# What only some losses have -----------------------------------------------------------------
 
 every_push = pytest.mark.parametrize("push", ["top", "bottom", "both"])
 curved_losses = pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "logistic"])

@@ -47,9 +47,7 @@ SEVERAL_PIECES = patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5)
 OFF_THE_KINK = 0.97
 
 
-# --------------------------------------------------------------------------------------
-# The oracles, by hand and by numeric differences
-# --------------------------------------------------------------------------------------
+# The oracles, by hand and by numeric differences --------------------------------------------
 
 
 def test_losses_by_hand():
@@ -119,9 +117,7 @@ def test_the_push_of_the_oracle_by_hand_with_queries():
     assert top == pytest.approx(((2 * (5 / 2) ** 3 + 1 * (4 / 1) ** 3) / (2 + 1)) ** (1 / 3))
 
 
-# --------------------------------------------------------------------------------------
-# The losses
-# --------------------------------------------------------------------------------------
+# The losses ---------------------------------------------------------------------------------
 
 
 @every_loss
@@ -145,9 +141,7 @@ def test_local_lipschitz_constants(loss, radius):
     assert found <= oracles.local_lipschitz(loss, radius) * (1 + 1e-12)
 
 
-# --------------------------------------------------------------------------------------
-# Sums over pairs: small problems, every kind
-# --------------------------------------------------------------------------------------
+# Sums over pairs: small problems, every kind ------------------------------------------------
 
 
 def assert_are_those_of_oracle(value, gradient, problem, f, loss, tolerance=1e-10):
@@ -333,9 +327,7 @@ def test_names_that_are_not_known():
         assert all(repr(name) in str(caught.value) for name in [*names, "nope"])
 
 
-# --------------------------------------------------------------------------------------
-# Sums over pairs: thousands of rows of every shape
-# --------------------------------------------------------------------------------------
+# Sums over pairs: thousands of rows of every shape ------------------------------------------
 
 N = 3000
 
@@ -509,9 +501,7 @@ def test_a_logistic_gap_far_from_zero(method, origin):
     np.testing.assert_allclose(gradient, slopes[order], rtol=0, atol=1e-10 * N)
 
 
-# --------------------------------------------------------------------------------------
-# Second derivatives
-# --------------------------------------------------------------------------------------
+# Second derivatives -------------------------------------------------------------------------
 
 
 def test_the_losses_with_a_second_derivative():
@@ -734,9 +724,7 @@ def test_slope_is_the_derivative_along_h(loss, problem, data):
     assert sums.slope(f, h)(a) == pytest.approx(numeric, rel=1e-5, abs=1e-5)
 
 
-# --------------------------------------------------------------------------------------
-# Losses as objects
-# --------------------------------------------------------------------------------------
+# Losses as objects --------------------------------------------------------------------------
 
 
 class WideHinge(MarginLoss):
@@ -909,9 +897,7 @@ def test_a_hinge_cannot_be_rounded_over_more_than_its_margin():
             MARGIN_LOSSES["hinge"].rounded(width)
 
 
-# --------------------------------------------------------------------------------------
-# The push with a margin loss
-# --------------------------------------------------------------------------------------
+# The push with a margin loss ----------------------------------------------------------------
 
 BOTTOM_WEIGHTS = st.sampled_from([0.3, 1.0, 2.0])
 
@@ -971,9 +957,7 @@ def test_push_at_extreme_scores_stays_finite(loss, push, p, spread):
     )
 
 
-# --------------------------------------------------------------------------------------
-# The axis of the logistic sums
-# --------------------------------------------------------------------------------------
+# The axis of the logistic sums --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shift", [0.0, 3e8, -3e8])

@@ -125,6 +125,8 @@ def interrupts(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+# An interrupt that meets a destructor of another package is swallowed there, with this warning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ["fit_trials", "search_trials"])
 def test_ctrl_c_at_random_moments(interrupts, kind):
     pytest.importorskip("psutil")

@@ -156,7 +156,6 @@ class RankBoost(BoostingRanker):
     See Also
     --------
     PNormPushRanker : Gives more weight to the top of the list.
-    sklearn_rank.models.Stumps : The parameters of stumps.
     SmoothMarginRanker : Maximises the smallest margin.
 
     Notes

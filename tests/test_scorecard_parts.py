@@ -109,10 +109,11 @@ def test_scaled_points_that_all_bins_have_are_in_the_intercept():
     assert intercept == 6
 
 
-def test_odds_that_are_the_same_everywhere_leave_no_points():
+@pytest.mark.parametrize("slope", [0.0, 1.73e-4])
+def test_odds_that_are_the_same_everywhere_leave_no_points(slope):
     scaling = {"pdo": 20, "score": 600, "odds": 50}
-    with pytest.warns(ConvergenceWarning, match="no better than chance"):
-        tables, intercept = scaled_points([np.array([0, 1, 3])], (0.0, 0.0), scaling)
+    with pytest.warns(ConvergenceWarning, match="hardly better than chance"):
+        tables, intercept = scaled_points([np.array([0, 1, 3])], (0.0, slope), scaling)
     assert tables[0].tolist() == [0, 0, 0]
     assert intercept == round(600 - 20 * np.log2(50))
 

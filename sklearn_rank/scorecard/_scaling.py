@@ -53,14 +53,16 @@ def scaled_points(
     """
     constant, slope = line
     factor = scaling["pdo"] / np.log(2)
-    widest = slope * factor * max((float(np.ptp(table)) for table in tables), default=0.0)
-    if slope == 0:
+    ranges = [slope * float(np.ptp(table)) for table in tables]
+    leaves_points = any(nearest(factor * one) for one in ranges)
+    # Between the lowest and the highest total the odds do not even double: no pdo is to blame.
+    if not leaves_points and sum(ranges) < np.log(2):
         warn(
-            "scaling of Scorecard leaves no points: the ranker orders held-out rows no better "
+            "scaling of Scorecard leaves no points: the ranker orders held-out rows hardly better "
             "than chance, so that the odds are the same everywhere.",
             ConvergenceWarning,
         )
-    elif 0 < widest < 0.5:
+    elif not leaves_points:
         raise ValueError(
             f"scaling={scaling!r} of Scorecard leaves no points: by the calibration on held-out "
             f"folds the log odds change by {slope:.3g} for each point of the unscaled card. Use a "

@@ -17,7 +17,7 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.estimators._boosting_problem import BoostingProblem
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.rows import Preferences
-from sklearn_rank.solvers._line_search import closed_form_step
+from sklearn_rank.solvers.coordinate_descent import closed_form_step
 
 N_ROUNDS = 5
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")

@@ -2,7 +2,6 @@
 
 from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
 from sklearn_rank.solvers._lbfgs import minimise
-from sklearn_rank.solvers._line_search import smooth_margin_root
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers._online import OnlineDescent
 from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
@@ -15,6 +14,7 @@ from sklearn_rank.solvers.coordinate_descent import (
     QuadraticGain,
     Round,
     SmoothMarginStep,
+    smooth_margin_root,
     steepest,
 )
 from sklearn_rank.solvers.corrective import Corrective

@@ -111,11 +111,6 @@ class RowGradient:
         """Return a gradient as one group."""
         return cls(gradient, np.array([0, len(gradient)]), curvature)
 
-    @property
-    def n_groups(self) -> int:
-        """One (signed) or two (above, below)."""
-        return len(self.pointer) - 1
-
 
 class ObjectiveState(Protocol):
     """An objective together with the current scores: what coordinate descent moves.
@@ -378,7 +373,7 @@ class Solution:
 IterateHook = Callable[[Floats, list[float]], bool]
 """A function that a solver calls after each iteration, with the iterate and the objectives so far.
 
-Returns True to end the fit there. `sklearn_rank._observers.Follower` passes it on to an
+Returns True to end the fit there. `sklearn_rank._callbacks.Follower` passes it on to an
 `Observer`.
 """
 

@@ -136,7 +136,7 @@ class NameOr:
 
     options: tuple[str, ...]
     description: str
-    kind: type | tuple[type, ...]
+    kind: Any
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -146,20 +146,6 @@ class NameOr:
 
     def __str__(self) -> str:
         return f"one of {', '.join(map(repr, self.options))}, or {self.description}"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """The name of a kernel, or a function of two rows."""
-
-    options: tuple[str, ...]
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return value in self.options if isinstance(value, str) else callable(value)
-
-    def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, self.options))}, or a callable"
 
 
 @dataclass(frozen=True)
@@ -195,6 +181,20 @@ class Constraint(Protocol):
         ...
 
     def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class OrNone:
+    """None, or what another constraint allows."""
+
+    other: Constraint
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value is None or self.other.allows(value)
+
+    def __str__(self) -> str:
+        return f"None, {self.other}"
 
 
 def check_parameters(

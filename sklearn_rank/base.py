@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import (
     CallbackSupportMixin,
+    Printer,
+    combine,
     end_fit_task,
     make_observer,
     with_callbacks,
 )
-from sklearn_rank._observers import Printer, combine
 from sklearn_rank._protocols import Floats, Observer, Values
 from sklearn_rank._validation import (
     CLEARLY_ON_TOP,
@@ -54,6 +55,9 @@ _OBJECTS = {
     "weak_ranker": "weak_ranker=sklearn_rank.models.Stumps()",
 }
 """Parts that are objects, for messages."""
+
+DESCRIBED = ("n_features_in_", "feature_names_in_", "category_codes_")
+"""Attributes that the validation of rows to learn from sets."""
 
 
 def is_binary(ranker: Any) -> bool:
@@ -140,7 +144,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     of scikit-learn `check_parameters`, `check_columns`, `check_rows` and `training_data`, which
     check what a user passes, `check_training`, `fit_rows`, `set_fitted`, `score_rows` and
     `relevance_of`, which take what is checked, and `has_queries_`. Boosting rankers have
-    `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes`, too.
+    `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes_`, too.
     """
 
     __getstate__, __setstate__ = stamped_state, take_state
@@ -156,7 +160,6 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         "verbose": Number(0, integer=True, other=(True, False)),
     }
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn to rank.
 
@@ -212,15 +215,14 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
                 )
         return super().set_params(**params)
 
+    @with_callbacks
     def _learn(self, *arrays: Any) -> Self:
         """Check parameters and arrays, those of `_validate_training`, and fit."""
         known = dict(vars(self))
         try:
-            self.check_parameters()
-            data, classes = self._validate_training(*arrays)
-            if classes is not None:
-                warn_of_order(type(self).__name__, classes)
-            self._check_training(data)
+            data = self._check_arrays(*arrays)
+            if data.classes is not None:
+                warn_of_order(type(self).__name__, data.classes)
         except BaseException:
             self._go_back_to(known)
             raise
@@ -229,8 +231,10 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             self.set_fitted(_with_input(data, self._fit(data.with_moderate_weights())))
         except BaseException as error:
             # Ctrl-C says nothing against the earlier model, as an error in training does.
-            keeps = goes_on or isinstance(error, KeyboardInterrupt)
-            self._go_back_to(known) if keeps else self._forget()
+            if goes_on or isinstance(error, KeyboardInterrupt):
+                self._go_back_to(known)
+            else:
+                self._forget()
             raise
         try:
             end_fit_task(self, X=data.X, y=lambda: data.labels)
@@ -239,6 +243,13 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
                 self._go_back_to(known)
             raise
         return self
+
+    def _check_arrays(self, *arrays: Any) -> Rows:
+        """Check parameters and arrays, those of `_validate_training`; return rows to learn from."""
+        self.check_parameters()
+        data = self._validate_training(*arrays)
+        self._check_training(data)
+        return data
 
     def predict(self, X: Any) -> Values:
         """Return labels (binary mode) or scores (graded mode).
@@ -394,17 +405,10 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         Rows
             The rows of positive weight, which have a comparable pair.
         """
-        if is_fitted:
-            X, classes = self.check_rows(X), getattr(self, "classes_", None)
-            weight = check_weight(sample_weight, X.shape[0])
-            codes = None if qid is None else check_qid(qid, X.shape[0])
-            y = self.relevance_of(y, sample_weight)
-            check_lengths(X=X, y=y)
-            data = Rows(X, y, codes, weight, classes)
-            data = data.take(np.flatnonzero(weight > 0))
-        else:
-            self.check_parameters()
-            data, _ = self._validate_training(X, y, qid, sample_weight)
+        if not is_fitted:
+            return self._check_arrays(X, y, qid, sample_weight)
+        classes = getattr(self, "classes_", None)
+        data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
         self._check_training(data)
         return data
 
@@ -623,25 +627,35 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         """The categorical features."""
         return ()
 
-    def _validate_training(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Rows, Values | None]:
-        graded = self.relevance == "graded"
+    def _validate_training(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Rows:
+        """Return checked rows to learn from."""
+        graded, classes = self.relevance == "graded", None
         if graded:
             check_relevance(y)
         X, y = self._validate_features(X, y=y, y_numeric=graded, ensure_min_samples=2)
         weight = check_weight(sample_weight, X.shape[0])
-        codes = None if qid is None else check_qid(qid, X.shape[0])
-        classes = None
-        keep = weight > 0
-        if graded:
-            y = check_relevance(y)
-        else:
-            classes = find_classes(type(self).__name__, y[keep] if not keep.all() else y)
-            y = y == classes[1]
+        if not graded:
+            classes = find_classes(type(self).__name__, y[weight > 0])
         self._check_features(X)
-        data = Rows(X, y, codes, weight, classes=classes)
-        return (data if keep.all() else data.take(np.flatnonzero(keep))), classes
+        return self._rows_of(X, y, qid, weight, classes)
+
+    def _rows_of(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Values | None, suffix: str = ""
+    ) -> Rows:
+        """Return the rows of positive weight, of checked features and known classes.
+
+        `suffix` is the end of the names of the arrays, for messages.
+        """
+        name, n_rows = f"y{suffix}", X.shape[0]
+        if classes is None:
+            y = check_relevance(y, name)
+        else:
+            y = is_upper_label(type(self).__name__, y, classes, sample_weight, name)
+        check_lengths(**{f"X{suffix}": np.arange(n_rows), name: y})
+        weight = check_weight(sample_weight, n_rows, f"sample_weight{suffix}")
+        codes = None if qid is None else check_qid(qid, n_rows, f"qid{suffix}")
+        data = Rows(X, y, codes, weight, classes)
+        return data if weight.all() else data.take(np.flatnonzero(weight))
 
     def relevance_of(self, y: Any, sample_weight: Any) -> Any:
         """Return relevance: for classes whether each is the upper one.
@@ -685,10 +699,9 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         fitted : dict of str to object
             What `fit_rows` returns.
         """
-        inputs = {name: vars(self).get(name) for name in ("n_features_in_", "feature_names_in_")}
+        inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
         self._forget()
-        fitted.update({name: value for name, value in inputs.items() if value is not None})
-        for name, value in fitted.items():
+        for name, value in {**fitted, **inputs}.items():
             setattr(self, name, value)
 
     def _go_back_to(self, attributes: dict[str, Any]) -> None:

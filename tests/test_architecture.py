@@ -35,7 +35,6 @@ LAYERS = [
     {"objectives", "models", "solvers", "metrics"},
     {"bins", "pair_sums"},
     {"_validation", "_callbacks", "_onnx_graph"},
-    {"_observers"},
     {"_protocols"},
     {"rows"},
     {"_arrays", "_imports", "_parallel", "_versions"},
@@ -389,7 +388,7 @@ def test_the_package_fits_a_head(anatomy):
 def test_a_default_fit_goes_through_little(anatomy):
     found = anatomy.anatomy_of("PNormPushRanker")
     # With scikit-learn 1.8 one class more is our own: it has no callbacks.
-    limits = {"files": 36, "calls a round": 60, "frames": 11, "classes": 11, "own": 6}
+    limits = {"files": 31, "calls a round": 60, "frames": 11, "classes": 10, "own": 5}
     assert {name: found[name] for name in limits if not 2 < found[name] <= limits[name]} == {}
 
 

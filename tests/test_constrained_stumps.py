@@ -74,7 +74,7 @@ def name_of(ranker, number):
     j, first = int(rules.feature[number]), int(rules.first_bin[number])
     bins = rules.bins[j]
     if first < 0:
-        codes = ranker._category_codes_
+        codes = ranker.category_codes_
         encoder = codes.encoders[codes.positions.index(j)]
         group = np.append(rules.members(number), False)[bins.categories]
         group &= bins.categories >= 0
@@ -308,8 +308,8 @@ def test_missing_special_and_unseen_values():
         table, Y
     )
     np.testing.assert_array_equal(named.decision_function(table), model.decision_function(X))
-    assert named._category_codes_.positions == (3,)
-    assert RankBoost().fit(X, Y)._category_codes_ is None
+    assert named.category_codes_.positions == (3,)
+    assert RankBoost().fit(X, Y).category_codes_ is None
 
 
 @every_booster
@@ -506,8 +506,8 @@ def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
         gradient = RowGradient.signed(slopes, curvature)
     else:
         gradient = RowGradient(sums.ravel(), np.array([0, n + 1, 2 * n + 2]))
-    groups = gradient.data.reshape(gradient.n_groups, n + 1)
-    columns = posed_columns(n, gradient.n_groups, is_missing_rare)
+    groups = gradient.data.reshape(-1, n + 1)
+    columns = posed_columns(n, len(groups), is_missing_rare)
     tried = [set(one) for k in range(1, n + 1) for one in combinations(range(n), k)]
     tried = tried[:-1] if is_missing_rare else [*tried, {n}]
     h = np.array([[c in one for c in range(n + 1)] for one in tried])

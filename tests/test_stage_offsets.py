@@ -15,7 +15,7 @@ from test_callbacks import Log
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
-from sklearn_rank.estimators import _record, _stage_offsets
+from sklearn_rank.estimators import _record
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.rows import Rows
 
@@ -50,10 +50,7 @@ def error(decision, y=Y, weight=WEIGHT):
 
 def sampling(n_rows):
     """At most `n_rows` of the rows give the cuts of stages."""
-    return (
-        patch.object(_stage_offsets, "MOST_ROWS", n_rows),
-        patch.object(_record, "MOST_ROWS", n_rows),
-    )
+    return patch.object(_record, "_MOST_ROWS", n_rows)
 
 
 @crossed(
@@ -113,8 +110,7 @@ def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience
         fits.append(data)
         return make(ranker, data, history, threads)
 
-    first, second = sampling(40)
-    with first, second, patch.object(PNormPushRanker, "_make_problem", spy):
+    with sampling(40), patch.object(PNormPushRanker, "_make_problem", spy):
         model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=20, **options)
     if patience:
         assert len(model.validation_scores_) > model.n_iter_
@@ -130,8 +126,7 @@ def test_stages_know_the_rows_and_not_their_order(seed, n_rows):
     """Weight 2 is the row twice, also in what a sample of the rows sees."""
     copies = np.repeat(np.arange(150), WEIGHT.astype(int))
     shuffled = np.random.default_rng(seed).permutation(copies)
-    first, second = sampling(n_rows)
-    with first, second:
+    with sampling(n_rows):
         expected = fit(n_estimators=4).staged_offsets_
         found = fit(X[shuffled], Y[shuffled], None, n_estimators=4).staged_offsets_
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
@@ -149,8 +144,8 @@ def test_a_sample_has_distinct_rows_of_both_classes():
 def test_a_sample_resembles_the_rows():
     X, y = make_classification(20_000, 4, weights=[0.7], random_state=0)
     model = PNormPushRanker(n_estimators=10).fit(X, y)
-    found, _ = Rows(X, y == 1, None, np.ones(20_000)).sample(_stage_offsets.MOST_ROWS)
-    assert len(found) == _stage_offsets.MOST_ROWS
+    found, _ = Rows(X, y == 1, None, np.ones(20_000)).sample(_record._MOST_ROWS)
+    assert len(found) == _record._MOST_ROWS
     assert np.mean(y[found]) == pytest.approx(y.mean(), abs=0.02)
     best = max(y.mean(), 1 - y.mean())
     for labels in model.staged_predict(X):
@@ -171,8 +166,7 @@ def test_a_sample_of_few_levels_resembles_the_rows(n_levels):
 
 @pytest.mark.parametrize("n_rows", [40, 1000])
 def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
-    first, second = sampling(n_rows)
-    with first, second:
+    with sampling(n_rows):
         whole = fit(n_estimators=9)
         warm = fit(n_estimators=4, warm_start=True)
         warm.set_params(n_estimators=9).fit(X, Y, sample_weight=WEIGHT)
@@ -184,8 +178,7 @@ def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
 def test_models_of_callbacks_have_the_offset_of_all_rows(loss):
     pytest.importorskip("sklearn.callback")
     log = Log()
-    first, second = sampling(40)
-    with first, second:
+    with sampling(40):
         PNormPushRanker(n_estimators=3, loss=loss).set_callbacks(log).fit(X, Y)
     assert len(log.fitted) == 3
     for model, *_ in log.fitted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from sklearn_rank._observers import observed
+from sklearn_rank._callbacks import observed
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._cluster import train_on_cluster
 from sklearn_rank.cli._crossval import Candidate, search

@@ -16,7 +16,7 @@ from distributed.comm import get_address_host
 from xgboost.core import XGBoostError
 from xgboost.tracker import RabitTracker
 
-from sklearn_rank._observers import combine
+from sklearn_rank._callbacks import combine
 from sklearn_rank._protocols import Observer
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit

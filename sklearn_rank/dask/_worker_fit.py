@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sklearn_rank._observers import observed
+from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Observer
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.processes import Collective, Together

@@ -11,12 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
-from sklearn_rank._observers import Printer
+from sklearn_rank._callbacks import (
+    Printer,
+    end_fit_task,
+    has_callbacks,
+    make_observer,
+    with_callbacks,
+)
 from sklearn_rank._protocols import Observer, Values
 from sklearn_rank._validation import check_qid_given
-from sklearn_rank.base import find_classes, is_binary, warn_of_order
-from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank.base import DESCRIBED, find_classes, is_binary, warn_of_order
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
@@ -36,10 +40,6 @@ from sklearn_rank.models import as_model
 def _is_binary(ranker: Any) -> bool:
     """Whether the ranker has a decision function; the error names the parameter."""
     return is_binary(ranker.estimator)
-
-
-_DESCRIBED = ("n_features_in_", "feature_names_in_", "_category_codes_")
-"""Attributes that validation of X sets, which the workers need too."""
 
 
 class DaskRanker(BaseEstimator):
@@ -226,9 +226,8 @@ def _partitions_of(
     owner, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     n_features = n_features_of(X, owner)
     table = _empty_table(X)
-    if not fitted and hasattr(estimator, "categorical_columns"):
-        found = estimator.categorical_columns(table)
-        estimator.category_codes = CategoryCodes(as_table(table), found) if found else None
+    if not fitted and hasattr(estimator, "find_categories"):
+        estimator.find_categories(table)
     estimator.check_columns(table, reset=not fitted)
     validate_data(estimator, table, reset=not fitted, skip_check_array=True)
     checks = RowChecks(
@@ -237,7 +236,7 @@ def _partitions_of(
         estimator.__sklearn_tags__().input_tags.allow_nan,
         n_features,
         only_paired=is_graded and not fitted and isinstance(estimator, BoostingRanker),
-        codes=getattr(estimator, "category_codes", None),
+        codes=getattr(estimator, "category_codes_", None),
     )
     return divide(owner, X, y, qid, weight, checks)
 
@@ -281,8 +280,8 @@ def _fit_on_client(
         if fit.attributes is not None:
             partial = clone(estimator)
             validate_data(partial, _empty_table(given[0]), skip_check_array=True)
-            if hasattr(partial, "category_codes"):
-                partial.category_codes = estimator.category_codes
+            if hasattr(partial, "category_codes_"):
+                partial.category_codes_ = estimator.category_codes_
             partial.set_fitted(dict(fit.attributes))
             ranker.partial_estimator_ = partial
         raise
@@ -297,7 +296,7 @@ def _planned(
     name = type(estimator).__name__
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
-        estimator.category_codes, partitions = codes, partitions.with_codes(codes)
+        estimator.category_codes_, partitions = codes, partitions.with_codes(codes)
     if partitions.has_queries and shuffle_queries:
         partitions = shuffled(tasks, partitions)
     summaries = tasks.results(partitions.map(summarise, estimator.relevance == "graded"))
@@ -322,7 +321,7 @@ def _planned(
         bins,
         waits=has_callbacks(estimator),
         is_whole=isinstance(estimator, BoostedTreesRanker),
-        described={name: known for name, known in vars(estimator).items() if name in _DESCRIBED},
+        described={name: known for name, known in vars(estimator).items() if name in DESCRIBED},
     )
     return plan, parts, [one.n_rows for one in summaries if one.n_rows]
 

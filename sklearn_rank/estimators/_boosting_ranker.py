@@ -11,19 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Objective, WeakRankers
 from sklearn_rank._validation import Constraint, Flag, Number, largest_size
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
-from sklearn_rank.estimators._early_stopping import RoundsMixin, split_validation
-from sklearn_rank.estimators._feature_parameters import CategoricalMixin
+from sklearn_rank.estimators._early_stopping import split_validation
 from sklearn_rank.estimators._record import FitRecord
+from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     StepFunction,
@@ -32,7 +30,6 @@ from sklearn_rank.models import (
     WeakRankerChoice,
     as_model,
 )
-from sklearn_rank.models.feature_parameters import CategoricalFeatures
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.rows import FitRows, Rows
 from sklearn_rank.solvers import BoostingSolver, Coefficients, Coordinate
@@ -43,7 +40,7 @@ _SHARED = ("max_bins", "monotonic_cst", "categorical_features")
 _GIVEN = "shape of X_val (None: not given)"
 
 
-class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
+class BoostingRanker(RoundsRanker):
     """Base class of the boosting rankers.
 
     A subclass names its objective and what a search maximises (`_posing`) and may change the
@@ -53,15 +50,10 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
     _tracks_margin: ClassVar[bool] = True
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        **BaseRanker._allowed,
-        "n_estimators": Number(1, integer=True),
+        **RoundsRanker._allowed,
         "weak_ranker": WeakRankerChoice(),
-        "learning_rate": Number(0, 1, "right"),
         "tol": Number(0, closed="left"),
         "warm_start": Flag(),
-        **RoundsMixin._stopping_allowed,
-        "max_bins": Number(2, 65_535, integer=True),
-        "categorical_features": CategoricalFeatures(),
     }
 
     def __init__(
@@ -99,9 +91,7 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
-        check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
         yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
 
     def _score_rows(self, X: Any) -> Floats:
@@ -395,7 +385,7 @@ class BoostingRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         stumps = None if self._refused_by() else self._stumps
         if stumps is None:
             return None
-        codes = self.category_codes
+        codes = self.category_codes_
         n_categories = () if codes is None else [len(one) for one in codes.known]
         has_signs = as_model(self.weak_ranker).monotonic_cst is not None  # type: ignore[attr-defined]
         return stumps.constraints(

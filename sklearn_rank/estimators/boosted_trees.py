@@ -19,20 +19,15 @@ from sklearn_rank._validation import (
     Number,
     largest_size,
 )
-from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeData, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._early_stopping import (
-    EarlyStopping,
-    RoundsMixin,
-    split_validation,
-)
-from sklearn_rank.estimators._feature_parameters import CategoricalMixin
+from sklearn_rank.estimators._early_stopping import EarlyStopping, split_validation
+from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.models.feature_parameters import CategoricalFeatures, check_monotonic
+from sklearn_rank.models.feature_parameters import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss
@@ -47,7 +42,7 @@ _HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
-class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
+class BoostedTreesRanker(RoundsRanker):
     r"""Boosted trees for ranking: XGBoost or LightGBM with a loss over all pairs.
 
     Use it when the order depends on interactions between features. It is the most flexible
@@ -219,23 +214,18 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
     """
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        **BaseRanker._allowed,
+        **RoundsRanker._allowed,
         "engine": Choice(("auto", *ENGINES)),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
-        "n_estimators": Number(1, integer=True),
-        "learning_rate": Number(0, 1, "right"),
         "max_leaf_nodes": Number(2, integer=True, other=(None,)),
         "max_depth": Number(1, 30, integer=True, other=(None,)),
         "min_samples_leaf": Number(1, integer=True, other=(None,)),
-        "max_bins": Number(2, 65_535, integer=True),
         "min_child_weight": Number(0, closed="left", other=(None,)),
         "reg_lambda": Number(0, closed="left", other=(None,)),
         "subsample": Number(0, 1, "right"),
         "colsample": Number(0, 1, "right"),
-        "categorical_features": CategoricalFeatures(),
         "engine_params": Keywords(),
-        **RoundsMixin._stopping_allowed,
         "score_p": Number(1, other=(None,)),
     }
 
@@ -312,9 +302,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         scores: Floats = engine.scores(booster, X, self._n_threads, last=self.n_iter_)
         return scores.astype(np.float64)
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
-        check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
         engine, booster = self._trees_.loaded(self._n_threads)
         total = None
         for number in range(self.n_iter_):
@@ -397,7 +385,7 @@ class BoostedTreesRanker(RoundsMixin, CategoricalMixin, BaseRanker):
         engine = get_engine(self.engine, type(self).__name__)
         self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        codes, held_out = self.category_codes, data.held_out
+        codes, held_out = self.category_codes_, data.held_out
         if held_out is None and self.n_iter_no_change is not None:
             data, held_out = split_validation(data, self.validation_fraction, seed)
         if codes is not None:

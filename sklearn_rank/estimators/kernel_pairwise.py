@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -13,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 
-from sklearn_rank._observers import Follower
+from sklearn_rank._callbacks import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
     Constraint,
     Flag,
-    Kernel,
     Keywords,
+    NameOr,
     Number,
     largest_size,
 )
@@ -221,7 +222,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
         "loss": MARGIN_LOSS_CHOICE,
-        "kernel": Kernel((*sorted(kernel_metrics()), "precomputed")),
+        "kernel": NameOr((*sorted(kernel_metrics()), "precomputed"), "a callable", Callable),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),
         "coef0": Number(-np.inf, closed="neither"),

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._observers import Follower
+from sklearn_rank._callbacks import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, IterateHook
 from sklearn_rank._validation import (

@@ -328,19 +328,18 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""
+    """Constraint of a parameter: a name of a metric, or what `ranking_scorer` returned."""
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
         try:
-            if value is not None:
-                as_scorer(value)
+            as_scorer(value)
         except ValueError:
             return False
         return True
 
     def __str__(self) -> str:
-        return f"None, {_names()}, or what ranking_scorer returned"
+        return f"{_names()}, or what ranking_scorer returned"
 
 
 def as_scorer(scoring: Any) -> RankingScorer:

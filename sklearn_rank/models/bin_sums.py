@@ -78,7 +78,7 @@ class BinSums:
 
     def sum_by_bin(self, gradient: RowGradient) -> Floats:
         """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
-        n_groups = gradient.n_groups
+        n_groups = len(gradient.pointer) - 1
         if self._tables.shape[1] != n_groups:
             self._prepare(n_groups)
         pointer = gradient.pointer.astype(np.int32)

@@ -346,7 +346,7 @@ class StumpColumns:
     @shared_property
     def _weight_by_bin(self) -> Floats:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
-        by_bin = self.histogram(RowGradient.signed(self._weight))[0]
+        by_bin = self.histogram(RowGradient(self._weight, np.array([0, len(self._weight)])))[0]
         return np.asarray(self._rows.total(by_bin))
 
     def rules(self, indices: Indices) -> StumpRules:

@@ -174,7 +174,7 @@ def _of_ranker(
     scores_of: Callable[..., str], graph: OperatorGraph, inputs: list[GraphInput], ranker: Any
 ) -> str:
     """Return scores with the offset of binary mode."""
-    codes = getattr(ranker, "category_codes", None)
+    codes = getattr(ranker, "category_codes_", None)
     scores = scores_of(graph, columns_of(graph, inputs, codes, graph.owner), ranker)
     if ranker.relevance == "graded":
         return scores

@@ -171,7 +171,7 @@ class ShapeFunctionDisplay:
             all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
         chosen = choose_features(cls.__name__, estimator, all_names, features, max_features)
         functions = functions_of(estimator, chosen)
-        codes = getattr(estimator, "category_codes", None)
+        codes = getattr(estimator, "category_codes_", None)
         has_missing = np.array([one.values[-1] != 0 for one in functions])
         columns = None
         if X is not None:

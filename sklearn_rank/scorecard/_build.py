@@ -62,7 +62,7 @@ class CardBuilder:
     @cached_property
     def categories(self) -> dict[int, Values]:
         """The categories by code of the categorical columns."""
-        codes = self.ranker.category_codes
+        codes = self.ranker.category_codes_
         if codes is None:
             return {}
         encoders = zip(codes.positions, codes.encoders, strict=True)

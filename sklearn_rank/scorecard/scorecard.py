@@ -18,6 +18,7 @@ from sklearn_rank._validation import (
     Described,
     Jobs,
     Number,
+    OrNone,
     Seed,
     check_columns,
     check_lengths,
@@ -242,7 +243,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         "max_terms": Number(1, integer=True, other=(None,)),
         "p": Number(1, other=("auto", None)),
         "scaling": SCALING,
-        "scoring": Scoring(),
+        "scoring": OrNone(Scoring()),
         "cv": _FOLDS,
         "n_repeats": Number(1, integer=True),
         "n_jobs": Jobs(),
@@ -312,7 +313,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         try:
             self._set_card(card, ranker.classes_, qid is not None)
             self.ranker_, self.p_scores_ = ranker, scores
-            self._has_categories_ = ranker.category_codes is not None
+            self._has_categories_ = ranker.category_codes_ is not None
         except BaseException:  # Ctrl-C: the earlier card stays whole
             self.__dict__ = known
             raise

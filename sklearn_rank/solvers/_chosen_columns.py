@@ -120,7 +120,7 @@ class ChosenColumns:
     def to_rows(self, gradient: RowGradient) -> RowGradient:
         """Return a gradient by the scores of the cells as that by the scores of the rows."""
         rows = self.cells.of_rows.preferences
-        inner = rows.segments.start[1 : gradient.n_groups]
+        inner = rows.segments.start[1 : len(gradient.pointer) - 1]
         pointer = np.concatenate([[0], inner, [rows.n_rows]])
         curvature = gradient.curvature
         spread = None if curvature is None else self._share_out(curvature)

@@ -19,7 +19,7 @@ from sklearn_rank._protocols import (
     ObjectiveState,
 )
 from sklearn_rank.models.kernel import row_blocks, working_rows
-from sklearn_rank.objectives.states import make_state
+from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.rows import Preferences, Rows, shared_property
 from sklearn_rank.solvers import (
     OptimalGain,
@@ -174,14 +174,11 @@ class BoostingProblem:
 
     def state(self, scores: Floats) -> ObjectiveState:
         """Return the objective at some scores, in the form that is cheapest to move."""
-        return make_state(
-            self.objective,
-            self.preferences,
-            scores,
-            threads=self.threads,
-            is_two_sided=self.is_two_sided,
-            with_curvature=self._is_second_order,
-        )
+        make: Callable[..., ObjectiveState] | None = getattr(self.objective, "state", None)
+        if self.is_two_sided and make is not None:
+            return make(scores, self.threads)
+        kind = SecondOrderState if self._is_second_order else ScoreState
+        return kind(self.objective, self.preferences, scores)
 
     def search(self, state: ObjectiveState) -> Candidate | None:
         """Return the weak ranker with the largest gain, the same in all processes."""

@@ -1,11 +1,9 @@
 """Objectives: functions of the scores and the preferences, never of the features."""
 
-from sklearn_rank.objectives._exponential_pushes import PUSHES, BothPush, SidePush
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-from sklearn_rank.objectives._posing import make_push
 from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives.listwise import (
     LISTWISE_LOSSES,
@@ -14,6 +12,7 @@ from sklearn_rank.objectives.listwise import (
     SmoothedDcg,
 )
 from sklearn_rank.objectives.offsets import balancing_offset, error_cut
+from sklearn_rank.objectives.pushes import PUSHES, BothPush, SidePush, make_push
 from sklearn_rank.objectives.states import ScoreState, SecondOrderState
 from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, pair_loss_and_gradient
 

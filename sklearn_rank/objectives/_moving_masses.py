@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
-from sklearn_rank.rows import Sums
+from sklearn_rank.rows import Preferences
 
 _BLOCK = 16_000
 """Rows updated at a time: what a block needs stays in the second-level cache, and its arrays are
@@ -99,23 +99,78 @@ class _SideMass:
         return (self.log_scale + float(np.log(peak))) / self.exponent
 
 
-def _restart(sides: list[_SideMass], scores: Floats, rows: Sums) -> None:
-    """Compute masses in the log domain."""
-    top = rows.largest(np.array([side.log_masses(scores) for side in sides]))
-    sums = [side.exponentiate(float(one)) for side, one in zip(sides, top, strict=True)]
-    total = rows.total(np.array(sums))
-    for side, *numbers in zip(sides, top.tolist(), total.tolist(), strict=True):
-        side.normalise(*numbers)
+class _MassState:
+    """Masses of one bipartite list, moved in place, and what their sums tell at once.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        One bipartite list.
+    exponents : sequence of two sequences of float
+        The exponents c of the masses of the rows above, and of those below. The first of all is
+        -1 or the only one above, the last is 1 or the only one below.
+    scores : ndarray of shape (n_rows,)
+        The first scores.
+    threads : ThreadPool
+        Threads that share the rows.
+    """
+
+    needs_refresh = True
+
+    def __init__(
+        self,
+        preferences: Preferences,
+        exponents: Sequence[Sequence[float]],
+        scores: Floats,
+        threads: ThreadPool,
+    ) -> None:
+        self._rows, self._threads = preferences, threads
+        weight = preferences.weight
+        pointer = np.array([0, int(preferences.segments.start[1]), len(weight)])
+        self.gradient = RowGradient(np.empty(len(weight)), pointer)
+        self._sides = [
+            self._masses_of(slice(first, last), of_side)
+            for first, last, of_side in zip(pointer, pointer[1:], exponents, strict=False)
+        ]
+        self._masses = [mass for side in self._sides for mass in side]
+        self._blocks = [
+            (number, block)
+            for number, side in enumerate(self._sides)
+            for block in _blocks_of(len(side[0].data))
+        ]
+        self.refresh(scores)
+
+    def _masses_of(self, rows: slice, exponents: Sequence[float]) -> list[_SideMass]:
+        """Return the masses of one side; where there is one, its numbers are the gradient."""
+        gradient, weight = self.gradient.data[rows], self._rows.weight
+        is_gradient = len(exponents) == 1
+        return [
+            _SideMass(rows, exponent, gradient if is_gradient else gradient.copy(), weight)
+            for exponent in exponents
+        ]
+
+    def refresh(self, scores: Floats) -> None:
+        """Restart from `scores` in the log domain, without the rounding errors so far."""
+        masses = self._masses
+        top = self._rows.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
+        sums = [mass.exponentiate(one) for mass, one in zip(masses, top, strict=True)]
+        total = self._rows.total(np.array(sums)).tolist()
+        for mass, *numbers in zip(masses, top, total, strict=True):
+            mass.normalise(*numbers)
+
+    def smallest_margin(self) -> float:
+        """Return the smallest margin over all pairs."""
+        above, below = self._masses[0], self._masses[-1]
+        peaks = np.array([above.peak(self._threads), below.peak(self._threads)])
+        high, low = self._rows.largest(peaks).tolist()
+        return above.extreme_score(high) - below.extreme_score(low)
+
+    def balancing_offset(self) -> float:
+        """Return the balancing offset of the scores, where both exponents are of size one."""
+        return (self._masses[0].log_total - self._masses[-1].log_total) / 2
 
 
-def _smallest_margin(above: _SideMass, below: _SideMass, threads: ThreadPool, rows: Sums) -> float:
-    """Return the smallest margin over all pairs."""
-    peaks = np.array([above.peak(threads), below.peak(threads)])
-    high, low = rows.largest(peaks).tolist()
-    return above.extreme_score(high) - below.extreme_score(low)
-
-
-class ExponentialState:
+class ExponentialState(_MassState):
     r"""The state of a sum of one exponential term for each side, moved in place.
 
     On one bipartite list the p-norm push of `SidePush` is such a sum,
@@ -155,32 +210,18 @@ class ExponentialState:
     1.0
     """
 
-    needs_refresh = True
-
     def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
-        weight = objective.preferences.weight
-        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
-        above, below = slice(0, n_above), slice(n_above, n_rows)
-        data = np.empty(n_rows)
-        self._sides = [
-            _SideMass(rows, exponent, data[rows], weight)
-            for rows, exponent in zip((above, below), objective.side_exponents, strict=True)
-        ]
-        self.gradient = RowGradient(data, np.array([0, n_above, n_rows]))
-        self._threads, self._rows = threads, objective.preferences
-        self._blocks = [
-            (side, block) for side in self._sides for block in _blocks_of(len(side.data))
-        ]
-        self.refresh(scores)
+        above, below = objective.side_exponents
+        super().__init__(objective.preferences, [[above], [below]], scores, threads)
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        _restart(self._sides, scores, self._rows)
+        super().refresh(scores)
         self.value = self._value()
 
     def _value(self) -> float:
         """Return the objective."""
-        above, below = self._sides
+        above, below = self._masses
         return above.log_total / abs(above.exponent) + below.log_total / abs(below.exponent)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
@@ -200,9 +241,11 @@ class ExponentialState:
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._sides]
+        sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._masses]
         sums = self._rows.total(np.array(sums)).tolist()
-        parts = [(side.exponent, *of_side) for side, of_side in zip(self._sides, sums, strict=True)]
+        parts = [
+            (side.exponent, *of_side) for side, of_side in zip(self._masses, sums, strict=True)
+        ]
 
         def derivative(a: float) -> float:
             slope = 0.0
@@ -220,27 +263,17 @@ class ExponentialState:
 
         def move(number: int) -> None:
             side, block = self._blocks[number]
-            side.move(block, h, step)
+            self._masses[side].move(block, h, step)
 
         self._threads.map(move, len(self._blocks))
-        for side, one, zero in zip(self._sides, candidate.one, candidate.zero, strict=True):
+        for side, one, zero in zip(self._masses, candidate.one, candidate.zero, strict=True):
             growth = np.exp(side.exponent * step)
             side.finish_move(float(one * growth + zero) / side.total)
         self.value = self._value()
         return step
 
-    def smallest_margin(self) -> float:
-        """Return the smallest margin over all pairs."""
-        above, below = self._sides
-        return _smallest_margin(above, below, self._threads, self._rows)
 
-    def balancing_offset(self) -> float:
-        """Return the balancing offset of the scores, at p = 1."""
-        above, below = self._sides
-        return (above.log_total - below.log_total) / 2
-
-
-class BothState:
+class BothState(_MassState):
     r"""The state of `BothPush` on one bipartite list, moved in place.
 
     .. math:: J(f) = \log(R_\text{top} + b \, R_\text{bottom}), \qquad
@@ -279,32 +312,17 @@ class BothState:
     True
     """
 
-    needs_refresh = True
-
     def __init__(self, objective: Any, scores: Floats, threads: ThreadPool) -> None:
-        weight, p = objective.preferences.weight, objective.p
-        n_rows, n_above = len(weight), int(objective.preferences.segments.start[1])
-        above, below = slice(0, n_above), slice(n_above, n_rows)
+        p = objective.p
         self._p, self._log_bottom_weight = p, objective.log_bottom_weight
         # Above and below; of each the masses in the risk of the top and of the bottom.
-        self._pairs = [
-            [_SideMass(rows, sign * q, np.empty(rows.stop - rows.start), weight) for q in powers]
-            for rows, sign, powers in ((above, -1.0, (1.0, p)), (below, 1.0, (p, 1.0)))
-        ]
-        self._masses = [mass for pair in self._pairs for mass in pair]
-        self._exponents = np.array([mass.exponent for mass in self._masses])
-        self.gradient = RowGradient(np.empty(n_rows), np.array([0, n_above, n_rows]))
-        self._threads, self._rows = threads, objective.preferences
-        self._blocks = [
-            (number, block)
-            for number, pair in enumerate(self._pairs)
-            for block in _blocks_of(len(pair[0].data))
-        ]
-        self.refresh(scores)
+        exponents = [[-1.0, -p], [p, 1.0]]
+        self._exponents = np.array(exponents).ravel()
+        super().__init__(objective.preferences, exponents, scores, threads)
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores`, without the rounding errors of the rounds so far."""
-        _restart(self._masses, scores, self._rows)
+        super().refresh(scores)
         self._move(np.zeros(len(scores), dtype=bool), 0.0, np.zeros(4), np.ones(4))
 
     @property
@@ -340,15 +358,6 @@ class BothState:
         self._move(h, step, *(candidate.masses or self._sums_of(h)))
         return step
 
-    def smallest_margin(self) -> float:
-        """Return the smallest margin over all pairs."""
-        above, below = self._pairs[0][0], self._pairs[1][1]
-        return _smallest_margin(above, below, self._threads, self._rows)
-
-    def balancing_offset(self) -> float:
-        """Return the balancing offset of the scores."""
-        return (self._pairs[0][0].log_total - self._pairs[1][1].log_total) / 2
-
     def _log_risks(self, log_total: Any) -> tuple[float, float]:
         """Return the logarithms of the risks at the top and at the bottom."""
         inner_top, outer_bottom, outer_top, inner_bottom = log_total
@@ -365,7 +374,7 @@ class BothState:
 
         def sums(number: int) -> tuple[int, list[float], list[float]]:
             group, block = self._blocks[number]
-            pair = self._pairs[group]
+            pair = self._sides[group]
             one = h[pair[0].rows][block].astype(np.float64)
             zero = 1.0 - one
             return (
@@ -390,7 +399,7 @@ class BothState:
 
         def move(number: int) -> None:
             group, block = self._blocks[number]
-            top, bottom = self._pairs[group]
+            top, bottom = self._sides[group]
             top.move(block, h, step)
             bottom.move(block, h, step)
             out = self.gradient.data[top.rows][block]

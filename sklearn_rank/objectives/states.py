@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
     Candidate,
     Floats,
     Objective,
-    ObjectiveState,
     PairShares,
     RowGradient,
     Values,
@@ -187,30 +185,3 @@ class SecondOrderState(ScoreState):
         find: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
         self.value, gradient, curvature = find(self.scores, *self._sums)
         self.gradient = RowGradient.signed(gradient, curvature)
-
-
-def make_state(
-    objective: Objective,
-    preferences: Preferences,
-    scores: Floats,
-    *,
-    threads: ThreadPool,
-    is_two_sided: bool,
-    with_curvature: bool,
-) -> ObjectiveState:
-    """Return the state that is cheapest to move.
-
-    Parameters
-    ----------
-    objective, preferences, scores, threads
-        As in `ScoreState` and `ExponentialState`; an objective may have a `state` of its own.
-    is_two_sided : bool
-        Whether the weak rankers are 0/1 and searched on a gradient in two groups.
-    with_curvature : bool
-        Whether steps are of second order, where the objective has no state of its own.
-    """
-    state: Callable[..., ObjectiveState] | None = getattr(objective, "state", None)
-    if is_two_sided and state is not None:
-        return state(scores, threads)
-    kind = SecondOrderState if with_curvature else ScoreState
-    return kind(objective, preferences, scores)

@@ -7,6 +7,7 @@ each segment. Everything is kept in the log domain: no score overflows, at any p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ class SegmentSums(NamedTuple):
     outer_share: Floats
 
 
+@dataclass(frozen=True, eq=False)
 class ExponentialSums:
     r"""Logarithm of the sum, over rows, of a power of the exponentials of their pairs.
 
@@ -74,11 +76,14 @@ class ExponentialSums:
         Which rows are the outer ones: those below, or those above.
     """
 
-    def __init__(self, preferences: Preferences, p: float, side: str = "top") -> None:
-        self.preferences = preferences
-        self.p = p
-        self.side = side
-        self.sign = 1.0 if side == "top" else -1.0
+    preferences: Preferences
+    p: float
+    side: str = "top"
+
+    @property
+    def sign(self) -> float:
+        """+1 at the top, -1 at the bottom."""
+        return 1.0 if self.side == "top" else -1.0
 
     def value_and_gradient(
         self, scores: Floats, sums: SegmentSums | None = None
@@ -200,16 +205,14 @@ class ExponentialSums:
         return outer, share
 
     def _inner_scan(self, inner: Floats) -> Floats:
-        scan = self.preferences.scan_above
-        if self.side == "bottom":
-            scan = self.preferences.scan_below
-        return scan(np.logaddexp, inner, -np.inf)
+        """Return, for each segment, the log sum of those with its inner rows."""
+        is_bottom = self.side == "bottom"
+        return self.preferences.queries.scan(np.logaddexp, inner, -np.inf, reverse=is_bottom)
 
     def _outer_scan(self, outer: Floats) -> Floats:
-        scan = self.preferences.scan_below
-        if self.side == "bottom":
-            scan = self.preferences.scan_above
-        return scan(np.logaddexp, outer, -np.inf)
+        """Return, for each segment, the log sum of those to which it is inner."""
+        is_top = self.side == "top"
+        return self.preferences.queries.scan(np.logaddexp, outer, -np.inf, reverse=is_top)
 
 
 class FactoredSums:

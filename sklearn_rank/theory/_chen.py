@@ -28,17 +28,18 @@ import math
 from typing import Any
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import Constraint, NameOr, Number, check_parameters
+from sklearn_rank._validation import NameOr, Number, check_parameters
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MARGIN_LOSSES, MarginLoss, as_margin_loss
+from sklearn_rank.theory._checks import checked
 
 Loss = str | MarginLoss
 
-_POSITIVE = Number(0, closed="neither")
 _GROWING = tuple(name for name, loss in MARGIN_LOSSES.items() if hasattr(loss, "growth"))
 GROWING_LOSS = NameOr(_GROWING, "a MarginLoss with growth", MarginLoss)
 _THETA = Number(0, 1, closed="left")
 
 
+@checked(loss=GROWING_LOSS)
 def growth_exponent(loss: Loss) -> int:
     r"""Return the exponent q of the polynomial growth of a margin loss.
 
@@ -75,6 +76,7 @@ def growth_exponent(loss: Loss) -> int:
     return _growth("growth_exponent", loss)[0]
 
 
+@checked(loss=GROWING_LOSS)
 def growth_constant(loss: Loss) -> int:
     r"""Return the constant of the polynomial growth of a margin loss.
 
@@ -118,11 +120,11 @@ def growth_constant(loss: Loss) -> int:
 
 def _growth(owner: str, loss: Loss) -> tuple[int, int]:
     """Return the exponent and the constant of a loss."""
-    check_parameters(owner, {"loss": loss}, {"loss": GROWING_LOSS})
     growth: tuple[int, int] = require(as_margin_loss(loss, owner), "growth", owner)
     return growth
 
 
+@checked(loss=GROWING_LOSS, theta=_THETA)
 def gamma_limit(loss: Loss, theta: float) -> float:
     r"""Return the supremum of the exponents gamma that Theorem 2.1 allows.
 
@@ -169,10 +171,10 @@ def gamma_limit(loss: Loss, theta: float) -> float:
     >>> gamma_limit("logistic", theta=0.25)
     0.75
     """
-    check_parameters("gamma_limit", {"theta": theta}, {"theta": _THETA})
     return (1 - theta) / max(_growth("gamma_limit", loss)[0] - 1, 1)
 
 
+@checked(loss=MARGIN_LOSS_CHOICE)
 def slope_lipschitz_constant(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return the local Lipschitz constant of the derivative of a loss.
 
@@ -212,11 +214,11 @@ def slope_lipschitz_constant(loss: Loss, kappa: float, alpha: float) -> float:
     >>> slope_lipschitz_constant("least_squares", kappa=1.0, alpha=0.1)
     2.0
     """
-    _check_problem("slope_lipschitz_constant", loss, kappa, alpha)
     radius = 2 * kappa * norm_bound(loss, kappa, alpha)
     return _local_lipschitz(loss, radius)
 
 
+@checked(loss=MARGIN_LOSS_CHOICE)
 def norm_bound(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return a bound on the norm of every iterate of the descent, and of the minimiser.
 
@@ -253,10 +255,10 @@ def norm_bound(loss: Loss, kappa: float, alpha: float) -> float:
     >>> norm_bound("logistic", kappa=1.0, alpha=0.25)
     4.0
     """
-    _check_problem("norm_bound", loss, kappa, alpha)
     return 2 * kappa * abs(float(as_margin_loss(loss).slope_at_zero)) / alpha
 
 
+@checked(loss=MARGIN_LOSS_CHOICE)
 def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
     r"""Return the maximum first step for which the descent stays within `norm_bound`.
 
@@ -296,7 +298,6 @@ def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
     >>> safe_step("least_squares", kappa=0.5, alpha=0.5)
     0.4
     """
-    _check_problem("safe_step", loss, kappa, alpha)
     divisor = 4 * kappa * kappa * slope_lipschitz_constant(loss, kappa, alpha) + alpha
     if math.isinf(divisor):
         raise ValueError(
@@ -307,6 +308,7 @@ def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
     return 1 / divisor
 
 
+@checked(loss=GROWING_LOSS)
 def step_divisor(loss: Loss, kappa: float) -> float:
     r"""Return the divisor of the first step of Theorem 2.1, valid for every alpha up to 1.
 
@@ -363,8 +365,6 @@ def step_divisor(loss: Loss, kappa: float) -> float:
     >>> step_divisor("logistic", kappa=1.0)
     2.0
     """
-    allowed: dict[str, Constraint] = {"loss": GROWING_LOSS, "kappa": _POSITIVE}
-    check_parameters("step_divisor", {"loss": loss, "kappa": kappa}, allowed)
     # As alpha tends to 0 the bound on the margins tends to infinity.
     return 4 * kappa * kappa * _local_lipschitz(loss, math.inf) + 1
 
@@ -373,6 +373,7 @@ def _local_lipschitz(loss: Loss, radius: float) -> float:
     return float(require(as_margin_loss(loss), "local_lipschitz", "Chen2012's step")(radius))
 
 
+@checked(loss=GROWING_LOSS, theta=_THETA)
 def chen_schedule(
     n_pos: float,
     n_neg: float,
@@ -433,13 +434,7 @@ def chen_schedule(
     >>> schedule["max_iter"], round(schedule["alpha"], 4), round(schedule["eta0"], 4)
     (125, 0.2991, 0.1111)
     """
-    who = "chen_schedule"
-    values = {"n_pos": n_pos, "n_neg": n_neg, "loss": loss, "kappa": kappa, "s": s, "theta": theta}
-    allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)
-    allowed |= {"loss": GROWING_LOSS, "theta": _THETA}
-    check_parameters(who, values, allowed)
-    exponents = Number(0, gamma_limit(loss, theta), closed="neither")
-    check_parameters(who, {"gamma": gamma}, {"gamma": exponents})
+    check_gamma("chen_schedule", loss, theta, gamma)
     n_steps = _number_of_steps(n_pos, n_neg, s)
     alpha = n_steps ** -float(gamma)
     eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
@@ -469,11 +464,7 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
     return max(math.ceil(steps * (1 - 1e-12)), 1)
 
 
-def _check_problem(who: str, loss: Loss, kappa: float, alpha: float) -> None:
-    values = {"loss": loss, "kappa": kappa, "alpha": alpha}
-    allowed: dict[str, Constraint] = {
-        "loss": MARGIN_LOSS_CHOICE,
-        "kappa": _POSITIVE,
-        "alpha": _POSITIVE,
-    }
-    check_parameters(who, values, allowed)
+def check_gamma(owner: str, loss: Loss, theta: float, gamma: float) -> None:
+    """Raise ValueError for an exponent gamma that Theorem 2.1 does not allow."""
+    exponents = Number(0, gamma_limit(loss, theta), closed="neither")
+    check_parameters(owner, {"gamma": gamma}, {"gamma": exponents})

@@ -18,23 +18,20 @@ import math
 
 import numpy as np
 
-from sklearn_rank._validation import Constraint, Number, check_parameters
+from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.pair_sums import as_margin_loss
+from sklearn_rank.theory._checks import INSIDE, checked
 from sklearn_rank.theory._chen import (
     GROWING_LOSS,
     Loss,
-    gamma_limit,
+    check_gamma,
     growth_exponent,
     norm_bound,
     safe_step,
 )
 
-_POSITIVE = Number(0, closed="neither")
-_NOT_NEGATIVE = Number(0, closed="left")
-_SHARE = Number(0, 1, closed="neither")
-_COUNT = Number(1, integer=True)
 
-
+@checked()
 def slope_lipschitz_bound(
     kappa: float,
     alpha: float,
@@ -96,22 +93,12 @@ def slope_lipschitz_bound(
     >>> slope_lipschitz_bound(1.0, 0.1, exponent=2, constant=2, slope_at_zero=2, near_zero=2)
     8.0
     """
-    values = {
-        "kappa": kappa,
-        "alpha": alpha,
-        "exponent": exponent,
-        "constant": constant,
-        "slope_at_zero": slope_at_zero,
-        "near_zero": near_zero,
-    }
-    allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)
-    allowed |= {"exponent": Number(1), "slope_at_zero": _NOT_NEGATIVE, "near_zero": _NOT_NEGATIVE}
-    check_parameters("slope_lipschitz_bound", values, allowed)
     reach = max(1.0, 4 * kappa**2 * slope_at_zero / alpha)
     far = 2 ** (exponent - 1) * constant * reach ** max(exponent - 2, 0)
     return float(near_zero + slope_at_zero + far)
 
 
+@checked(loss=GROWING_LOSS, theta=INSIDE)
 def rate_exponent(
     loss: Loss, *, s: float, gamma: float, theta: float = 0.5, beta: float | None = None
 ) -> float:
@@ -166,24 +153,13 @@ def rate_exponent(
     >>> round(rate_exponent("least_squares", s=2.0, gamma=0.1, theta=0.5, beta=0.5), 3)
     0.1
     """
-    who = "rate_exponent"
-    check_parameters(
-        who,
-        {"loss": loss, "s": s, "theta": theta, "beta": beta},
-        {
-            "loss": GROWING_LOSS,
-            "s": _POSITIVE,
-            "theta": _SHARE,
-            "beta": Number(0, 1, closed="neither", other=(None,)),
-        },
-    )
-    limit = Number(0, gamma_limit(loss, theta), closed="neither")
-    check_parameters(who, {"gamma": gamma}, {"gamma": limit})
+    check_gamma("rate_exponent", loss, theta, gamma)
     q = growth_exponent(loss)
     exponent = min(s * theta - s * gamma * min(q + 1, 2 * q - 1), 1 - s * gamma * (1 + q))
     return exponent if beta is None else min(exponent, s * gamma * beta)
 
 
+@checked(loss=GROWING_LOSS)
 def sample_error_bound(
     n_pos: float, n_neg: float, loss: Loss, kappa: float, alpha: float, *, delta: float = 0.05
 ) -> float:
@@ -244,7 +220,6 @@ def sample_error_bound(
     >>> round(few / many, 6)
     10.0
     """
-    _check_sample("sample_error_bound", n_pos, n_neg, loss, kappa, alpha, delta)
     radius = norm_bound(loss, kappa, alpha)
     value, slope = as_margin_loss(loss).value_and_derivative(np.array([-2.0, 2.0]) * kappa * radius)
     mean = 8 * float(np.abs(slope).max()) * kappa * radius * (n_pos**-0.5 + n_neg**-0.5)
@@ -252,6 +227,7 @@ def sample_error_bound(
     return mean + float(value.max()) * spread
 
 
+@checked(loss=GROWING_LOSS, theta=Number(0, 1))
 def iterate_error_bound(
     n_pos: float,
     n_neg: float,
@@ -322,15 +298,9 @@ def iterate_error_bound(
     >>> many < few
     True
     """
-    who = "iterate_error_bound"
-    _check_sample(who, n_pos, n_neg, loss, kappa, alpha, delta)
     error = sample_error_bound(n_pos, n_neg, loss, kappa, alpha, delta=delta)
     longest = Number(0, safe_step(loss, kappa, alpha) * (1 + 1e-12), closed="right")
-    check_parameters(
-        who,
-        {"eta0": eta0, "theta": theta, "max_iter": max_iter},
-        {"eta0": longest, "theta": Number(0, 1), "max_iter": _COUNT},
-    )
+    check_parameters("iterate_error_bound", {"eta0": eta0}, {"eta0": longest})
     phi = as_margin_loss(loss)
     radius = norm_bound(loss, kappa, alpha)
     steepest = float(np.abs(phi.derivative(np.array([-2.0, 2.0]) * kappa * radius)).max())
@@ -340,12 +310,3 @@ def iterate_error_bound(
         eta = eta0 * t**-theta
         distance = (1 - eta * alpha) * distance + (eta * gradient) ** 2 + 2 * eta * error
     return distance
-
-
-def _check_sample(
-    who: str, n_pos: float, n_neg: float, loss: Loss, kappa: float, alpha: float, delta: float
-) -> None:
-    values = {"n_pos": n_pos, "n_neg": n_neg, "kappa": kappa, "alpha": alpha}
-    allowed: dict[str, Constraint] = dict.fromkeys(values, _POSITIVE)
-    allowed |= {"loss": GROWING_LOSS, "delta": _SHARE}
-    check_parameters(who, values | {"loss": loss, "delta": delta}, allowed)

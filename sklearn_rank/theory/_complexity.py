@@ -18,31 +18,10 @@ from __future__ import annotations
 
 import math
 
-from sklearn_rank._validation import Constraint, Number, check_parameters
-
-_POSITIVE = Number(0, closed="neither")
-_COUNT = Number(1, integer=True)
-
-_ALLOWED: dict[str, Constraint] = {
-    "epsilon": _POSITIVE,
-    "n_queries": _COUNT,
-    "n_rows": _COUNT,
-    "n_features": _COUNT,
-    "max_norm": _POSITIVE,
-    "row_norm": _POSITIVE,
-    "lipschitz": _POSITIVE,
-    "smoothness": _POSITIVE,
-    "largest_loss": _POSITIVE,
-    "max_loss": Number(0, closed="neither", other=(None,)),
-    "complexity": Number(0, closed="left"),
-    "delta": Number(0, 1, closed="neither"),
-}
+from sklearn_rank.theory._checks import POSITIVE, checked
 
 
-def _check(owner: str, **values: object) -> None:
-    check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
-
-
+@checked()
 def covering_number(
     epsilon: float,
     n_queries: int,
@@ -103,11 +82,11 @@ def covering_number(
     >>> long < 1.5 * short
     True
     """
-    _check("covering_number", epsilon=epsilon, n_queries=n_queries, n_rows=n_rows)
-    c = _scale("covering_number", lipschitz, max_norm, row_norm) / epsilon
+    c = lipschitz * max_norm * row_norm / epsilon
     return math.ceil(c**2) * math.log2(2 * n_rows * n_queries + 1) if c > 1 else 0.0
 
 
+@checked()
 def l1_covering_number(
     epsilon: float,
     n_queries: int,
@@ -175,18 +154,12 @@ def l1_covering_number(
     >>> many < 2 * few
     True
     """
-    _check(
-        "l1_covering_number",
-        epsilon=epsilon,
-        n_queries=n_queries,
-        n_rows=n_rows,
-        n_features=n_features,
-    )
-    c = _scale("l1_covering_number", lipschitz, max_norm, row_norm) / epsilon
+    c = lipschitz * max_norm * row_norm / epsilon
     length = math.floor(2 * c**2 * math.log(2 * n_rows * n_queries)) + 1
     return length * math.log2(2 * n_features) if c > 1 else 0.0
 
 
+@checked()
 def rademacher_bound(
     n_queries: int,
     n_rows: int,
@@ -246,8 +219,7 @@ def rademacher_bound(
     >>> many < few / 5
     True
     """
-    _check("rademacher_bound", n_queries=n_queries, n_rows=n_rows, max_loss=max_loss)
-    scale = _scale("rademacher_bound", lipschitz, max_norm, row_norm)
+    scale = lipschitz * max_norm * row_norm
     largest = scale if max_loss is None else min(scale, max_loss)
     slack = scale * math.sqrt(math.log2(3 * n_rows * n_queries) / n_queries)
     if largest < 2.5 * slack:
@@ -255,6 +227,7 @@ def rademacher_bound(
     return min(largest, 10 * slack * math.log(6 * largest / (5 * slack)))
 
 
+@checked()
 def l1_rademacher_bound(
     n_queries: int,
     n_rows: int,
@@ -320,9 +293,7 @@ def l1_rademacher_bound(
     >>> many < 2 * few
     True
     """
-    sizes = {"n_queries": n_queries, "n_rows": n_rows, "n_features": n_features}
-    _check("l1_rademacher_bound", **sizes, max_loss=max_loss)
-    scale = _scale("l1_rademacher_bound", lipschitz, max_norm, row_norm)
+    scale = lipschitz * max_norm * row_norm
     largest = scale if max_loss is None else min(scale, max_loss)
     bits = math.log2(2 * n_features) / n_queries
     slack = scale * math.sqrt(2 * math.log(2 * n_rows * n_queries) * bits)
@@ -332,6 +303,7 @@ def l1_rademacher_bound(
     return min(largest, 10 * slack * math.log(2 * math.e * largest / (5 * slack)) + rest)
 
 
+@checked()
 def smooth_rademacher_bound(
     n_queries: int,
     n_rows: int,
@@ -402,16 +374,6 @@ def smooth_rademacher_bound(
     >>> round(large / small, 6)
     2.0
     """
-    _check(
-        "smooth_rademacher_bound",
-        n_queries=n_queries,
-        n_rows=n_rows,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        largest_loss=largest_loss,
-        smoothness=smoothness,
-        max_loss=max_loss,
-    )
     total = n_queries * largest_loss
     root = math.sqrt(total if max_loss is None else min(total, max_loss))
     logarithm = math.log2(3 * n_rows * n_queries)
@@ -421,6 +383,7 @@ def smooth_rademacher_bound(
     return min(largest_loss, 4 * math.sqrt(largest_loss) * c * math.log(3 * root / c))
 
 
+@checked(max_loss=POSITIVE)
 def generalization_bound(
     complexity: float, n_queries: int, *, max_loss: float, delta: float = 0.05
 ) -> float:
@@ -472,13 +435,4 @@ def generalization_bound(
     >>> round(generalization_bound(complexity, 10**7, max_loss=4.0), 2)
     0.47
     """
-    who = "generalization_bound"
-    _check(who, complexity=complexity, n_queries=n_queries, delta=delta)
-    check_parameters(who, {"max_loss": max_loss}, {"max_loss": _POSITIVE})
     return 2 * complexity + 3 * max_loss * math.sqrt(math.log(2 / delta) / (2 * n_queries))
-
-
-def _scale(owner: str, lipschitz: float, max_norm: float, row_norm: float) -> float:
-    """Check the parameters and return G W R."""
-    _check(owner, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz)
-    return lipschitz * max_norm * row_norm

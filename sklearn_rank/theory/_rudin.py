@@ -15,33 +15,14 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Constraint, Number, check_parameters
+from sklearn_rank._validation import Described, Number
+from sklearn_rank.theory._checks import checked
 
-_COUNT = Number(1, integer=True)
-_NOT_NEGATIVE = Number(0, closed="left")
+_EPSILON = Number(0, 1, closed="right")
 _LOG_LARGEST = math.log(np.finfo(float).max)
 
-_ALLOWED: dict[str, Constraint] = {
-    "max_height": _NOT_NEGATIVE,
-    "n_above": _COUNT,
-    "n_below": _COUNT,
-    "n_weak_rankers": _COUNT,
-    "push_loss": _NOT_NEGATIVE,
-    "ir_push": _NOT_NEGATIVE,
-    "epsilon": Number(0, 1, closed="right"),
-    "delta": Number(0, 1, closed="neither"),
-    "log_cover": _NOT_NEGATIVE,
-    "min_risk": Number(0, 1),
-    "radius": Number(0, closed="neither"),
-    "max_norm": Number(0, closed="neither"),
-    "p": Number(1, closed="left"),
-}
 
-
-def _check(owner: str, **values: object) -> None:
-    check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
-
-
+@checked(price=Described("a callable", callable))
 def price_bounds(
     price: Callable[[float], float], max_height: float, n_below: int
 ) -> tuple[float, float, float]:
@@ -91,16 +72,12 @@ def price_bounds(
     >>> price_bounds(lambda height: height**4, max_height=2, n_below=4)
     (0.25, 16, 64)
     """
-    if not callable(price):
-        raise ValueError(
-            f"The 'price' parameter of price_bounds must be a callable. Got {price!r} instead."
-        )
-    _check("price_bounds", max_height=max_height, n_below=n_below)
     at_maximum = price(max_height)
     weakest = n_below * price(max_height / n_below)
     return weakest, at_maximum + (n_below - 1) * price(0), n_below * at_maximum
 
 
+@checked(p=Number(1))
 def max_height_bounds(push_loss: float, n_below: int, p: float) -> tuple[float, float]:
     r"""Bound the loss of the worst lower row by the p-norm push loss.
 
@@ -141,11 +118,10 @@ def max_height_bounds(push_loss: float, n_below: int, p: float) -> tuple[float, 
     >>> [round(max_height_bounds(0.5, 1000, p)[1], 2) for p in (4, 16, 64)]
     [2.81, 0.77, 0.56]
     """
-    _check("max_height_bounds", push_loss=push_loss, n_below=n_below)
-    check_parameters("max_height_bounds", {"p": p}, {"p": Number(1)})
     return push_loss, n_below ** (1 / p) * push_loss
 
 
+@checked(epsilon=_EPSILON)
 def push_tail_bound(
     epsilon: float,
     p: float,
@@ -215,15 +191,6 @@ def push_tail_bound(
     >>> f"{push_tail_bound(0.2, 2, **rows, min_risk=0.3):.0e}"
     '2e-02'
     """
-    _check(
-        "push_tail_bound",
-        epsilon=epsilon,
-        p=p,
-        n_above=n_above,
-        n_below=n_below,
-        log_cover=log_cover,
-        min_risk=min_risk,
-    )
     squared = max(epsilon**2 / 16 * min_risk ** (2 * (p - 1)), (epsilon / 4) ** (2 * p))
     above = _log_tail_of_the_upper_rows(epsilon, n_above, n_below)
     log_bound = math.log(2) + log_cover + float(np.logaddexp(-2 * n_below * squared, above))
@@ -235,6 +202,7 @@ def _log_tail_of_the_upper_rows(epsilon: float, n_above: int, n_below: int) -> f
     return -(epsilon**2) / 8 * n_above + math.log(n_below)
 
 
+@checked(epsilon=_EPSILON)
 def largest_p(
     epsilon: float,
     n_above: int,
@@ -294,15 +262,6 @@ def largest_p(
     >>> [round(largest_p(0.2, n, n, min_risk=0.16), 2) for n in (10_000, 100_000, 1_000_000)]
     [1.71, 2.34, 2.97]
     """
-    _check(
-        "largest_p",
-        epsilon=epsilon,
-        n_above=n_above,
-        n_below=n_below,
-        delta=delta,
-        log_cover=log_cover,
-        min_risk=min_risk,
-    )
     log_double_cover = math.log(2) + log_cover
     spent = log_double_cover + _log_tail_of_the_upper_rows(epsilon, n_above, n_below)
     log_share = spent - math.log(delta)
@@ -320,6 +279,7 @@ def largest_p(
     return max(without_risk, with_risk)
 
 
+@checked()
 def combination_cover(radius: float, n_weak_rankers: int, *, max_norm: float = 1.0) -> float:
     r"""Bound the natural logarithm of the covering number of combinations of weak rankers.
 
@@ -364,12 +324,12 @@ def combination_cover(radius: float, n_weak_rankers: int, *, max_norm: float = 1
     >>> round(combination_cover(0.2 * 0.1 / 8, n_weak_rankers=10), 1)
     66.9
     """
-    _check("combination_cover", radius=radius, n_weak_rankers=n_weak_rankers, max_norm=max_norm)
     if radius >= max_norm:
         return 0.0
     return n_weak_rankers * math.log1p(2 * max_norm / radius)
 
 
+@checked()
 def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
     r"""Compute the Bregman distance of which the p-norm push is the dual.
 
@@ -417,7 +377,6 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
     >>> round(push_distance([[1.0], [3.0]], [[2.0], [2.0]], p=1), 4)
     0.5232
     """
-    _check("push_distance", p=p)
     first, second = _pair_masses("a", a), _pair_masses("b", b)
     if first.shape != second.shape:
         raise ValueError(
@@ -442,6 +401,7 @@ def _pair_masses(name: str, values: ArrayLike) -> Floats:
     return masses
 
 
+@checked()
 def ir_push_bounds(ir_push: float, n_above: int) -> tuple[float, float]:
     r"""Bound AveR and DCG from below by the IR push.
 
@@ -486,6 +446,5 @@ def ir_push_bounds(ir_push: float, n_above: int) -> tuple[float, float]:
     >>> [round(bound, 2) for bound in ir_push_bounds(3.0, n_above=10)]
     [1.64, 4.88]
     """
-    _check("ir_push_bounds", ir_push=ir_push, n_above=n_above)
     harmonic = n_above * math.exp(-(ir_push + float(gammaln(n_above + 1))) / n_above)
     return harmonic, n_above**2 / (ir_push + float(gammaln(n_above + 2)))

@@ -15,41 +15,17 @@ from numpy.typing import ArrayLike
 
 from sklearn_rank._protocols import PairShares
 from sklearn_rank._validation import (
-    Constraint,
     Number,
     check_floats,
     check_lengths,
-    check_parameters,
     check_relevance,
     check_weight,
 )
 from sklearn_rank.solvers import smooth_margin_root
-
-_POSITIVE = Number(0, closed="neither")
-_SHARE = Number(0, 1)
-
-_ALLOWED: dict[str, Constraint] = {
-    "n_rows": Number(1, integer=True),
-    "n_weak_rankers": Number(2, integer=True),
-    "theta": _POSITIVE,
-    "pair_share": Number(0, 0.5, closed="right"),
-    "delta": Number(0, 1, closed="neither"),
-    "right": _SHARE,
-    "wrong": _SHARE,
-    "smooth_margin": Number(0, 1, closed="neither"),
-    "edge": _SHARE,
-    "step": Number(0, closed="left"),
-    "l1_norm": _POSITIVE,
-    "exponential_loss": _POSITIVE,
-    "best_loss": Number(0, closed="left"),
-    "f_skew": Number(-np.inf, closed="neither"),
-}
+from sklearn_rank.theory._checks import checked
 
 
-def _check(owner: str, **values: object) -> None:
-    check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
-
-
+@checked(n_weak_rankers=Number(2, integer=True))
 def margin_bound(
     n_rows: int, n_weak_rankers: int, theta: float, *, pair_share: float = 0.25, delta: float = 0.05
 ) -> float:
@@ -111,14 +87,6 @@ def margin_bound(
     >>> [round(margin_bound(m, 100, theta=0.25), 2) for m in (10**5, 10**6, 10**7)]
     [1.0, 0.55, 0.2]
     """
-    _check(
-        "margin_bound",
-        n_rows=n_rows,
-        n_weak_rankers=n_weak_rankers,
-        theta=theta,
-        pair_share=pair_share,
-        delta=delta,
-    )
     log_size, pairs = math.log(n_weak_rankers), n_rows * pair_share**2
     ratio = 4 * pairs * theta**2 / log_size
     if ratio <= math.e**2:
@@ -127,6 +95,7 @@ def margin_bound(
     return min(1.0, math.sqrt(4 / pairs * inner))
 
 
+@checked()
 def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> float:
     r"""Return the step of smooth margin ranking along a 0/1 weak ranker.
 
@@ -166,7 +135,6 @@ def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> floa
     >>> round(smooth_margin_step(0.6, 0.2, smooth_margin=0.1), 4)
     0.42
     """
-    _check("smooth_margin_step", right=right, wrong=wrong, smooth_margin=smooth_margin)
     if right + wrong > 1 + 1e-12:
         raise ValueError(
             "The 'wrong' parameter of smooth_margin_step must be at most 1 - right. "
@@ -181,6 +149,7 @@ def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> floa
     return smooth_margin_root(shares, smooth_margin)
 
 
+@checked()
 def tied_limit(edge: float) -> float:
     r"""Return the share of tied pairs below which `smooth_margin_gain` is guaranteed.
 
@@ -218,10 +187,10 @@ def tied_limit(edge: float) -> float:
     >>> round(tied_limit(0.5), 4)
     0.25
     """
-    _check("tied_limit", edge=edge)
     return 2 / 3 * (1 - edge) * (1 - edge**2)
 
 
+@checked()
 def smooth_margin_gain(step: float, edge: float, smooth_margin: float, l1_norm: float) -> float:
     r"""Bound the increase of the smooth margin over a round from below.
 
@@ -262,7 +231,6 @@ def smooth_margin_gain(step: float, edge: float, smooth_margin: float, l1_norm: 
     >>> round(smooth_margin_gain(0.5, edge=0.4, smooth_margin=0.1, l1_norm=2.0), 4)
     0.0375
     """
-    _check("smooth_margin_gain", step=step, edge=edge, smooth_margin=smooth_margin, l1_norm=l1_norm)
     if smooth_margin > edge:
         raise ValueError(
             "The 'smooth_margin' parameter of smooth_margin_gain must be at most the edge. "
@@ -325,6 +293,7 @@ def f_skew(
     return float(sign @ (weight * np.exp(-sign * scores)))
 
 
+@checked()
 def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
     r"""Return RankBoost's loss, given AdaBoost's and the F-skew.
 
@@ -362,7 +331,6 @@ def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
     >>> rankboost_loss(5.0, f_skew=1.0) == 3.0 * 2.0
     True
     """
-    _check("rankboost_loss", exponential_loss=exponential_loss, f_skew=f_skew)
     if abs(f_skew) > exponential_loss:
         raise ValueError(
             "The 'f_skew' parameter of rankboost_loss must be at most the exponential loss in "
@@ -371,6 +339,7 @@ def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
     return (exponential_loss - f_skew) * (exponential_loss + f_skew) / 4
 
 
+@checked()
 def f_skew_bound(exponential_loss: float, best_loss: float) -> float:
     r"""Bound the F-skew of AdaBoost by its distance from its minimum.
 
@@ -409,7 +378,6 @@ def f_skew_bound(exponential_loss: float, best_loss: float) -> float:
     >>> f_skew_bound(5.0, best_loss=3.0)
     4.0
     """
-    _check("f_skew_bound", exponential_loss=exponential_loss, best_loss=best_loss)
     if best_loss > exponential_loss:
         raise ValueError(
             "The 'best_loss' parameter of f_skew_bound must be at most the exponential loss. "

@@ -9,42 +9,16 @@ from __future__ import annotations
 import math
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import Constraint, NameOr, Number, check_parameters
+from sklearn_rank._validation import NameOr
 from sklearn_rank.objectives import LISTWISE_LOSSES, ListwiseLoss
 from sklearn_rank.objectives.listwise import as_listwise_loss
+from sklearn_rank.theory._checks import checked
 
-_POSITIVE = Number(0, closed="neither")
-_NOT_NEGATIVE = Number(0, closed="left")
-_COUNT = Number(1, integer=True)
 _Loss = str | ListwiseLoss
 _LOSSES = NameOr((*LISTWISE_LOSSES, "rank_svm"), "a ListwiseLoss", ListwiseLoss)
 
-_ALLOWED: dict[str, Constraint] = {
-    "loss": _LOSSES,
-    "sigma": _POSITIVE,
-    "max_relevance": Number(0, 1023),
-    "n_rows": _COUNT,
-    "n_queries": _COUNT,
-    "max_norm": _POSITIVE,
-    "row_norm": _POSITIVE,
-    "lipschitz": _POSITIVE,
-    "smoothness": _POSITIVE,
-    "best_loss": _NOT_NEGATIVE,
-}
 
-
-def _check(owner: str, **values: object) -> None:
-    check_parameters(owner, values, {name: _ALLOWED[name] for name in values})
-
-
-def _scale(
-    owner: str, lipschitz: float, max_norm: float, row_norm: float, **values: object
-) -> float:
-    """Check the parameters and return G W R."""
-    _check(owner, **values, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz)
-    return lipschitz * max_norm * row_norm
-
-
+@checked(loss=_LOSSES)
 def lipschitz_constant(
     loss: _Loss, *, sigma: float = 1.0, max_relevance: float = 1, n_rows: int = 2
 ) -> float:
@@ -105,12 +79,12 @@ def lipschitz_constant(
     >>> lipschitz_constant("rank_svm", n_rows=1000)
     500000.0
     """
-    _check("lipschitz_constant", loss=loss, sigma=sigma, max_relevance=max_relevance, n_rows=n_rows)
     if loss == "rank_svm":
         return float(int(n_rows) ** 2 // 2)
     return _ask(loss, "lipschitz", sigma, max_relevance)
 
 
+@checked(loss=_LOSSES)
 def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float = 1) -> float:
     r"""Return the Lipschitz constant of the gradient of a loss.
 
@@ -166,7 +140,6 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
     >>> smoothness_constant("smoothed_dcg", max_relevance=2, sigma=0.5)
     24.0
     """
-    _check("smoothness_constant", loss=loss, sigma=sigma, max_relevance=max_relevance)
     if loss == "rank_svm":
         return math.inf
     return _ask(loss, "smoothness", sigma, max_relevance)
@@ -178,6 +151,7 @@ def _ask(loss: _Loss, what: str, sigma: float, max_relevance: float) -> float:
     return float(constant(max_relevance))
 
 
+@checked()
 def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
     r"""Return the step size of online gradient descent for which `ogd_bound` holds.
 
@@ -216,12 +190,10 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
     >>> ogd_step(50, max_norm=2, row_norm=1)
     0.1
     """
-    _check(
-        "ogd_step", n_queries=n_queries, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz
-    )
     return max_norm / (lipschitz * row_norm * math.sqrt(2 * n_queries))
 
 
+@checked()
 def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
     r"""Bound the expected excess loss of online gradient descent for convex losses.
 
@@ -266,10 +238,10 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     >>> ogd_bound(200, max_norm=1, row_norm=1)
     0.2
     """
-    scale = _scale("ogd_bound", lipschitz, max_norm, row_norm, n_queries=n_queries)
-    return scale * math.sqrt(2 / n_queries)
+    return lipschitz * max_norm * row_norm * math.sqrt(2 / n_queries)
 
 
+@checked()
 def erm_alpha(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
     r"""Return the strength of the ridge for which `erm_bound` holds.
 
@@ -309,12 +281,10 @@ def erm_alpha(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     >>> erm_alpha(1600, max_norm=1, row_norm=1)
     0.1
     """
-    _check(
-        "erm_alpha", n_queries=n_queries, max_norm=max_norm, row_norm=row_norm, lipschitz=lipschitz
-    )
     return 2 * lipschitz * row_norm / (max_norm * math.sqrt(n_queries))
 
 
+@checked()
 def erm_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: float = 2.0) -> float:
     r"""Bound the expected excess loss of the regularised minimiser for convex losses.
 
@@ -367,10 +337,10 @@ def erm_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     >>> erm_bound(1600, max_norm=1, row_norm=1)
     0.1
     """
-    scale = _scale("erm_bound", lipschitz, max_norm, row_norm, n_queries=n_queries)
-    return 2 * scale / math.sqrt(n_queries)
+    return 2 * lipschitz * max_norm * row_norm / math.sqrt(n_queries)
 
 
+@checked()
 def smooth_ogd_step(
     n_queries: int, *, max_norm: float, row_norm: float, best_loss: float, smoothness: float = 2.0
 ) -> float:
@@ -422,10 +392,11 @@ def smooth_ogd_step(
     >>> smooth_ogd_step(100, max_norm=1, row_norm=1, best_loss=0)
     0.25
     """
-    b, _ = _smooth_terms("smooth_ogd_step", n_queries, max_norm, row_norm, best_loss, smoothness)
+    b = smoothness * row_norm**2
     return 1 / (b + math.sqrt(b**2 + 2 * n_queries * b * best_loss / max_norm**2))
 
 
+@checked()
 def smooth_ogd_bound(
     n_queries: int, *, max_norm: float, row_norm: float, best_loss: float, smoothness: float = 2.0
 ) -> float:
@@ -476,26 +447,5 @@ def smooth_ogd_bound(
     >>> smooth_ogd_bound(100, max_norm=1, row_norm=1, best_loss=0)
     0.04
     """
-    _, a = _smooth_terms("smooth_ogd_bound", n_queries, max_norm, row_norm, best_loss, smoothness)
+    a = smoothness * row_norm**2 * max_norm**2 / (2 * n_queries)
     return 2 * a + 2 * math.sqrt(a**2 + a * best_loss)
-
-
-def _smooth_terms(
-    owner: str,
-    n_queries: int,
-    max_norm: float,
-    row_norm: float,
-    best_loss: float,
-    smoothness: float,
-) -> tuple[float, float]:
-    """Return b = H R^2 and a = b W^2 / (2 n)."""
-    _check(
-        owner,
-        n_queries=n_queries,
-        max_norm=max_norm,
-        row_norm=row_norm,
-        best_loss=best_loss,
-        smoothness=smoothness,
-    )
-    b = smoothness * row_norm**2
-    return b, b * max_norm**2 / (2 * n_queries)

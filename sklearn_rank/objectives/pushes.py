@@ -15,9 +15,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import ExponentialSums, SegmentSums, log_sum_exp, safe_log
+from sklearn_rank.pair_sums import (
+    ExponentialSums,
+    MarginLoss,
+    SegmentSums,
+    as_margin_loss,
+    log_sum_exp,
+    safe_log,
+)
 from sklearn_rank.rows import Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
@@ -317,3 +325,30 @@ PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
 
 Each is called with the preferences, p and the bottom weight.
 """
+
+
+def make_push(
+    preferences: Preferences,
+    loss: str | MarginLoss,
+    p: float,
+    push: str,
+    bottom_weight: float = 1.0,
+) -> Push:
+    """Return the push with a margin loss: of ``PUSHES`` for the exponential one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import make_push
+    >>> from sklearn_rank.rows import Preferences
+    >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
+    >>> for loss in ("exponential", "logistic"):
+    ...     push = make_push(preferences, loss, 1.0, "top")
+    ...     print(type(push).__name__, round(push.value(np.zeros(4)), 2))
+    SidePush 1.39
+    MarginPush 0.69
+    """
+    loss = as_margin_loss(loss, "make_push")
+    if loss.factorises:
+        return PUSHES[push](preferences, float(p), bottom_weight)
+    return MarginPush(preferences, loss, float(p), push, bottom_weight)

@@ -1,0 +1,63 @@
+"""The values that the arguments of theorems may have, each name once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from sklearn_rank._validation import Constraint, Number, check_parameters
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+POSITIVE = Number(0, closed="neither")
+INSIDE = Number(0, 1, closed="neither")
+_NOT_NEGATIVE = Number(0, closed="left")
+_SHARE = Number(0, 1)
+_COUNT = Number(1, integer=True)
+
+_ALLOWED: dict[str, Constraint] = {
+    **dict.fromkeys(("n_above", "n_below", "n_features", "n_weak_rankers"), _COUNT),
+    **dict.fromkeys(("n_queries", "n_rows", "max_iter"), _COUNT),
+    **dict.fromkeys(("n_neg", "n_pos", "kappa", "alpha", "s", "constant"), POSITIVE),
+    **dict.fromkeys(("epsilon", "radius", "max_norm", "row_norm", "l1_norm"), POSITIVE),
+    **dict.fromkeys(("lipschitz", "smoothness", "sigma", "largest_loss"), POSITIVE),
+    **dict.fromkeys(("exponential_loss", "theta"), POSITIVE),
+    **dict.fromkeys(("best_loss", "push_loss", "ir_push", "max_height"), _NOT_NEGATIVE),
+    **dict.fromkeys(("complexity", "log_cover", "near_zero"), _NOT_NEGATIVE),
+    **dict.fromkeys(("slope_at_zero", "step"), _NOT_NEGATIVE),
+    **dict.fromkeys(("delta", "smooth_margin"), INSIDE),
+    **dict.fromkeys(("edge", "min_risk", "right", "wrong"), _SHARE),
+    "beta": Number(0, 1, closed="neither", other=(None,)),
+    "exponent": Number(1),
+    "f_skew": Number(-np.inf, closed="neither"),
+    "max_loss": Number(0, closed="neither", other=(None,)),
+    "max_relevance": Number(0, 1023),
+    "p": Number(1, closed="left"),
+    "pair_share": Number(0, 0.5, closed="right"),
+}
+
+
+def checked(
+    **special: Constraint,
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """Check the arguments of a function, by name; `special` holds where it differs from others."""
+
+    def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        parameters, known = signature(function), _ALLOWED | special
+        allowed = {name: known[name] for name in parameters.parameters if name in known}
+
+        @wraps(function)
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            bound = parameters.bind(*args, **kwargs)
+            bound.apply_defaults()
+            check_parameters(function.__name__, bound.arguments, allowed)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -9,6 +9,7 @@ pytest --nightly       each night and before a release: everything
 ``tests/conftest.py`` says how many examples Hypothesis draws in each.
 """
 
+import gc
 import os
 
 # Before anything imports NumPy: one process for each core leaves no core for the threads of BLAS.
@@ -21,12 +22,22 @@ import doctest
 
 import pytest
 
+gc.disable()  # until the tests are collected: that makes many objects and no garbage
+
 
 def pytest_addoption(parser, pluginmanager):
     parser.addoption("--nightly", action="store_true", help="also run the tests marked nightly")
     if not pluginmanager.hasplugin("xdist"):  # not installed, or -p no:xdist: run in one process
         for option in ("--numprocesses", "--dist"):  # which pyproject.toml sets
             parser.addoption(option, help="without pytest-xdist: ignored")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    result = yield
+    gc.freeze()  # what was collected stays to the end: no need to look there
+    gc.enable()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks

@@ -6,10 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-import sklearn
 from hypothesis import settings
-
-from sklearn_rank.estimators import _boosting_ranker
 
 # The first two draw the same examples on every run, so a failure can be repeated from its log
 # alone; the third draws new ones each night, and its log ends with the seed that repeats them.
@@ -43,6 +40,8 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture(autouse=True)
 def restore_sklearn_config():
     """Undo what a test does to scikit-learn's global settings, metadata routing above all."""
+    import sklearn  # not above: the process that hands out the tests needs no scikit-learn
+
     before = sklearn.get_config()
     yield
     sklearn.set_config(**before)
@@ -63,6 +62,8 @@ def stop_worker_processes():
 @pytest.fixture
 def seen(monkeypatch):
     """What early stopping trains on and what it holds out, filled by the next fit."""
+    from sklearn_rank.estimators import _boosting_ranker
+
     seen = SimpleNamespace()
 
     def spy(data, fraction, seed):

@@ -12,9 +12,10 @@ from shlex import quote
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank.cli import _numbers as notation
-from sklearn_rank.cli._errors import InputError, import_extra, listing
+from sklearn_rank.cli._errors import InputError, listing
 from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
@@ -102,11 +103,7 @@ class Column:
     ) -> None:
         self.table, self.name, self.notes, self.missing = table, name, notes, missing
         self.cells = table.frame[name]
-        types = import_extra("pandas").api.types
-        dtype, found = self.cells.dtype, NUMBER
-        if types.is_bool_dtype(dtype) or not types.is_numeric_dtype(dtype):
-            # pandas reads booleans with missing values as objects.
-            found = types.infer_dtype(self.cells, skipna=True)
+        found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
         self.is_text = self.content == CATEGORY
         self._read: dict[str, Any] = {}
@@ -117,7 +114,7 @@ class Column:
         cells = self.cells
         if self.table.text is not None:
             cells = self.table.text.iloc[:, self.table.frame.columns.get_loc(self.name)]
-        codes, cells = import_extra("pandas").factorize(cells)
+        codes, cells = pd.factorize(cells)
         values: dict[str, int] = {}
         places, unusual = [], []
         for text in map(notation.written, np.asarray(cells, dtype=object)):
@@ -239,15 +236,13 @@ class Column:
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
-        errors = import_extra("pandas").errors
         if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
             self.note(" had percent signs in training, and has none here")
         try:
             found = self._found(kind, form, when)
             if kind == DATE:
-                dates = import_extra("pandas").to_datetime(found, utc=True, errors="coerce")
-                return notation.without_zone(dates)
-        except (errors.OutOfBoundsTimedelta, errors.OutOfBoundsDatetime) as error:
+                return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
+        except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:
             what = "dates that microseconds in" if kind == DATE else "durations that"
             what = f"holds {what} 64 bits can't hold; correct it, or --drop it"
             raise self.table.error(self.name, what) from error
@@ -266,10 +261,10 @@ class Column:
         if self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
             if self.cells.notna().any():
                 self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-            return import_extra("pandas").Series(np.full(len(self.cells), np.nan))
+            return pd.Series(np.full(len(self.cells), np.nan))
         if self.content == notation.SECONDS:
             text = self.cells.astype(str).where(self.cells.notna())
-            return import_extra("pandas").to_timedelta(text).dt.total_seconds()
+            return pd.to_timedelta(text).dt.total_seconds()
         return self.cells
 
     def _read_text(self, form: str, what: str) -> Any:
@@ -295,11 +290,11 @@ class Column:
 
     def categories(self, kind: str) -> Any:
         """Return the cells as categories, true and false if they are boolean."""
-        pandas, values = import_extra("pandas"), self.texts.values
+        values = self.texts.values
         if kind == BOOLEAN:
             values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
-        dtype = pandas.CategoricalDtype(sorted(set(values)))
-        return self.spread(pandas.Series(values, dtype=object)).astype(dtype)
+        dtype = pd.CategoricalDtype(sorted(set(values)))
+        return self.spread(pd.Series(values, dtype=object)).astype(dtype)
 
 
 def choose_kinds(

@@ -16,7 +16,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+import pandas as pd
+
+from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.datasets.files import open_binary
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -27,7 +29,6 @@ _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*
 
 def read_csv(path: Path, sep: str | None, encoding: str | None, notes: list[str]) -> Any:
     """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
-    pandas = import_extra("pandas")
     with open_binary(path) as file:
         lines, encoding = _first_lines(path, file.read(_HEAD), encoding)
     try:
@@ -36,17 +37,18 @@ def read_csv(path: Path, sep: str | None, encoding: str | None, notes: list[str]
             start = list(islice(rows, _START))
             if len(start) < 2:
                 raise InputError(f"{path}: holds no rows")
-            names = _names(path, start)
+            names = [name.strip() for name in start[0]]
+            _check_header(path, names, start[1:])
             others = iter(lambda: list(islice(rows, _CHUNK)), [])
-            frames = [pandas.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
+            frames = [pd.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         raise InputError(
             f"{path}: is not {name} text (it has the byte 0x{byte:02x}); save it as UTF-8, or try "
             "--encoding cp1252, or latin-1"
         ) from error
-    frame = pandas.concat(frames, ignore_index=True).set_axis(names, axis=1)
-    has_trailing_separators = len(names) > 1 and not names[-1] and (frame.iloc[:, -1] == "").all()
+    frame = pd.concat(frames, ignore_index=True).set_axis(names, axis=1)
+    has_trailing_separators = not names[-1] and (frame.iloc[:, -1] == "").all()
     return frame.iloc[:, :-1] if has_trailing_separators else frame
 
 
@@ -60,7 +62,7 @@ def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[list[st
         text = head.decode(encoding, errors="ignore")
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
-    lines = [line for line in re.split("\r\n|\r|\n", text) if line.strip() and line[0] != "#"]
+    lines = [line for line in text.splitlines() if line.strip() and line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
     is_cut = len(head) == _HEAD and len(lines) > 1
@@ -126,18 +128,11 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 
 
-def _names(path: Path, rows: list[list[str]]) -> list[str]:
-    """Return the column names, which must not look like data."""
-    names = [name.strip() for name in rows[0]]
-    recurs = [name in cells for name, *cells in zip(*rows, strict=True)]
+def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
+    """Raise InputError if the names of the columns look like data."""
+    recurs = [name in cells for name, cells in zip(names, zip(*rows, strict=True), strict=True)]
     if all(_DATA.fullmatch(n) or (n and r) for n, r in zip(names, recurs, strict=True)):
         raise InputError(
             f"{path}: the first line holds data ({listing(names, 4)}) where the names of the "
             "columns must be; add a line with the names above it"
         )
-    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
-    if repeated:
-        what = f"the header names {count(len(repeated), 'column')} more than once"
-        shown = listing(map(repr, repeated), 10)
-        raise InputError(f"{path}: {what}: {shown}; rename all but one")
-    return names

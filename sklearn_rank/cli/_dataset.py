@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli import _roles
 from sklearn_rank.cli._columns import NUMBER, Column, Schema, check_columns, choose_kinds
-from sklearn_rank.cli._errors import InputError, count, import_extra
+from sklearn_rank.cli._errors import InputError, count
 from sklearn_rank.cli._feature_frame import check_known, feature_frame, note_leaks
 from sklearn_rank.cli._numbers import written
 from sklearn_rank.cli._settings import Reading, TableOptions
@@ -140,6 +141,6 @@ def _example(options: TableOptions) -> tuple[Table, TableOptions]:
         return Table(frame, name), replace(options, target="defaults")
     queries = make_queries(n_queries=60, rows_per_query=40, random_state=options.seed)
     names = [f"f{j}" for j in range(1, queries.data.shape[1] + 1)]
-    frame = import_extra("pandas").DataFrame(queries.data, columns=names)
+    frame = pd.DataFrame(queries.data, columns=names)
     frame = frame.assign(relevance=queries.target, query=queries.qid)
     return Table(frame, "generated queries"), replace(options, target="relevance", qid="query")

@@ -8,10 +8,11 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank._protocols import Values
 from sklearn_rank.cli._columns import AS_WRITTEN, DATE, NUMBER, Column, Schema
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._numbers import MISSING
 from sklearn_rank.cli._tables import Table
 from sklearn_rank.metrics import auc_score
@@ -42,7 +43,7 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
         if column.is_text and column.texts.unusual:
             texts = " and ".join(map(repr, column.texts.unusual))
             column.note(f": {texts} is read as missing; --category {quote(name)} keeps it")
-    return import_extra("pandas").DataFrame(X)
+    return pd.DataFrame(X)
 
 
 def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
@@ -65,7 +66,7 @@ def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
 def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
     """Note features that alone order nearly all pairs of rows: they may tell the target."""
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    top = import_extra("pandas").Series(y > y.min())[rows]
+    top = pd.Series(y > y.min())[rows]
     for name in X:
         column = X[name].iloc[rows]
         views = {"": _as_score(column, top), ", by its missing values,": column.isna()}

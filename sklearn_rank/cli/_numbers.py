@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.cli._errors import import_extra
 
 ISO, SECONDS = "ISO8601", "seconds"
 PANDAS_MISSING = frozenset(
@@ -47,17 +47,16 @@ FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
 
 def read_texts(texts: list[str], form: str) -> Any:
     """Return the values of texts read in a form; NaN or NaT where they do not fit."""
-    pandas = import_extra("pandas")
     if form[0] in ".,":
-        return pandas.Series(numbers(texts, form[0]))
+        return pd.Series(numbers(texts, form[0]))
     if form == SECONDS:
         long = [t + ":00" if t.count(":") == 1 else t for t in texts]
         long = [t if _DURATION.fullmatch(t) else "" for t in long]
-        spans = pandas.to_timedelta(pandas.Series(long, dtype=object), errors="coerce")
+        spans = pd.to_timedelta(pd.Series(long, dtype=object), errors="coerce")
         return spans.dt.total_seconds()
     cells = [t if form != ISO or _ISO.fullmatch(t) else "" for t in texts]
-    dates = pandas.Series(cells, dtype=object)
-    return without_zone(pandas.to_datetime(dates, format=form, errors="coerce", utc=True))
+    dates = pd.Series(cells, dtype=object)
+    return without_zone(pd.to_datetime(dates, format=form, errors="coerce", utc=True))
 
 
 def without_zone(dates: Any) -> Any:
@@ -87,7 +86,7 @@ def plain_numbers(column: Any) -> Any:
     """Return a column of text as numbers if each is plain, and its marks can't be misunderstood."""
     cells = column.mask(column.isin(PANDAS_MISSING))
     try:
-        values = import_extra("pandas").to_numeric(cells)
+        values = pd.to_numeric(cells)
     except (ValueError, TypeError):
         return column
     if values.dtype == object:  # integers beyond 64 bits: those that are no floats are infinite
@@ -106,9 +105,8 @@ def written(value: Any) -> str:
 
 def numbers(texts: list[str], mark: str) -> Floats:
     """Return the numbers of texts, NaN where one is no number."""
-    pandas = import_extra("pandas")
     if mark == "." or "." not in "".join(texts):
-        plain = pandas.to_numeric(pandas.Series(texts, dtype=object), errors="coerce")
+        plain = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
         if plain.notna().all():
             return np.asarray(plain, dtype=np.float64)
     return np.array([_number(text, mark) for text in texts], dtype=np.float64)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import CLEARLY_ON_TOP
 from sklearn_rank.cli._columns import NUMBER, Column, Schema, check_columns
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._errors import InputError, count, listing
 from sklearn_rank.cli._numbers import PANDAS_MISSING, date_forms, numbers, written
 from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
@@ -106,7 +107,7 @@ def checked_relevance(table: Table, schema: Schema, qid: Indices | None, notes: 
         _check_classes(table, target, positive, schema.classes, notes)
     y = relevance(table, schema, notes)
     lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
-    if import_extra("pandas").Series(y).groupby(lists).nunique().max() < 2:
+    if pd.Series(y).groupby(lists).nunique().max() < 2:
         where = "" if qid is None else f" within any query of {schema.qid!r}"
         raise table.error(target, f"has no two different values{where}: nothing to rank")
     return y

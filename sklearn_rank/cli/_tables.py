@@ -9,13 +9,15 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank.cli._csv import read_csv
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
@@ -24,32 +26,13 @@ from sklearn_rank.cli._settings import Reading
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets.files import open_binary
 
-_KINDS = {
-    "csv": (".csv", ".tsv"),
-    "parquet": (".parquet", ".pq"),
-    "excel": (".xlsx", ".xlsm"),
-    "json": (".jsonl", ".ndjson", ".json"),
-    "letor": (".svm", ".svmlight", ".libsvm", ".letor"),
-    "by content": (".txt", ".dat", ".data", ".tab"),
-}
-_SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+_BY_CONTENT = (".txt", ".dat", ".data", ".tab")
 _NOT_WHOLE = 2.0**53
 """From here on a float does not tell integers apart."""
 
 _MOST_DIGITS = 308
 """Characters of integers that are floats as well."""
 
-_STARTS = {
-    "parquet": rb"PAR1",
-    "excel": rb"PK\x03\x04",
-    "json": rb'\s*(\[\s*)?\{\s*"',
-    "letor": rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)",
-}
-_WHAT = {
-    "parquet": "a Parquet file",
-    "excel": "an Excel workbook",
-    "json": "JSON of one object a line, nor a list of objects",
-}
 _QUERIES = (".query", ".group")
 _MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
 _MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
@@ -92,46 +75,54 @@ def read_table(name: str, reading: Reading, notes: list[str]) -> Table:
 
 
 def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
-    readers = {"parquet": _read_parquet, "excel": _read_excel, "json": _read_json}
-    kind = "csv"
+    kind = _CSV
     try:
         kind = _kind_of(path)
-        if kind == "csv":
-            table = _read_csv(path, reading, notes)
-        else:
-            table = readers.get(kind, _read_letor)(path, notes)
+        table = kind.read(path, reading, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror or error})"
-        reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else reason
-        raise InputError(f"{path}: {reason}") from error
     except RecursionError as error:
         raise InputError(f"{path}: its objects are nested too deeply") from error
     except (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
         # Readers of our own name the file.
-        start = f"{path}: is not {_WHAT[kind]}: " if kind in _WHAT else ""
+        start = f"{path}: is not {kind.what}: " if kind.what else ""
         raise InputError(f"{start}{error}") from error
+    columns = table.frame.columns
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
+    if columns.has_duplicates:
+        repeated = columns[columns.duplicated()].unique()
+        what = f"names {count(len(repeated), 'column')} more than once"
+        shown = listing(map(repr, repeated), 10)
+        raise InputError(f"{path}: the header {what}: {shown}; rename all but one")
     return table
 
 
-def _kind_of(path: Path) -> str:
-    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
-    if kind in {"csv", "parquet", "excel", "json"}:
-        return kind
+class _Kind(NamedTuple):
+    """A kind of file."""
+
+    read: Callable[[Path, Reading, list[str]], Table]
+    suffixes: tuple[str, ...]
+    start: bytes  # pattern of the first line, where the name does not tell
+    what: str = ""  # of files that others read, whose errors do not name the file
+
+
+def _kind_of(path: Path) -> _Kind:
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    named = next((kind for kind in _KINDS if suffix in kind.suffixes), None)
+    if named not in (None, _LETOR):
+        return named
     with open_binary(path) as file:
         line = next((line for line in file if line.partition(b"#")[0].strip()), b"")
-    found = next((kind for kind, start in _STARTS.items() if re.match(start, line)), "csv")
-    if kind == "by content":
+    found = next(kind for kind in _KINDS if re.match(kind.start, line))
+    if suffix in _BY_CONTENT:
         return found
-    if found == "letor" or not line:
-        return "letor"
-    if kind == "letor":
+    if found is _LETOR or not line:
+        return _LETOR
+    if named is _LETOR:
         what = "svmlight/LETOR (relevance qid:query index:value ...); name a table .csv"
         raise InputError(f"{path}: line 1 is not {what}")
-    endings = ", ".join(_SUFFIXES)
+    endings = ", ".join(sorted([*_BY_CONTENT, *chain(*(kind.suffixes for kind in _KINDS))]))
     raise InputError(f"{path}: unknown kind of file; the name must end in {endings}, or these .gz")
 
 
@@ -140,32 +131,31 @@ def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
     sep = "tab" if is_tsv and reading.sep is None else reading.sep
     text = read_csv(path, sep, reading.encoding, notes)
     columns = [plain_numbers(text.iloc[:, j]) for j in range(text.shape[1])]
-    frame = import_extra("pandas").concat(columns, axis=1).set_axis(_filled(text.columns), axis=1)
-    return Table(frame, str(path), text=text, is_typed=False)
+    return Table(_named(pd.concat(columns, axis=1)), str(path), text=text, is_typed=False)
 
 
-def _filled(names: Iterable[Any]) -> list[str]:
-    """Return names with text for columns without one."""
-    return [str(name) or f"Unnamed: {j}" for j, name in enumerate(names)]
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose names are texts, that of a column without one too."""
+    names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(frame.columns)]
+    return frame.set_axis(names, axis=1)
 
 
-def _read_excel(path: Path, notes: list[str]) -> Table:
-    pandas = import_extra("pandas")
+def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
     import_extra("openpyxl")
-    with pandas.ExcelFile(path, engine="openpyxl") as book:
+    with pd.ExcelFile(path, engine="openpyxl") as book:
         sheet, *others = book.sheet_names
         how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
-        cells = pandas.read_excel(book, sheet_name=sheet, **how)
+        cells = pd.read_excel(book, sheet_name=sheet, **how)
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(map(repr, others), 5)}")
     if cells.empty:
         raise InputError(f"{path}: sheet {sheet!r} is empty")
     rows = cells.iloc[1:].dropna(how="all").reset_index(drop=True)
-    frame = rows.set_axis(_filled(cells.iloc[0].fillna("")), axis=1).infer_objects()
-    return replace(_checked(frame, path), is_typed=False)
+    frame = rows.set_axis(cells.iloc[0].fillna(""), axis=1).infer_objects()
+    return replace(_table(frame, path), is_typed=False)
 
 
-def _read_json(path: Path, notes: list[str]) -> Table:
+def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read().strip()
     decode = partial(json.loads, parse_int=_json_integer)
@@ -173,8 +163,7 @@ def _read_json(path: Path, notes: list[str]) -> Table:
         rows = decode(content)
     else:
         rows = [decode(line) for line in content.splitlines() if line.strip()]
-    frame = import_extra("pandas").DataFrame.from_records([dict(row) for row in rows])
-    return _checked(frame, path)
+    return _table(pd.DataFrame.from_records([dict(row) for row in rows]), path)
 
 
 def _json_integer(text: str) -> int | float:
@@ -182,36 +171,32 @@ def _json_integer(text: str) -> int | float:
     return int(text) if len(text) <= _MOST_DIGITS else float(text)
 
 
-def _read_parquet(path: Path, notes: list[str]) -> Table:
+def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
     pyarrow = import_extra("pyarrow")
     try:
-        frame = import_extra("pandas").read_parquet(path, engine="pyarrow")
-    except pyarrow.ArrowException as error:  # not always a ValueError
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
         raise ValueError(str(error)) from error
     for _, column in frame.items():
         texts = column.cat.categories if str(column.dtype) == "category" else column
         if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
             pyarrow.array(texts).validate(full=True)
-    return _checked(frame.reset_index(drop=True), path)
+    return _table(frame.reset_index(drop=True), path)
 
 
-def _checked(frame: Any, path: Path) -> Table:
-    table = Table(frame.set_axis([str(column) for column in frame.columns], axis=1), str(path))
-    frame = table.frame
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
-        raise InputError(f"{path}: has more than one column {repeated[0]!r}; rename all but one")
-    for name in frame.columns[[str(dtype) == "object" for dtype in frame.dtypes]]:
-        nested = frame[name].map(lambda cell: isinstance(cell, list | dict | tuple | np.ndarray))
+def _table(frame: pd.DataFrame, path: Path) -> Table:
+    """Return a table; InputError if its cells are lists or the like."""
+    table = Table(_named(frame), str(path))
+    for name, column in table.frame.loc[:, table.frame.dtypes == "object"].items():
+        nested = column.map(pd.api.types.is_list_like)
         if nested.any():
             row = int(nested.argmax())
-            raise table.error(
-                name, f"holds nested values (row {row + 1}: {str(frame[name][row])[:40]})"
-            )
+            what = f"holds nested values (row {row + 1}: {str(column[row])[:40]})"
+            raise table.error(name, what)
     return table
 
 
-def _read_letor(path: Path, notes: list[str]) -> Table:
+def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
     bunch = load_letor(path, return_comments=True)
     n_rows, n_columns = bunch.data.shape
     columns: Sequence[int] = range(n_columns)
@@ -225,7 +210,7 @@ def _read_letor(path: Path, notes: list[str]) -> Table:
         shape = (n_rows, len(columns))
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     names = [f"f{j + 1}" for j in columns]
-    frame = import_extra("pandas").DataFrame(dense, columns=names)
+    frame = pd.DataFrame(dense, columns=names)
     target = bunch.target
     whole = ((target == target.round()) & (np.abs(target) < _NOT_WHOLE)).all()
     frame.insert(0, "target", target.astype(int) if whole else target)
@@ -262,3 +247,19 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
         raise InputError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
     notes.append(f"{count(len(sizes), 'query')} as in {file}")
     return np.repeat(np.arange(1, len(sizes) + 1), sizes)
+
+
+_OBJECTS = "JSON of one object a line, nor a list of objects"
+_LETOR = _Kind(
+    _read_letor,
+    (".svm", ".svmlight", ".libsvm", ".letor"),
+    rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)",
+)
+_CSV = _Kind(_read_csv, (".csv", ".tsv"), b"")
+_KINDS = [
+    _Kind(_read_parquet, (".parquet", ".pq"), rb"PAR1", "a Parquet file"),
+    _Kind(_read_excel, (".xlsx", ".xlsm"), rb"PK\x03\x04", "an Excel workbook"),
+    _Kind(_read_json, (".jsonl", ".ndjson", ".json"), rb'\s*(\[\s*)?\{\s*"', _OBJECTS),
+    _LETOR,
+    _CSV,  # of any text
+]

@@ -3,7 +3,6 @@
 import sys
 from itertools import pairwise
 
-import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -135,18 +134,6 @@ def test_rows_without_a_target(folder, capsys, address):
     np.testing.assert_allclose(scores("m.skops"), expected, rtol=1e-9)
 
 
-class Here:
-    """Stands for a client; computes in this thread."""
-
-    @staticmethod
-    def compute(tasks):
-        return dask.compute(*tasks, scheduler="synchronous")
-
-    @staticmethod
-    def gather(values):
-        return values
-
-
 @pytest.mark.parametrize("model", [PNormPushRanker(), PNormPushRanker(solver="lbfgs")])
 def test_encoders_are_those_of_all_rows(folder, model):
     options = TableOptions("all.parquet", target="late", drop=["day", "city", "branch"])
@@ -155,11 +142,11 @@ def test_encoders_are_those_of_all_rows(folder, model):
     parts = dd.read_parquet("parts").to_delayed()
     source = _cluster._Source("parts", options)
     features = [name for name in loans() if name not in {"late", "day", "city", "branch"}]
-    digests = _cluster._results(Here, parts, source.digest, features, {"kind", "owner"})
+    digests = [source.digest(part.compute(), features, {"kind", "owner"}) for part in parts]
     schema, X = _cluster._schema(digests, source, "any", [])
     assert schema == data.schema
     pipeline = _rankers.pipeline_for(model, schema)
-    _cluster._fit_encoders(pipeline, X, Here, parts, source, schema)
+    _cluster._fit_encoders(pipeline, X, parts, source, schema)
     found = pipeline[:-1]
     assert list(found.get_feature_names_out()) == list(expected.get_feature_names_out())
     np.testing.assert_allclose(found.transform(data.X), expected.transform(data.X), rtol=1e-9)
@@ -205,7 +192,7 @@ def test_too_many_categories_are_named(folder):
     options = TableOptions("parts", target="late")
     parts = dd.read_parquet("parts").to_delayed()
     source = _cluster._Source("parts", options)
-    digests = _cluster._results(Here, parts, source.digest, ["kind", "rate"], {"kind"})
+    digests = [source.digest(part.compute(), ["kind", "rate"], {"kind"}) for part in parts]
     with pytest.raises(_cluster.InputError, match="'kind' has more than the 40 categories"):
         _cluster._schema(digests, source, "RankBoost", [])
 

@@ -15,29 +15,28 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import distributed
 import numpy as np
+import pandas as pd
+from dask.system import CPU_COUNT
+from distributed.system import MEMORY_LIMIT
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, NUMBERED, Column, Schema
 from sklearn_rank.cli._dataset import choose_schema, with_categories
-from sklearn_rank.cli._errors import (
-    InputError,
-    count,
-    import_extra,
-    listing,
-    noting,
-    show_notes,
-    with_name,
-)
+from sklearn_rank.cli._errors import InputError, count, listing, noting, show_notes, with_name
 from sklearn_rank.cli._feature_frame import feature_frame
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._roles import check_names, features_of, relevance, role_column, weights
 from sklearn_rank.cli._settings import TableOptions, Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.cli._tables import Table
+from sklearn_rank.dask import DaskRanker, check_supported
 
 _REFUSED = ("search", "metric", "validation", "calibrate")
 _MOST_VALUES = 1000  # distinct cells of a column that a partition reports
@@ -59,13 +58,12 @@ def train_on_cluster(settings: Train) -> None:
     distinct = _check_types(table, features, source.options.category)
     with _client(where) as client, _errors(name, notes), progress(f"fitting {name}"):
         parts = frame.to_delayed()
-        digests = _results(client, parts, source.digest, features, distinct)
+        digest = dask.delayed(source.digest)
+        digests = dask.compute(*[digest(part, features, distinct) for part in parts])
         schema, X = _schema(digests, source, name, notes)
         pipeline = _rankers.pipeline_for(ranker, schema)
-        _fit_encoders(pipeline, X, client, parts, source, schema)
-        made = import_extra("sklearn_rank.dask").DaskRanker(
-            ranker, client=client, shuffle_queries=schema.qid is not None
-        )
+        _fit_encoders(pipeline, X, parts, source, schema)
+        made = DaskRanker(ranker, client=client, shuffle_queries=schema.qid is not None)
         made.fit(**_arrays(parts, source, schema, pipeline[:-1]))
         pipeline.steps[-1] = ("ranker", made.estimator_)
     save_model(Model(pipeline, name, schema), settings.output)
@@ -109,21 +107,10 @@ class _Source:
         qid = None if schema.qid is None else np.asarray(table.frame[schema.qid])
         return X, y, qid, weights(table, schema)
 
-    def moments(self, part: Any, schema: Schema, encoder: Pipeline) -> Floats:
-        """Return numbers of missing and other values, means and variances of encoded features."""
-        X = self.arrays(part, schema, encoder)[0]
-        if not len(X):
-            return np.zeros((4, X.shape[1]))
-        scaler, n_missing = StandardScaler().fit(X), np.isnan(X).sum(axis=0)
-        moments = [n_missing, len(X) - n_missing, scaler.mean_, scaler.var_]
-        return np.nan_to_num(np.array(moments, dtype=np.float64))
-
     def _labelled(self, part: Any) -> tuple[Table, int]:
         """Return the rows that have a target, and the number of those that have none."""
         table, target = Table(part.reset_index(drop=True), self.path), str(self.options.target)
-        known = table.frame[target].notna().to_numpy()
-        if self.options.relevance == "binary":
-            known = role_column(table, target).texts.codes >= 0
+        known = role_column(table, target).texts.codes >= 0
         return table.rows(known), int((~known).sum())
 
 
@@ -137,16 +124,9 @@ class _Digest:
     numbered: set[str]  # columns of integers in the order of the rows
 
 
-def _results(client: Any, parts: list[Any], function: Any, *given: Any) -> Any:
-    """Return the small results of a function of each partition."""
-    task = import_extra("dask").delayed(function)
-    return client.gather(client.compute([task(part, *given) for part in parts]))
-
-
 def _arrays(parts: list[Any], source: _Source, schema: Schema, encoder: Pipeline) -> dict[str, Any]:
     """Return the arguments of `DaskRanker.fit`."""
-    delayed, da = import_extra("dask").delayed, import_extra("dask.array")
-    encoder_, task = delayed(encoder), delayed(source.arrays, nout=4)
+    encoder_, task = dask.delayed(encoder), dask.delayed(source.arrays, nout=4)
     chunks = [task(part, schema, encoder_) for part in parts]
     shapes: dict[str, Any] = {"X": (np.nan, len(encoder.get_feature_names_out())), "y": (np.nan,)}
     shapes |= {"qid": schema.qid and (np.nan,), "sample_weight": schema.weight and (np.nan,)}
@@ -180,9 +160,9 @@ def _schema(
         for name in digests[0].cells
         if name not in numbered
     }
-    n, pandas = max(map(len, cells.values())), import_extra("pandas")
-    columns = {k: pandas.Series(v + v[-1:] * (n - len(v))) for k, v in cells.items()}
-    table = Table(pandas.DataFrame(columns), path)
+    n = max(map(len, cells.values()))
+    columns = {k: pd.Series(v + v[-1:] * (n - len(v))) for k, v in cells.items()}
+    table = Table(pd.DataFrame(columns), path)
     names = [name for name in cells if name != target]
     schema = choose_schema(table, replace(options, keep=names), names, notes)
     X = feature_frame(table, schema, notes)
@@ -198,24 +178,21 @@ def _schema(
 
 
 def _fit_encoders(
-    pipeline: Pipeline, X: Any, client: Any, parts: list[Any], source: _Source, schema: Schema
+    pipeline: Pipeline, X: Any, parts: list[Any], source: _Source, schema: Schema
 ) -> None:
     """Fit the steps before the ranker, the first to a few rows with all categories."""
     for place, (_, step) in enumerate(pipeline.steps[:-1]):
         if place:
-            X = _alike(_results(client, parts, source.moments, schema, pipeline[:place]))
+            X = _alike(_arrays(parts, source, schema, pipeline[:place])["X"])
         step.fit(X)
 
 
-def _alike(moments: list[Floats]) -> Floats:
+def _alike(X: Any) -> Floats:
     """Return rows with the means and variances of all rows, and a missing value where they have."""
-    n_missing, n_known, means, variances = np.swapaxes(moments, 0, 1)
-    n = np.maximum(n_known.sum(axis=0), 1)
-    mean = (n_known * means).sum(axis=0) / n
-    spread = np.sqrt((n_known * (variances + (means - mean) ** 2)).sum(axis=0) / n)
-    missing = np.where(n_missing.sum(axis=0) > 0, np.nan, mean)
-    rows = np.array([mean - spread, mean + spread, missing])
-    return rows if np.isnan(missing).any() else rows[:2]
+    figures = da.nanmean(X, axis=0), da.nanstd(X, axis=0), da.isnan(X).any(axis=0)
+    mean, spread, has_missing = np.nan_to_num(dask.compute(*figures))
+    rows = np.array([mean - spread, mean + spread, np.where(has_missing, np.nan, mean)])
+    return rows if has_missing.any() else rows[:2]
 
 
 def _checked_ranker(settings: Train) -> tuple[Any, str]:
@@ -226,15 +203,13 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
     for option, value in given.items():
         if value:
             raise InputError(f"--{option} does not go with --cluster")
-    for module in ("dask.dataframe", "distributed", "xgboost"):
-        import_extra(module, "dask")
     (name,) = _rankers.choose_rankers([settings.ranker])
     rankers = _rankers.make_rankers([name], settings)
     if name == _rankers.TREES and "engine" not in settings.param:
         rankers[name].set_params(engine="xgboost")
     _rankers.check_engine(rankers)
     with noting([], name, _ERRORS):
-        import_extra("sklearn_rank.dask").check_supported(rankers[name], table.qid is not None)
+        check_supported(rankers[name], table.qid is not None)
     return rankers[name], name
 
 
@@ -244,14 +219,14 @@ def _read(data: str) -> Any:
     if not files:
         raise InputError(f"{data}: no such file")
     try:
-        return import_extra("dask.dataframe").read_parquet(files, blocksize=_BYTES)
+        return dd.read_parquet(files, blocksize=_BYTES)
     except (ValueError, TypeError, OSError) as error:
         raise InputError(f"{data}: --cluster reads Parquet files only ({error})") from error
 
 
 def _check_types(table: Table, features: list[str], category: Collection[str]) -> set[str]:
     """Return the features to read as categories; InputError for those of other types."""
-    types = import_extra("pandas").api.types
+    types = pd.api.types
     dtypes = {name: table.frame[name].dtype for name in features}
     found = {k for k, dtype in dtypes.items() if dtype == "category" or types.is_bool_dtype(dtype)}
     found |= {*category}
@@ -268,13 +243,10 @@ def _check_types(table: Table, features: list[str], category: Collection[str]) -
 @contextmanager
 def _client(where: str) -> Iterator[Any]:
     """Yield a client of workers on this machine, or of the scheduler at an address."""
-    distributed = import_extra("distributed")
-    n_workers = import_extra("dask.system").CPU_COUNT
-    memory = _SHARE_OF_MEMORY * import_extra("distributed.system").MEMORY_LIMIT / n_workers
     local = {
-        "n_workers": n_workers,
+        "n_workers": CPU_COUNT,
         "threads_per_worker": 1,
-        "memory_limit": int(memory),
+        "memory_limit": int(_SHARE_OF_MEMORY * MEMORY_LIMIT / CPU_COUNT),
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",  # any free port
         "silence_logs": logging.CRITICAL,  # the error is one line
@@ -291,11 +263,11 @@ def _client(where: str) -> Iterator[Any]:
 @contextmanager
 def _errors(name: str, notes: list[str]) -> Iterator[None]:
     """Make notes of warnings, and an InputError of what a ranker or the cluster refuses."""
-    killed, found = import_extra("distributed").KilledWorker, list[str]()
+    found: list[str] = []
     try:
         with noting(found, name, _ERRORS):
             yield
-    except killed as error:
+    except distributed.KilledWorker as error:
         what = "a worker ended again and again, which mostly is for want of memory"
         raise InputError(f"--cluster: {what}; smaller row groups need less") from error
     notes += [with_name(name, line) for line in found]

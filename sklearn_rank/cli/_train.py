@@ -6,10 +6,9 @@ from math import inf
 
 from sklearn_rank._callbacks import observed
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._cluster import train_on_cluster
 from sklearn_rank.cli._crossval import Candidate, search
 from sklearn_rank.cli._dataset import model_data, training_data
-from sklearn_rank.cli._errors import InputError, count, show_notes, with_name
+from sklearn_rank.cli._errors import InputError, count, import_extra, show_notes, with_name
 from sklearn_rank.cli._metrics import choose_metrics
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rank import calibration, hold_out
@@ -20,7 +19,9 @@ from sklearn_rank.cli._store import Model, save_model
 def train(settings: Train) -> None:
     """Fit one ranker to all rows and store it."""
     if settings.cluster is not None:
-        train_on_cluster(settings)
+        for module in ("dask.dataframe", "distributed", "xgboost"):
+            import_extra(module, "dask")
+        import_extra("sklearn_rank.cli._cluster").train_on_cluster(settings)
         return
     notes: list[str] = []
     table, output = settings.table, settings.output

@@ -555,7 +555,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the metric of `score` for known scores."""
         p = getattr(self, "score_p", None)
         if p is None:
-            return auc_score(relevance, scores, qid=qid, sample_weight=weight)
+            return float(auc_score(relevance, scores, qid=qid, sample_weight=weight))
         return 1.0 - p_norm_push_loss(relevance, scores, p=p, qid=qid, sample_weight=weight)
 
     def check_parameters(self) -> None:

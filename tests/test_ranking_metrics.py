@@ -19,7 +19,6 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 from strategies import bipartite, one_list, problems
 
 from sklearn_rank import metrics
-from sklearn_rank.metrics._sorting import sort_values
 
 LOSSES = list(naive.LOSSES)
 
@@ -371,7 +370,6 @@ def test_sorting_of_many_values(kind):
     elif kind in ("huge", "tiny"):
         values *= {"huge": 1e307, "tiny": 1e-310}[kind]
         values[:3] = inf, -inf, 1.7e308
-    assert np.array_equal(sort_values(values), np.sort(values))
     y = np.arange(60_000) % 3 == 0
     found = metrics.p_norm_push_loss(y, values, p=3)
     weighted = metrics.p_norm_push_loss(y, values, p=3, sample_weight=np.full(60_000, 2.0))

@@ -94,7 +94,7 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
         scores = rounded.decision_function(data.X.iloc[test])
         qid = None if data.qid is None else data.qid[test]
         top = tpr_at_fpr_score(data.y[test], scores, qid=qid, max_fpr=0.05)
-        figures.append([auc_score(data.y[test], scores, qid=qid), float(top)])
+        figures.append([float(auc_score(data.y[test], scores, qid=qid)), float(top)])
     auc, share = np.mean(figures, axis=0)
     return (
         f"held out ({_FOLDS} folds): AUC {auc:.3f}; {100 * share:.0f} % of class "

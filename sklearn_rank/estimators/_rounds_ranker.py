@@ -17,7 +17,7 @@ from sklearn_rank._validation import Constraint, Number, OrNone, refuse_dates
 from sklearn_rank.base import BaseRanker, is_binary
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.estimators._early_stopping import metric_of_rows
-from sklearn_rank.metrics.scorers import Scoring
+from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models.feature_parameters import (
     CategoricalFeatures,
     Positions,
@@ -70,7 +70,7 @@ class RoundsRanker(BaseRanker):
         "categorical_features": CategoricalFeatures(),
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
-        "scoring": OrNone(Scoring()),
+        "scoring": OrNone(SCORING),
     }
 
     scoring: Any

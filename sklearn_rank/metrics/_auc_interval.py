@@ -9,12 +9,12 @@ import numpy as np
 from scipy import special, stats
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import Constraint, Number, check_parameters, check_qid
+from sklearn_rank._validation import check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
+from sklearn_rank.metrics.intervals import CONFIDENCE
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
-_PARAMETERS: dict[str, Constraint] = {"confidence": Number(0, 1, closed="neither")}
 _ROUNDING = 1e-12
 """Standard errors up to this are taken as zero."""
 
@@ -143,7 +143,7 @@ def auc_interval(
     >>> round(found.auc, 3), found.low < 0.7, found.high < 1
     (0.778, True, True)
     """
-    check_parameters("auc_interval", {"confidence": confidence}, _PARAMETERS)
+    check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
     units = _units(y_true, y_score, qid, fold)
     error = units.standard_error()
     if error == 0 or not 0 < units.auc < 1:
@@ -210,7 +210,7 @@ def compare_auc(
     >>> round(found.difference, 3), found.p_value > 0.05
     (0.0, True)
     """
-    check_parameters("compare_auc", {"confidence": confidence}, _PARAMETERS)
+    check_parameters("compare_auc", {"confidence": confidence}, {"confidence": CONFIDENCE})
     a = _units(y_true, y_score_a, qid, fold, "y_score_a")
     b = _units(y_true, y_score_b, qid, fold, "y_score_b")
     both = replace(a, auc=a.auc - b.auc, deviation=a.deviation - b.deviation)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Constraint, Number, Seed, check_floats, check_parameters
+from sklearn_rank.metrics.intervals import CONFIDENCE
 
 _ROUNDING = 1e-12
 """Relative differences up to this are taken as zero."""
@@ -24,7 +25,7 @@ an end by a (2 + z^2) = 0.027 standard errors, with the acceleration a = 2 / (6 
 Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
 _PARAMETERS: dict[str, Constraint] = {
-    "confidence": Number(0, 1, closed="neither"),
+    "confidence": CONFIDENCE,
     "n_resamples": Number(1, integer=True),
     "random_state": Seed(),
 }
@@ -87,6 +88,15 @@ class RankingComparison:
     n_queries: int
 
 
+def check_resampling(
+    owner: str, confidence: float, n_resamples: int, random_state: Any
+) -> dict[str, Any]:
+    """Check the settings of a bootstrap, and return them by name."""
+    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
+    check_parameters(owner, settings, _PARAMETERS)
+    return settings
+
+
 def _values(values: Any, name: str) -> Floats:
     values = check_floats(values, name)
     if np.isinf(values).any():
@@ -143,8 +153,7 @@ def bootstrap_interval(
     >>> found.mean, found.low < 0.6 < found.high
     (0.6, True)
     """
-    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
-    check_parameters("bootstrap_interval", settings, _PARAMETERS)
+    check_resampling("bootstrap_interval", confidence, n_resamples, random_state)
     values = _values(values, "values")
     values = values[~np.isnan(values)]
     _check_enough(values)
@@ -217,8 +226,7 @@ def compare_rankings(
     >>> round(found.difference, 3), found.p_value
     (0.25, 0.125)
     """
-    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
-    check_parameters("compare_rankings", settings, _PARAMETERS)
+    check_resampling("compare_rankings", confidence, n_resamples, random_state)
     a, b = _values(values_a, "values_a"), _values(values_b, "values_b")
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         raise ValueError(

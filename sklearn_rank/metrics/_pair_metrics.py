@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -12,30 +12,13 @@ from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 
-@overload
 def auc_score(
     y_true: Any,
     y_score: Any,
     *,
     qid: Any = None,
     sample_weight: Any = None,
-    average: Literal["pooled", "queries"] = "pooled",
-) -> float: ...
-
-
-@overload
-def auc_score(
-    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None, average: None
-) -> Floats: ...
-
-
-def auc_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    sample_weight: Any = None,
-    average: Literal["pooled", "queries"] | None = "pooled",
+    average: str | None = "pooled",
 ) -> float | Floats:
     r"""Compute the area under the ROC curve (AUC) over the pairs within queries.
 

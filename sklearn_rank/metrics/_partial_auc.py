@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.metrics._ranked import average_queries, check_options, rank_rows
+from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_rows
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups
 
@@ -166,7 +166,7 @@ def tpr_at_fpr_score(
 
 def measure_curves(
     owner: str,
-    measure: Callable[[Groups, Floats, Floats], Floats],
+    measure: Callable[[Groups, Floats, Floats], tuple[Floats, Floats]],
     y_true: Any,
     y_score: Any,
     qid: Any,
@@ -177,7 +177,8 @@ def measure_curves(
     """Measure the ROC curve of each query, and average over queries.
 
     `measure` gets the queries, over tie groups by descending score, and the weights of the
-    relevant rows and of the others in each tie group. It returns NaN for queries of one class.
+    relevant rows and of the others in each tie group. It returns a numerator and a denominator
+    for each query; the latter is 0 in queries of one class, which have no curve.
     """
     check_options(owner, average, empty)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
@@ -186,42 +187,36 @@ def measure_curves(
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
-    share = measure(ranked.queries, found, other)
+    part, whole = measure(ranked.queries, found, other)
+    share = np.minimum(divide(part, whole), 1.0)
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all weigh nothing is absent: it is not even empty.
     kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
-    values[kept] = average_queries(share, ~np.isnan(share), None, empty)
+    values[kept] = average_queries(share, whole > 0, None, empty)
     return average_queries(values, ~np.isnan(values), average, "skip")
 
 
-def _height_at(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:
-    """Return the height of the curve of each query at `max_fpr`; NaN in queries of one class."""
+def _height_at(
+    queries: Groups, found: Floats, other: Floats, max_fpr: float
+) -> tuple[Floats, Floats]:
+    """Return the height of the curve of each query at `max_fpr`, and where it ends."""
     n_found, n_other = queries.reduce(np.add, found), queries.reduce(np.add, other)
     # A product such as 0.29 * 100 may be rounded to less than the whole number that it is.
     limit = queries.spread((max_fpr + _ROUNDING) * n_other)
     left = limit - queries.shift(queries.cumsum(other), 0.0)
     crossed = np.asarray(left >= 0, dtype=np.float64)
     np.divide(np.clip(left, 0.0, other), other, out=crossed, where=other > 0)
-    height = queries.reduce(np.add, found * crossed)
-    has_both = (n_found > 0) & (n_other > 0)
-    share = np.full(queries.n_groups, np.nan)
-    share[has_both] = height[has_both] / n_found[has_both]
-    return np.asarray(np.minimum(share, 1.0))
+    return queries.reduce(np.add, found * crossed), np.where(n_other > 0, n_found, 0.0)
 
 
-def _mean_height(queries: Groups, found: Floats, other: Floats, max_fpr: float) -> Floats:
-    """Integrate the curve of each query over its tie groups; NaN in queries of one class.
-
-    `found` and `other` are the weights of the relevant rows and of the others in each group.
-    """
+def _mean_height(
+    queries: Groups, found: Floats, other: Floats, max_fpr: float
+) -> tuple[Floats, Floats]:
+    """Integrate the curve of each query over its tie groups; also return the largest area."""
     upto_found, upto_other = queries.cumsum(found), queries.cumsum(other)
     n_found, n_other = upto_found[queries.end - 1], upto_other[queries.end - 1]
     limit = max_fpr * n_other
     passed = np.clip(queries.spread(limit) - queries.shift(upto_other, 0.0), 0.0, other)
     height = queries.shift(upto_found, 0.0)
     height += found * passed / np.maximum(2 * other, np.finfo(float).tiny)
-    area = queries.reduce(np.add, passed * height)
-    has_both = (n_found > 0) & (n_other > 0)
-    share = np.full(queries.n_groups, np.nan)
-    share[has_both] = area[has_both] / (limit * n_found)[has_both]
-    return np.asarray(np.minimum(share, 1.0))
+    return queries.reduce(np.add, passed * height), limit * n_found

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.metrics._sorting import sort_values
 from sklearn_rank.metrics.pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.pair_sums import ExponentialSums, MarginLoss, PairLoss, as_margin_loss
@@ -88,7 +87,7 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
     With fewer rows above, the sums are 0, 1, ... up to the maximum, and the weight of each is
     the number of rows below that have it. Otherwise there is one sum for each row below.
     """
-    above, below = sort_values(above), sort_values(below)
+    above, below = np.sort(above), np.sort(below)
     if len(above) <= len(below):
         lower = np.searchsorted(below, above, side="left")
         weight = np.empty(len(above) + 1)

@@ -22,13 +22,14 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
-from sklearn_rank.metrics._sorting import order_by_score
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows.groups import Groups, nested_runs
 
 AVERAGE = Choice(("mean", None))
 EMPTY = Number(0, 1, integer=True, other=("skip",))
 CUT_OFF = Number(1, integer=True, other=(None,))
+MATRIX_ENTRIES = 1 << 12
+"""Entries that a matrix of queries may have beyond twice the number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,29 @@ def rank_rows(rows: ScoredRows) -> RankedQueries:
     """Sort rows by query and descending score."""
     order = order_by_score(rows.score, rows.qid)
     return RankedQueries(rows, order, *nested_runs(rows.query[order], rows.score[order]))
+
+
+def order_by_score(scores: Floats, query: Indices | None) -> Indices:
+    """Return the order of the rows by query code and descending score.
+
+    Queries of similar length are sorted as the rows of one matrix: short sorts are fast.
+    """
+    if query is None:
+        return np.argsort(-scores)
+    size = np.bincount(query)
+    n_queries, longest = len(size), int(size.max())
+    # Short integers are sorted by counting.
+    short = query.astype(np.uint16) if n_queries <= 1 << 16 else query
+    if n_queries * longest > 2 * len(query) + MATRIX_ENTRIES:
+        order = np.argsort(-scores)
+        return order[np.argsort(short[order], kind="stable")]
+    by_query = np.argsort(short, kind="stable")
+    is_row = np.arange(longest) < size[:, np.newaxis]
+    matrix = np.full(is_row.shape, np.nan)  # NaN is sorted behind all scores
+    matrix[is_row] = -scores[by_query]
+    start = np.cumsum(size) - size
+    places = np.argsort(matrix, axis=1) + start[:, np.newaxis]
+    return by_query[places[is_row]]
 
 
 def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import Constraint, Number, Seed, check_parameters, check_qid
+from sklearn_rank._validation import check_parameters, check_qid
 from sklearn_rank.metrics._comparison import (
     BootstrapInterval,
     RankingComparison,
     bootstrap_interval,
+    check_resampling,
     compare_rankings,
 )
 from sklearn_rank.metrics._partial_auc import MAX_FPR, tpr_at_fpr_score
@@ -27,13 +28,6 @@ _BATCH_VALUES = 1 << 18
 _HEAD_DEVIATIONS = 8
 """Standard deviations beyond the false positive rate up to which negatives are drawn one by one;
 the probability that a bootstrap sample needs more of them is below 1e-14."""
-
-_PARAMETERS: dict[str, Constraint] = {
-    "max_fpr": MAX_FPR,
-    "confidence": Number(0, 1, closed="neither"),
-    "n_resamples": Number(1, integer=True),
-    "random_state": Seed(),
-}
 
 
 def tpr_at_fpr_interval(
@@ -107,7 +101,9 @@ def tpr_at_fpr_interval(
     >>> found.mean, found.low <= 1.0 <= found.high
     (1.0, True)
     """
-    settings = _checked("tpr_at_fpr_interval", max_fpr, confidence, n_resamples, random_state)
+    owner = "tpr_at_fpr_interval"
+    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    settings = check_resampling(owner, confidence, n_resamples, random_state)
     if qid is not None:
         values = tpr_at_fpr_score(y_true, y_score, max_fpr=max_fpr, qid=qid, average=None)
         return bootstrap_interval(values, **settings)
@@ -183,7 +179,9 @@ def compare_tpr_at_fpr(
     >>> compare_tpr_at_fpr(y_true, y_score, y_score, random_state=0).difference
     0.0
     """
-    settings = _checked("compare_tpr_at_fpr", max_fpr, confidence, n_resamples, random_state)
+    owner = "compare_tpr_at_fpr"
+    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    settings = check_resampling(owner, confidence, n_resamples, random_state)
     scores = {"y_score_a": y_score_a, "y_score_b": y_score_b}
     if qid is not None:
         options = {"max_fpr": max_fpr, "qid": qid, "average": None}
@@ -195,14 +193,6 @@ def compare_tpr_at_fpr(
     fewer = min((difference <= _ROUNDING).sum(), (difference >= -_ROUNDING).sum())
     p_value = min(1.0, 2 * (1 + int(fewer)) / (len(difference) + 1))
     return RankingComparison(shares[0] - shares[1], low, high, p_value, 1)
-
-
-def _checked(
-    owner: str, max_fpr: float, confidence: float, n_resamples: int, random_state: Any
-) -> dict[str, Any]:
-    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
-    check_parameters(owner, {"max_fpr": max_fpr, **settings}, _PARAMETERS)
-    return settings
 
 
 def _quantiles(values: Floats, confidence: float) -> tuple[float, float]:

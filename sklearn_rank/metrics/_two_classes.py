@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,30 +19,13 @@ _ROUNDING = 1e-12
 """Distances that differ by less are taken as equal."""
 
 
-@overload
 def gini_score(
     y_true: Any,
     y_score: Any,
     *,
     qid: Any = None,
     sample_weight: Any = None,
-    average: Literal["pooled", "queries"] = "pooled",
-) -> float: ...
-
-
-@overload
-def gini_score(
-    y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None, average: None
-) -> Floats: ...
-
-
-def gini_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    sample_weight: Any = None,
-    average: Literal["pooled", "queries"] | None = "pooled",
+    average: str | None = "pooled",
 ) -> float | Floats:
     r"""Compute the Gini coefficient of scores, also called accuracy ratio or Somers' D.
 
@@ -159,15 +142,14 @@ def ks_score(
     return measure_curves("ks_score", _distance, *arrays, average, empty)
 
 
-def _distance(queries: Groups, found: Floats, other: Floats) -> Floats:
-    """Return the largest difference of the shares of each query; NaN in queries of one class."""
+def _distance(queries: Groups, found: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return the largest difference of the shares of each query, and whether there are both."""
     upto_found, upto_other = queries.cumsum(found), queries.cumsum(other)
     n_found, n_other = upto_found[queries.end - 1], upto_other[queries.end - 1]
     has_both = (n_found > 0) & (n_other > 0)
     n_found, n_other = (np.where(has_both, n, 1.0) for n in (n_found, n_other))
     excess = upto_found / queries.spread(n_found) - upto_other / queries.spread(n_other)
-    most = np.clip(queries.reduce(np.maximum, excess), 0.0, 1.0)
-    return np.asarray(np.where(has_both, most, np.nan))
+    return queries.reduce(np.maximum, excess).clip(0.0), has_both.astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows.groups import nested_runs
+from sklearn_rank.rows.groups import Groups, nested_runs
 
 NO_PAIR = (
     "There is no comparable pair: no query has rows of different relevance, so that no order "
@@ -56,35 +55,14 @@ class PairCounts:
             raise ValueError(NO_PAIR)
 
 
-@dataclass(frozen=True)
-class BipartiteGroups:
-    """Rows sorted by group and key; the pairs are the 1s and the 0s of each group.
-
-    Attributes
-    ----------
-    order : ndarray of shape (n_rows,)
-        The rows in sorted order; the other arrays follow it.
-    group : ndarray of shape (n_rows,)
-        Number of the group.
-    is_above : ndarray of shape (n_rows,)
-        1 for the rows above, 0 for the rows below.
-    key : ndarray of shape (n_rows,)
-        The score of a row above, score + margin of a row below.
-    """
-
-    order: Indices
-    group: Indices
-    is_above: Indices
-    key: Floats
-
-
-def bipartite_groups(rows: ScoredRows, margin: float = 0.0) -> Iterator[BipartiteGroups]:
-    """Split the comparable pairs into bipartite ones.
+def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
+    """Count the rows above each row k by their score, compared with that of k plus the margin.
 
     Let relevances be numbered by rank. Two of them differ first in one binary digit of their
     numbers. For each digit the rows of a query that agree in all higher digits form a group,
     with a 1 above each 0. Thus L levels cost log2(L) sorts, and each pair occurs exactly once.
     """
+    counts = PairCounts(*(np.zeros(len(rows.score)) for _ in range(3)))
     level = np.unique(rows.y, return_inverse=True)[1].ravel()
     by_key = np.argsort(rows.score, kind="stable")
     n_digits = max(1, int(level.max()).bit_length())
@@ -95,26 +73,26 @@ def bipartite_groups(rows: ScoredRows, margin: float = 0.0) -> Iterator[Bipartit
             by_key = np.argsort(key, kind="stable")
         group = (rows.query << (n_digits - digit - 1)) + (level >> (digit + 1))
         order = by_key[np.argsort(group[by_key], kind="stable")]
-        yield BipartiteGroups(order, group[order], is_above[order], key[order])
-
-
-def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
-    """Count the rows above each row k by their score, compared with that of k plus the margin."""
-    counts = PairCounts(*(np.zeros(len(rows.score)) for _ in range(3)))
-    for groups in bipartite_groups(rows, margin):
-        _add_counts(counts, groups, rows.weight)
+        ties, groups = nested_runs(group[order], key[order])
+        _add_counts(counts, order, is_above[order], rows.weight[order], ties, groups)
     return counts
 
 
-def _add_counts(counts: PairCounts, pairs: BipartiteGroups, weight: Floats) -> None:
-    """Add the counts of some pairs."""
-    runs, groups = nested_runs(pairs.group, pairs.key)
-    tied = runs.reduce(np.add, weight[pairs.order] * pairs.is_above)
+def _add_counts(
+    counts: PairCounts,
+    order: Indices,
+    is_above: Indices,
+    weight: Floats,
+    ties: Groups,
+    groups: Groups,
+) -> None:
+    """Add the pairs of groups of rows, sorted by key: the 1s above, the 0s below."""
+    tied = ties.reduce(np.add, weight * is_above)
     not_higher = groups.cumsum(tied)
     lower = groups.shift(not_higher, 0.0)
     total = groups.spread(not_higher[groups.end - 1])
-    below = np.flatnonzero(pairs.is_above == 0)
-    rows, run = pairs.order[below], runs.spread(np.arange(runs.n_groups))[below]
-    counts.total[rows] += total[run]
-    counts.lower[rows] += lower[run]
-    counts.tied[rows] += tied[run]
+    below = np.flatnonzero(is_above == 0)
+    rows, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
+    counts.total[rows] += total[tie]
+    counts.lower[rows] += lower[tie]
+    counts.tied[rows] += tied[tie]

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Number, check_qid_given, is_upper_label
+from sklearn_rank._validation import Described, Number, check_qid_given, is_upper_label
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
@@ -32,13 +33,12 @@ def _push_score(
     return 1.0 - p_norm_push_loss(y_true, y_score, p=p, qid=qid, sample_weight=sample_weight)
 
 
-def _linear_ndcg(
-    y_true: Any, y_score: Any, *, k: int | None = None, qid: Any = None, average: Any = "mean"
-) -> Any:
-    return ndcg_score(y_true, y_score, k=k, gain="linear", qid=qid, average=average)
-
-
-_CUT_OFF = Number(1, integer=True)
+_PARAMETERS = {
+    "k": ("k", Number(1, integer=True)),
+    "p": ("p", Number(1)),
+    "max_fpr": ("a", MAX_FPR),
+}
+"""What may follow the @ in a name: the parameter of the metric, its letter and its values."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,25 @@ class _Metric:
     """A metric and the parameter that may follow the @ in its name."""
 
     function: Callable[..., Any]
-    parameter: str | None = None
-    letter: str = "k"
-    allowed: Number = _CUT_OFF
+    parameter: str = ""
     required: bool = False
 
     def parse(self, text: str | None) -> dict[str, Any]:
-        """Return the text after the @ as a keyword argument; ValueError when it is not valid."""
+        """Return the text after the @ as a keyword argument; an error when it is not valid."""
         if text is None and not self.required:
             return {}
-        value = (int if self.allowed.integer else float)(text or "")
-        if self.parameter is None or not self.allowed.allows(value):
+        _, allowed = _PARAMETERS[self.parameter]
+        value = (int if allowed.integer else float)(text or "")
+        if not allowed.allows(value):
             raise ValueError
         return {self.parameter: value}
 
     def forms_of(self, name: str) -> list[str]:
         """Return the names that are allowed for this metric."""
-        plain = [] if self.required else [name]
-        return plain if self.parameter is None else [*plain, f"{name}@{self.letter}"]
+        if not self.parameter:
+            return [name]
+        with_value = f"{name}@{_PARAMETERS[self.parameter][0]}"
+        return [with_value] if self.required else [name, with_value]
 
 
 # Adding a metric is one line here.
@@ -73,13 +74,13 @@ _METRICS = {
     "mrr": _Metric(reciprocal_rank, "k"),
     "err": _Metric(err_score, "k"),
     "ndcg": _Metric(ndcg_score, "k"),
-    "ndcg_linear": _Metric(_linear_ndcg, "k"),
+    "ndcg_linear": _Metric(partial(ndcg_score, gain="linear"), "k"),
     "precision": _Metric(precision_at_k, "k", required=True),
     "recall": _Metric(recall_at_k, "k", required=True),
     "r_precision": _Metric(r_precision),
-    "push": _Metric(_push_score, "p", "p", Number(1), required=True),
-    "pauc": _Metric(partial_auc_score, "max_fpr", "a", MAX_FPR, required=True),
-    "tpr": _Metric(tpr_at_fpr_score, "max_fpr", "a", MAX_FPR, required=True),
+    "push": _Metric(_push_score, "p", required=True),
+    "pauc": _Metric(partial_auc_score, "max_fpr", required=True),
+    "tpr": _Metric(tpr_at_fpr_score, "max_fpr", required=True),
 }
 
 
@@ -102,8 +103,7 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
 def _names() -> str:
     """Return the names that are allowed, for an error."""
     forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
-    letters = {m.letter: str(m.allowed) for m in _METRICS.values() if m.parameter is not None}
-    k, p, a = (allowed.replace(" in ", f" {name} in ") for name, allowed in letters.items())
+    k, p, a = (str(one).replace(" in ", f" {name} in ") for name, one in _PARAMETERS.values())
     return f"one of {', '.join(forms)}, with {k}, {p} and {a}"
 
 
@@ -197,7 +197,7 @@ class RankingScorer(BaseEstimator):
         """
         function, options = _parse(self.name)
         if sample_weight is not None:
-            if not self._accept_sample_weight():
+            if not self.takes_weights:
                 raise ValueError(f"{self.label} has no sample weights: sample_weight must be None.")
             options["sample_weight"] = sample_weight
         return float(function(relevance, y_score, qid=qid, **options))
@@ -205,7 +205,7 @@ class RankingScorer(BaseEstimator):
     @property
     def takes_weights(self) -> bool:
         """Whether the metric has sample weights."""
-        return bool(self._accept_sample_weight())
+        return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
 
     def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
         """Return one score for each row; steps that request qid get it."""
@@ -236,7 +236,7 @@ class RankingScorer(BaseEstimator):
 
     # scikit-learn asks every scorer for it while metadata routing is off.
     def _accept_sample_weight(self) -> bool:
-        return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
+        return self.takes_weights
 
 
 def _last_step(estimator: Any) -> Any:
@@ -326,25 +326,20 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     return RankingScorer(name)
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """Constraint of a parameter: a name of a metric, or what `ranking_scorer` returned."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        try:
-            as_scorer(value)
-        except ValueError:
-            return False
-        return True
-
-    def __str__(self) -> str:
-        return f"{_names()}, or what ranking_scorer returned"
-
-
 def as_scorer(scoring: Any) -> RankingScorer:
     """Return the scorer of a name; a `RankingScorer` is returned unchanged."""
     if not isinstance(scoring, RankingScorer):
         return ranking_scorer(scoring)
     _parse(scoring.name)
     return scoring
+
+
+def _is_scoring(value: Any) -> bool:
+    try:
+        return isinstance(as_scorer(value), RankingScorer)
+    except ValueError:
+        return False
+
+
+SCORING = Described(f"{_names()}, or what ranking_scorer returned", _is_scoring)
+"""Constraint of a parameter: a name of a metric, or what `ranking_scorer` returned."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import (
     Number,
     check_column,
@@ -18,14 +18,7 @@ from sklearn_rank._validation import (
     check_weight,
     is_upper_label,
 )
-from sklearn_rank.metrics import (
-    auc_interval,
-    auc_score,
-    ks_interval,
-    ks_score,
-    partial_auc_score,
-    tpr_at_fpr_score,
-)
+from sklearn_rank.metrics import ks_interval, partial_auc_score, tpr_at_fpr_score
 from sklearn_rank.scorecard.monitoring import (
     CalibrationTable,
     GainsTable,
@@ -36,6 +29,7 @@ from sklearn_rank.scorecard.monitoring import (
     group_report,
     stability_table,
 )
+from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 
 TOP = 0.05
 """False positive rate up to which the top of the list goes."""
@@ -156,12 +150,9 @@ def figures_of(
     check_parameters("report", {"cut": cut}, {"cut": _CUT})
     cut = float(scorecard.cut_ if cut is None else cut)
     event = is_upper_label("report", y, scorecard.classes_, sample_weight)
-    totals = np.asarray(scorecard.decision_function(X) + scorecard.cut_, dtype=np.float64)
+    totals = scorecard.decision_function(X) + scorecard.cut_
     check_lengths(X=totals, y=event)
     weight = check_weight(sample_weight, len(totals))
-    by_attribute = _attributes(groups, len(totals))
-    if reference is not None and not len(reference):
-        raise ValueError("reference of report must have rows. Got a table without any.")
     kept = weight > 0
     if len(np.unique(event[kept])) < 2:
         classes = scorecard.classes_.tolist()
@@ -184,25 +175,25 @@ def figures_of(
         calibration=None if risk is None else calibration_table(event, risk, **weighted),
         stability=_total_stability(scorecard, reference, totals, weight),
         variables=_variable_shifts(scorecard, reference, X, weight),
-        groups={
-            name: group_report(event, totals, group, cut=cut, selected=selected, **weighted)
-            for name, group in by_attribute.items()
-        },
+        groups=_group_reports(groups, event, totals, cut=cut, selected=selected, **weighted),
     )
 
 
-def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
-    """Return the groups by the name of the attribute."""
+def _group_reports(
+    groups: Any, event: Mask, totals: Floats, **options: Any
+) -> dict[str, GroupReport]:
+    """Return the figures of the groups by the name of the attribute."""
+    reports = {}
     if groups is None:
         return {}
     if hasattr(groups, "columns"):  # a data frame
         groups = {name: groups[name] for name in groups.columns}
     named = groups if isinstance(groups, Mapping) else {"group": groups}
-    columns = {str(name): check_column(one, "groups") for name, one in named.items()}
-    for name, column in columns.items():
-        if len(column) != n_rows:
+    for name, one in named.items():
+        column = check_column(one, "groups")
+        if len(column) != len(totals):
             raise ValueError(
-                f"groups must hold one group for each of the {n_rows} rows. {name} has "
+                f"groups must hold one group for each of the {len(totals)} rows. {name} has "
                 f"{len(column)}."
             )
         n_groups = len(set(column.tolist()))
@@ -211,22 +202,19 @@ def _attributes(groups: Any, n_rows: int) -> dict[str, Values]:
                 f"groups of a report may have {MANY} values each: with few rows in a group its "
                 f"figures are meaningless. {name} has {n_groups}."
             )
-    return columns
+        reports[str(name)] = group_report(event, totals, column, **options)
+    return reports
 
 
 def _order(totals: Floats, event: Mask, weight: Floats) -> tuple[Estimate, Estimate, float]:
     """Return AUC and Kolmogorov-Smirnov distance, and where that is reached."""
-    at = ks_interval(event, totals)
+    auc = Estimate(*auc_with_interval(event, totals, weight))
     if (weight == 1).all():
-        auc = Estimate(auc_score(event, totals))
-        if min(event.sum(), (~event).sum()) > 1:
-            found = auc_interval(event, totals)
-            auc = Estimate(found.auc, found.low, found.high)
-        return auc, Estimate(at.ks, at.low, at.high), at.cut
-    auc = Estimate(auc_score(event, totals, sample_weight=weight))
+        found = ks_interval(event, totals)
+        return auc, Estimate(found.ks, found.low, found.high), found.cut
     cuts, tpr, fpr = cumulative_shares(totals, event, weight)
-    ks = Estimate(float(ks_score(event, totals, sample_weight=weight)))
-    return auc, ks, float(cuts[np.argmax(tpr - fpr)])
+    most = int(np.argmax(tpr - fpr))
+    return auc, Estimate(float(tpr[most] - fpr[most])), float(cuts[most])
 
 
 def cumulative_shares(totals: Floats, event: Mask, weight: Floats) -> tuple[Floats, Floats, Floats]:
@@ -241,7 +229,9 @@ def _total_stability(
     """Return how the totals have moved from those of the reference."""
     if reference is None:
         return None
-    before = np.asarray(scorecard.decision_function(reference) + scorecard.cut_, dtype=np.float64)
+    if not len(reference):
+        raise ValueError("reference of report must have rows. Got a table without any.")
+    before = scorecard.decision_function(reference) + scorecard.cut_
     only = np.unique(before)
     bins: Any = 10 if len(only) > 1 else [only[0] - 1, only[0]]
     return stability_table(before, totals, bins=bins, sample_weight=weight)

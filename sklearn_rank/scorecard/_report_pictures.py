@@ -29,6 +29,8 @@ from sklearn_rank.scorecard.monitoring import (
 _SIZE = (4.6, 3.3)
 _EVENT, _OTHER = COLOURS[1], COLOURS[0]
 _MANY_TOTALS = 40
+_SLANTED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+"""How long labels stand below an axis."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,7 @@ def rates(gains: GainsTable, name: str) -> Picture:
     place = np.arange(len(gains.rate))
     ax.bar(place, gains.rate, color=_EVENT)
     ax.axhline(gains.rate_of_all, color="0.2", linestyle="--", label="all rows")
-    ax.set_xticks(place, list(map(band_label, gains.low, gains.high)))
-    _slant(ax)
+    ax.set_xticks(place, list(map(band_label, gains.low, gains.high)), **_SLANTED)
     said = f"Share of {name} by band of the total"
     return _finished(ax, "total, highest first", f"share of {_short(name, 24)}", said)
 
@@ -168,8 +169,7 @@ def stability(table: StabilityTable) -> Picture:
     place, width = np.arange(len(table.low)), 0.4
     ax.bar(place - width / 2, table.reference, width, color="0.7", label="reference")
     ax.bar(place + width / 2, table.current, width, color=_OTHER, label="these rows")
-    ax.set_xticks(place, limit_labels(table.low, table.high))
-    _slant(ax)
+    ax.set_xticks(place, limit_labels(table.low, table.high), **_SLANTED)
     said = f"Shares of the reference and of these rows; PSI {table.psi:.3f}"
     return _finished(ax, "total", "share of the rows", said, n_columns=2, handlelength=1.5)
 
@@ -211,13 +211,6 @@ def limit_labels(low: Floats, high: Floats) -> list[str]:
         else:
             labels.append(f"{b:g}" if a + 1 == b else f"{a + 1:g} to {b:g}")
     return labels
-
-
-def _slant(ax: Any) -> None:
-    ax.tick_params(axis="x", labelrotation=45)
-    for label in ax.get_xticklabels():
-        label.set_horizontalalignment("right")
-        label.set_rotation_mode("anchor")
 
 
 def _short(text: str, most: int = 18) -> str:

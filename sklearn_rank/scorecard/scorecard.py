@@ -34,7 +34,7 @@ from sklearn_rank.base import order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.metrics.scorers import Scoring, as_scorer
+from sklearn_rank.metrics.scorers import SCORING, as_scorer
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
@@ -243,7 +243,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         "max_terms": Number(1, integer=True, other=(None,)),
         "p": Number(1, other=("auto", None)),
         "scaling": SCALING,
-        "scoring": OrNone(Scoring()),
+        "scoring": OrNone(SCORING),
         "cv": _FOLDS,
         "n_repeats": Number(1, integer=True),
         "n_jobs": Jobs(),
@@ -583,7 +583,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         check_qid_given(self, qid)
         relevance = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
         check_lengths(X=scores, y=relevance)
-        return auc_score(relevance, scores, qid=qid, sample_weight=sample_weight)
+        return float(auc_score(relevance, scores, qid=qid, sample_weight=sample_weight))
 
     def alternatives(
         self,

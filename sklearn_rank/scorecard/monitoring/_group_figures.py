@@ -179,13 +179,17 @@ def group_report(
             f"The 'reference' parameter of group_report must be one of the groups, "
             f"{labels.tolist()}. Got {reference!r} instead."
         )
-    aucs = np.array([_auc(rows, codes == code, confidence) for code in range(len(labels))]).T
+    of_groups = (codes == code for code in range(len(labels)))
+    aucs = [
+        auc_with_interval(event[own], rows.score[own], weight[own], confidence) for own in of_groups
+    ]
+    auc, auc_low, auc_high = np.array(aucs).T
     return GroupReport(
         *(labels, count, events, events / count, selection_rate),
         *_impact(selection_rate, count, int(found[0]), confidence),
         ratio(sums(event & above), events),
         ratio(sums(~event & above), count - events),
-        *(aucs[0], aucs[1], aucs[2]),
+        *(auc, auc_low, auc_high),
         reference,
     )
 
@@ -202,14 +206,14 @@ def _impact(
         return ratios, ratios * np.exp(-half), ratios * np.exp(half)
 
 
-def _auc(rows: ScoredRows, own: Mask, confidence: float) -> tuple[float, float, float]:
-    """Return the AUC of some rows and its interval; NaN where it can't be told."""
-    event, score, weight = rows.y[own] > 0, rows.score[own], rows.weight[own]
-    n_events, n_others = int(event.sum()), int((~event).sum())
-    if not n_events or not n_others:
+def auc_with_interval(
+    event: Mask, score: Floats, weight: Floats, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return an AUC and its interval; NaN where there are too few rows, or weights for one."""
+    fewest = min(int(event.sum()), int((~event).sum()))
+    if not fewest:
         return np.nan, np.nan, np.nan
-    auc = auc_score(event, score, sample_weight=weight)
-    if min(n_events, n_others) < 2 or (weight != 1).any():
-        return auc, np.nan, np.nan
-    interval = auc_interval(event, score, confidence=confidence)
-    return auc, interval.low, interval.high
+    if fewest > 1 and (weight == 1).all():
+        found = auc_interval(event, score, confidence=confidence)
+        return found.auc, found.low, found.high
+    return float(auc_score(event, score, sample_weight=weight)), np.nan, np.nan

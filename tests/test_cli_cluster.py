@@ -160,7 +160,7 @@ REFUSED = {
     "validation": (["--validation", "all.parquet"], "--validation does not go with --cluster"),
     "calibration": (["--calibrate", "0.2"], "--calibrate does not go with --cluster"),
     "early stopping": (["--param", "n_iter_no_change=5"], "n_iter_no_change=5"),
-    "solver": (["--param", "solver=corrective"], "solver='corrective'"),
+    "power": (["--param", "p=inf", "--param", "solver=lbfgs"], "p=inf"),
     "column": (["--drop", "foo"], "no column 'foo' for --drop"),
 }
 

@@ -239,7 +239,6 @@ REFUSED = {
     "n_iter_no_change=5": RankBoost(n_iter_no_change=5),
     "warm_start=True": RankBoost(warm_start=True),
     "n_bags=3": RankBoost(n_bags=3),
-    "solver='corrective'": PNormPushRanker(solver="corrective"),
     "solver='ogd'": ListNetLinear(solver="ogd", max_norm=1.0),
     "qid=None": ListNetLinear(),
     "p=inf": PNormPushRanker(p=np.inf, solver="lbfgs"),

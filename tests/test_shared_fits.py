@@ -14,6 +14,7 @@ from sklearn_rank.bins.binned_features import BinnedX, Binning, encode
 from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
+from sklearn_rank.solvers import Corrective
 
 BOUNDED = Stumps(
     special_values={2: [0.25]}, thresholds={1: [0.1, 0.6]}, max_thresholds=4, max_features_used=2
@@ -30,6 +31,16 @@ RANKERS = {
     "constraints": RankBoost(n_estimators=12, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
     "bins": PNormPushRanker(n_estimators=8, weak_ranker=Stumps(min_bin_size=0.2, max_bins=4)),
 }
+CORRECTIVE = {
+    "exact": (PNormPushRanker(p=2, solver=Corrective(n_swaps=2)), None),
+    "bounded": (PNormPushRanker(monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED), None),
+    "few pairs": (PNormPushRanker(p=4, loss="logistic", alpha=0.01), None),
+    "losses that sort": (PNormPushRanker(p=2, loss="squared_hinge", alpha=0.01), 4),
+    "queries": (PNormPushRanker(p=2, push="both", alpha=0.01), 12),
+    "grades": (PNormPushRanker(p=2, relevance="graded", alpha=0.01), 12),
+}
+"""Rankers refitted after each choice, and the number of queries."""
+
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
@@ -58,6 +69,7 @@ def assert_same_model(together, alone):
             np.testing.assert_allclose(fitted[name], getattr(alone, name), **CLOSE)
         if alone.relevance == "binary":
             assert fitted["offset_"] == pytest.approx(alone.offset_, rel=1e-9, abs=1e-12)
+        if hasattr(alone, "staged_offsets_"):
             np.testing.assert_allclose(fitted["staged_offsets_"], alone.staged_offsets_, **CLOSE)
         if hasattr(alone, "margin_"):
             assert fitted["margin_"] == pytest.approx(alone.margin_, rel=1e-9, abs=1e-12)
@@ -92,6 +104,31 @@ def test_one_list_gives_the_same_model(name, data):
     alone = clone(RANKERS[name]).fit(rows[0], rows[1], sample_weight=rows[3])
     together, _ = fit_together(RANKERS[name], *rows)
     assert_same_model(together, alone)
+
+
+@pytest.mark.parametrize("name", CORRECTIVE)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_refits_of_all_chosen_stumps_give_the_same_model(name):
+    """The first process has rows of one class only, where there are no queries."""
+    (ranker, n_queries), random, n = CORRECTIVE[name], np.random.default_rng(0), 160
+    ranker = clone(ranker).set_params(n_estimators=5)
+    if isinstance(ranker.solver, str):
+        ranker.set_params(solver="corrective")
+    X = random.random((n, 3)).round(2)
+    y = np.digitize(X[:, 0] - X[:, 1] ** 2 + random.normal(size=n) / 2, [0.2, 0.8])
+    y = y if ranker.relevance == "graded" else (y > 0).astype(int)
+    qid = None if n_queries is None else random.integers(0, n_queries, n)
+    part = random.integers(0, 3, n) if qid is None else qid % 3
+    part[(part == 0) & (y == 0) & (qid is None)] = 1
+    weight = random.integers(1, 4, n).astype(float)
+    alone = clone(ranker).fit(X, y, qid=qid, sample_weight=weight)
+    for fitted in fit_together(ranker, X, y, qid, weight, part, 3)[0]:
+        assert fitted["weak_rankers_"].equal(alone.weak_rankers_)
+        close = {"rtol": 1e-9 if qid is None else 1e-5}  # L-BFGS-B ends earlier than Newton does
+        np.testing.assert_allclose(fitted["objective_curve_"], alone.objective_curve_, rtol=1e-9)
+        np.testing.assert_allclose(fitted["estimator_weights_"], alone.estimator_weights_, **close)
+        if ranker.relevance == "binary":
+            assert fitted["offset_"] == pytest.approx(alone.offset_, rel=1e-5)
 
 
 @crossed(

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.base import BaseRanker
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -50,14 +48,14 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
         )
 
 
-def _refused(ranker: BaseRanker, has_queries: bool) -> Iterator[tuple[str, str]]:
+def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
     """Yield settings that are refused, and why."""
     values = ranker.get_params(deep=False)
     yield from _refused_of_any(values)
     if hasattr(ranker, "solver") and not ranker.solver_in_use.on_cluster:
         yield f"solver={values['solver']!r}", "its steps are no sums over rows"
-    if isinstance(ranker, BoostingRanker):
-        yield from _refused_stumps(ranker, values)
+    if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
+        yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"
     if isinstance(ranker, KernelPairwiseSGDRanker) and ranker.kernel != "linear":
         yield f"kernel={ranker.kernel!r}", "its matrix needs all pairs of rows; use 'linear'"
     if isinstance(ranker, BoostedTreesRanker) and ranker.engine != "xgboost":
@@ -98,12 +96,3 @@ def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     p = values.get("p")
     if p is not None and np.isinf(p):
         yield "p=inf", "it is fitted at one power after the other; use a finite p"
-
-
-def _refused_stumps(ranker: BoostingRanker, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield refused weak rankers."""
-    if as_model(ranker.weak_ranker).name not in ("stump", "feature"):
-        yield (
-            f"weak_ranker={ranker.weak_ranker!r}",
-            "weak rankers there are 'stump' or 'feature'",
-        )

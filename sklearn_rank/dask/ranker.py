@@ -32,9 +32,7 @@ from sklearn_rank.dask._summaries import Summary, check_whole_queries, find_cate
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
-from sklearn_rank.models import as_model
 
 
 def _is_binary(ranker: Any) -> bool:
@@ -235,7 +233,7 @@ def _partitions_of(
         is_graded,
         estimator.__sklearn_tags__().input_tags.allow_nan,
         n_features,
-        only_paired=is_graded and not fitted and isinstance(estimator, BoostingRanker),
+        only_paired=is_graded and not fitted and hasattr(estimator, "binning"),
         codes=getattr(estimator, "category_codes_", None),
     )
     return divide(owner, X, y, qid, weight, checks)
@@ -307,11 +305,11 @@ def _planned(
     partitions = partitions.with_classes(classes).where(has_rows)
     if partitions.has_queries:
         check_whole_queries(tasks, partitions, name)
-    bins = None
-    if isinstance(estimator, BoostingRanker) and as_model(estimator.weak_ranker).name == "stump":
-        parts, bins = bin_partitions(tasks, partitions, estimator.binning())
-    else:
+    bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
+    if binning is None:
         parts = tasks.start(partitions.map(_as_they_are))
+    else:
+        parts, bins = bin_partitions(tasks, partitions, binning)
     plan = FitPlan(
         "",
         _for_workers(estimator),

@@ -395,14 +395,16 @@ class BoostingRanker(RoundsRanker):
             "" if has_signs else type(self).__name__,
         )
 
-    def binning(self) -> Binning:
+    def binning(self) -> Binning | None:
         """Return how the values of checked features become bins of stumps.
 
         Returns
         -------
-        Binning
-            With features by their positions.
+        Binning or None
+            With features by their positions; None where weak rankers take values, not bins.
         """
+        if self._stumps is None:
+            return None
         return (self._constraints() or StumpConstraints()).binning(self._most_bins)
 
     def stump_settings(self) -> dict[str, Any]:

@@ -128,7 +128,8 @@ class Preferences(Sums):
         ----------
         cell : ndarray of shape (n_rows,)
             The cell of each row, in preference order. Cells are numbered without gaps, those of
-            a segment before those of the next one.
+            a segment before those of the next one; in a shared list those of all processes, each
+            of which then gets all cells.
 
         Examples
         --------
@@ -138,14 +139,22 @@ class Preferences(Sums):
         >>> rows.merged(np.array([0, 0, 1, 2, 1])).weight
         array([2., 2., 1.])
         """
-        weight = np.bincount(cell, self.weight).astype(np.float64)
-        start = np.minimum.reduceat(cell, self.segments.start)
-        return Preferences(np.arange(len(weight)), weight, Groups(start, len(weight)), self.queries)
+        n_cells = int(self.parts.largest(float(cell.max(initial=-1)))) + 1
+        weight = self.parts.total(np.bincount(cell, self.weight, n_cells).astype(np.float64))
+        start = self.reduce(np.minimum, cell.astype(np.float64)).astype(np.intp)
+        collective = None if self.is_shared_list else self.collective
+        groups = Groups(start, n_cells), self.queries
+        return Preferences(np.arange(n_cells), weight, *groups, collective)
 
     @shared_property
     def lists(self) -> Sums:
         """Sums of what each process has for its own lists; a shared one has one sum on all."""
         return ALL_HERE if self.is_shared_list else self
+
+    @shared_property
+    def parts(self) -> Sums:
+        """Sums over the parts of each segment; only those of a shared list are divided."""
+        return self if self.is_shared_list else ALL_HERE
 
     @property
     def n_rows(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, RowGradient
-from sklearn_rank.rows import Preferences
+from sklearn_rank.rows import Preferences, shared_property
 
 _DENSE = 2**23
 """Entries of a matrix of columns up to which it is kept as floats; larger ones go by blocks."""
@@ -34,13 +34,13 @@ class Cells:
         self.number = number
         self.of_rows = problem
 
-    @cached_property
+    @shared_property
     def preferences(self) -> Preferences:
         """The comparable pairs of the cells."""
         merged: Preferences = self.of_rows.preferences.merged(self.number)
         return merged
 
-    @cached_property
+    @shared_property
     def problem(self) -> Any:
         """The problem of the cells."""
         return self.of_rows.at(self.preferences)
@@ -77,7 +77,8 @@ class ChosenColumns:
     def with_column(self, h: Mask) -> ChosenColumns:
         """Return the columns and one more, given on all rows."""
         key = 2 * self.cell + h
-        used = np.flatnonzero(np.bincount(key))
+        counts = np.bincount(key, minlength=2 * len(self.values)).astype(np.float64)
+        used = np.flatnonzero(self.cells.of_rows.preferences.parts.total(counts))
         number = np.empty(2 * len(self.values), dtype=np.intp)
         number[used] = np.arange(len(used))
         values = np.column_stack([self.values[used // 2], used % 2 == 1])
@@ -99,11 +100,12 @@ class ChosenColumns:
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""
         one = np.bincount(self.cell, h, len(self.values))
-        inside = one == np.bincount(self.cell, minlength=len(self.values))
-        if not np.all(inside | (one == 0)):
-            return False
-        same = self.values == inside[:, None]
-        return bool((same.all(axis=0) | ~same.any(axis=0)).any())
+        size = np.bincount(self.cell, minlength=len(self.values))
+        inside, is_whole = one == size, bool(((one == size) | (one == 0)).all())
+        same = (self.values == inside[:, None])[size > 0]  # cells may have their rows elsewhere
+        is_equal = is_whole & np.stack([same.all(axis=0), ~same.any(axis=0)])
+        rows = self.cells.of_rows.preferences
+        return bool(rows.smallest(is_equal.astype(np.float64)).any())
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the cells."""
@@ -115,7 +117,7 @@ class ChosenColumns:
         for part in self._blocks():
             slopes += gradient[first : first + len(part)] @ part
             first += len(part)
-        return slopes
+        return np.asarray(self.cells.preferences.total(slopes))
 
     def to_rows(self, gradient: RowGradient) -> RowGradient:
         """Return a gradient by the scores of the cells as that by the scores of the rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +49,7 @@ class Corrective(BoostingSolver):
     True
     """
 
+    on_cluster = True
     fits_bags = True
     has_ridge = True
     has_selection = True
@@ -155,7 +157,7 @@ class _Descent:
         self._n_kept = 0  # stumps, one after the other, that no swap of the model replaces
         none = ChosenColumns.none(problem)
         empty = np.zeros(0)
-        self.model = _Refit([], empty, [], empty, none, self._function(none).value(empty))
+        self.model = _Refit([], empty, [], empty, none, self._value(none, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
@@ -163,8 +165,7 @@ class _Descent:
         for coordinate in coordinates:
             model = model.extended(coordinate, self._values(coordinate), self._bounds(coordinate))
         model = replace(model, coefficients=coefficients, credit=credit)
-        value = self._function(model.columns).value(coefficients)
-        self._become(replace(model, value=value))
+        self._become(replace(model, value=self._value(model.columns, coefficients)))
 
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
@@ -198,7 +199,7 @@ class _Descent:
         before = self.model
         place = before.coordinates.index(coordinate)
         rest = before.keep(np.delete(np.arange(len(before.coordinates)), place))
-        rest = replace(rest, value=self._function(rest.columns).value(rest.coefficients))
+        rest = replace(rest, value=self._value(rest.columns, rest.coefficients))
         # What the one left out loses and has been credited, its successor will have.
         credit = before.credit[place] - (rest.value - before.value)
         rest = self._refit(rest)
@@ -219,9 +220,8 @@ class _Descent:
         gradient = columns.to_rows(self._state(columns, at.coefficients).gradient)
         excluded = list(chosen.coordinates)
         while True:
-            found: Candidate | None = self._weak_rankers.search(
-                gradient, self._problem.gain, excluded
-            )
+            best = self._weak_rankers.search(gradient, self._problem.gain, excluded)
+            found: Candidate | None = self._problem.preferences.agree(best)
             if found is None or not chosen.columns.is_chosen(self._weak_rankers.values(found)):
                 return found
             excluded.append(found.index)
@@ -232,8 +232,9 @@ class _Descent:
         model = before.extended(candidate.index, h, self._bounds(candidate.index))
         columns, c = model.columns, model.coefficients
         if self._with_hessian(columns) is None:  # a Newton step finds as much as boosting does
-            longest = columns.cells.preferences.largest_difference
-            rule = replace(self._step_rule, largest_difference=longest)
+            cells = columns.cells.preferences
+            longest = cells.largest_difference
+            rule = replace(self._step_rule, largest_difference=longest, rows=cells)
             step = rule(self._state(columns, c), candidate, columns.values[:, -1])
             low, high = model.bounds[-1]
             model.coefficients[-1] = min(max(step, low), high)
@@ -253,12 +254,21 @@ class _Descent:
         return model if len(used) == len(found.x) else model.keep(used)
 
     def _minimum(self, model: _Refit) -> Solution:
-        """Return the minimum over the coefficients, from those of the model."""
+        """Return the minimum over the coefficients, from those of the model.
+
+        Of several processes the first finds it.
+        """
         start, options = model.coefficients, dict[str, Any](max_iter=_ITERATIONS, tol=_TOL)
         known = self._with_hessian(model.columns)
-        if known is not None:
-            return bounded_newton(known, start, model.bounds, **options)
-        return minimise(self._function(model.columns), start, bounds=model.bounds, **options)
+
+        def solve(functions: Mapping[str, Any]) -> Solution:
+            if known is not None:  # the cells of one list, which each process has
+                return bounded_newton(known, start, model.bounds, **options)
+            return minimise(functions["objective"], start, bounds=model.bounds, **options)
+
+        shared = {"objective": self._function(model.columns)}
+        found: Solution = self._problem.preferences.lead(solve, shared)
+        return found
 
     def _become(self, model: _Refit) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
@@ -282,6 +292,11 @@ class _Descent:
     def _state(self, columns: ChosenColumns, c: Floats) -> Any:
         """Return the objective of the cells at the scores of some coefficients."""
         return columns.cells.problem.state(columns.scores(c))
+
+    def _value(self, columns: ChosenColumns, c: Floats) -> float:
+        """Return the objective at some coefficients, the same in all processes."""
+        value = self._function(columns).value(c)
+        return float(self._problem.preferences.agree(value))
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
         """Return the objective of some columns, with the ridge, as a function of coefficients."""

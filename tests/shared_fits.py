@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank.rows import Rows
+
 TIMEOUT = 60.0
 """Seconds after which a process that waits for the others gives up."""
 
@@ -54,6 +56,11 @@ class ThreadCollective:
 
     def agree(self, value: Any) -> Any:
         return self._exchange("agree", value)[0]
+
+
+def unlabelled(X, weight, collective=None):
+    """Return rows of which only features and weights matter."""
+    return Rows(X, np.ones(len(X), dtype=bool), None, weight, collective=collective)
 
 
 class Observer:

@@ -8,7 +8,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shared_fits import run_together
+from shared_fits import run_together, unlabelled
 
 from sklearn_rank import RankBoost
 from sklearn_rank._parallel import ThreadPool
@@ -17,7 +17,6 @@ from sklearn_rank.bins.binned_features import Binning, SortedValues, encode
 from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
 from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.models.bin_sums import BinSums
-from sklearn_rank.rows import Sums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.one_of(FINITE, st.integers(-3, 3).map(float), st.sampled_from([1e-300, 1e12, 5e-324]))
@@ -70,7 +69,7 @@ def stumps(X, weight, max_bins, order=None, n_jobs=1):
     order = np.arange(len(X)) if order is None else order
     pool = ThreadPool(n_jobs)
     with pool.running():
-        bins = Binning(max_bins).find(X, weight, pool)
+        bins = Binning(max_bins).find(unlabelled(X, weight), pool)
         return [one.thresholds for one in bins], encode(X, order, bins, pool)
 
 
@@ -173,7 +172,7 @@ def test_thresholds_of_a_sample_are_off_by_little(kind):
     X = np.random.default_rng(3).normal(size=(n, 2))
     weight = weights_of(kind, n)
     with patch("sklearn_rank.bins.binned_features.MOST_ROWS", m):
-        thresholds = [one.thresholds for one in Binning(max_bins).find(X, weight)]
+        thresholds = [one.thresholds for one in Binning(max_bins).find(unlabelled(X, weight))]
     levels, most = np.arange(1, max_bins) / max_bins, 5 / (2 * np.sqrt(m))
     for x, found in zip(X.T, thresholds, strict=True):
         assert np.isin(found, x).all()
@@ -182,7 +181,7 @@ def test_thresholds_of_a_sample_are_off_by_little(kind):
         for level in levels:  # a threshold has less than this below it, and as much up to it
             assert np.any((below <= level + most) & (level - most <= upto))
         assert len(found) == max_bins - 1 or kind != "none"
-    exact = [one.thresholds for one in Binning(max_bins).find(X, weight)]
+    exact = [one.thresholds for one in Binning(max_bins).find(unlabelled(X, weight))]
     assert any(not np.array_equal(one, other) for one, other in zip(exact, thresholds, strict=True))
 
 
@@ -193,10 +192,10 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
     again, order = rng.integers(0, n, 2000), rng.permutation(n + 2000)
     X, weight = np.concatenate([X, X[again]]), np.concatenate([weight, weight[again]])
     with patch("sklearn_rank.bins.binned_features.MOST_ROWS", 1000):
-        expected = Binning(20).find(X, weight)
-        shuffled = Binning(20).find(X[order], weight[order])
+        expected = Binning(20).find(unlabelled(X, weight))
+        shuffled = Binning(20).find(unlabelled(X[order], weight[order]))
         apart, _ = run_together(
-            3, lambda c: Binning(20).find(X[c.rank :: 3], weight[c.rank :: 3], None, Sums(c))
+            3, lambda c: Binning(20).find(unlabelled(X[c.rank :: 3], weight[c.rank :: 3], c))
         )
     for found in (shuffled, *apart):
         assert all(one.equal(other) for one, other in zip(found, expected, strict=True))

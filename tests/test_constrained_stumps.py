@@ -12,6 +12,7 @@ import skops.io
 from boosters import SHARED, stumps
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_fits import unlabelled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from strategies import one_list, problems
@@ -490,8 +491,8 @@ def posed_columns(n, copies, is_missing_rare):
     weight = np.tile(np.append(np.ones(n), 0.1 if is_missing_rare else 1.0), copies)
     size = 0.9 * copies / weight.sum() if is_missing_rare else 0.0
     constraints = StumpConstraints(n_categories={0: n}, min_bin_size=size)
-    rows = FitRows(codes[:, None], np.arange(len(codes)), weight, ThreadPool(1))
-    return Stumps().on_rows(rows, constraints)
+    rows = unlabelled(codes[:, None], weight)
+    return Stumps().on_rows(FitRows(rows, ThreadPool(1)), constraints)
 
 
 @pytest.mark.parametrize("is_missing_rare", [False, True])

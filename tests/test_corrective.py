@@ -17,7 +17,7 @@ from sklearn_rank._protocols import RowGradient
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.rows import FitRows, Preferences
+from sklearn_rank.rows import FitRows, Preferences, Rows
 from sklearn_rank.solvers import CoefficientObjective, Corrective, minimise, steepest
 from sklearn_rank.solvers._bounded_newton import SideFunction, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
@@ -59,13 +59,17 @@ def columns_of(ranker, X):
     return np.array(h, dtype=float).reshape(len(h), len(X)).T
 
 
+def rows_of(problem):
+    """Return the rows that weigh something."""
+    w = oracles.row_weights(problem.y, problem.w)
+    qid = None if problem.qid is None else check_qid(problem.qid, len(w))
+    return Rows(problem.X, problem.y, qid, w).take(np.flatnonzero(w > 0))
+
+
 def preferences_of(problem):
     """Return the preferences of the rows that weigh something, and these rows in their order."""
-    w = oracles.row_weights(problem.y, problem.w)
-    keep = np.flatnonzero(w > 0)
-    qid = None if problem.qid is None else check_qid(problem.qid, len(w))[keep]
-    preferences = Preferences.from_labels(problem.y[keep], qid, w[keep])
-    return preferences, keep[preferences.order]
+    rows = rows_of(problem)
+    return rows.preferences, rows.position[rows.preferences.order]
 
 
 def chosen_columns(preferences, h):
@@ -190,12 +194,8 @@ def check_minimum(derivatives, function, n_columns):
 
 @given(problem=problems(missing=True))
 def test_a_search_leaves_out_what_it_is_told(problem):
-    preferences, order = preferences_of(problem)
-    stumps = Stumps().on_rows(
-        FitRows(problem.X, preferences.order, preferences.weight, ThreadPool(1))
-        if len(order) == len(problem.y)
-        else FitRows(problem.X[order], np.arange(len(order)), preferences.weight, ThreadPool(1))
-    )
+    order = preferences_of(problem)[1]
+    stumps = Stumps().on_rows(FitRows(rows_of(problem), ThreadPool(1)))
     gradient = RowGradient.signed(np.sin(np.arange(len(order)) + 1.0))
     found, excluded = stumps.search(gradient, steepest), []
     while found is not None:

@@ -11,6 +11,7 @@ import pytest
 from dask import delayed
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_fits import unlabelled
 from sklearn.base import clone
 
 from sklearn_rank import (
@@ -88,7 +89,7 @@ def test_thresholds_are_those_of_one_process(columns, max_bins, most):
         patch("sklearn_rank.dask._binning_tasks.release", lambda futures: None),
     ):
         binning = Binning(max_bins, special={3: np.array([0.0])})
-        expected = binning.find(X, weight)
+        expected = binning.find(unlabelled(X, weight))
         arrays = zip(np.split(X, cuts), np.split(weight, cuts), strict=True)
         chunks = [(x, np.zeros(len(x)), None, w) for x, w in arrays if len(x)]
         partitions = Partitions(chunks, RowChecks("Ranker", True, True, X.shape[1]))

@@ -15,7 +15,7 @@ from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.rows import FitRows, Preferences
+from sklearn_rank.rows import FitRows, Preferences, Rows
 from sklearn_rank.solvers import CoefficientObjective, minimise
 
 
@@ -169,9 +169,9 @@ def test_stumps_are_a_linear_operator():
     X = rng.integers(0, 5, (40, 3)).astype(float)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 1] = np.nan_to_num(X[:, 1])
-    order = rng.permutation(40)
-    rows = FitRows(X, order, np.ones(40), ThreadPool(1), max_bins=8, seed=3)
-    family = Stumps().on_rows(rows)
+    rows = Rows(X, rng.permutation(40), None, np.ones(40))
+    order = rows.preferences.order
+    family = Stumps().on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3))
     gradient, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
     columns = np.array(
         [

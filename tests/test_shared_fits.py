@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from shared_fits import Observer, run_together
+from shared_fits import Observer, run_together, unlabelled
 from sklearn.base import clone
 from tiers import crossed
 
@@ -191,7 +191,7 @@ def test_many_rows_have_the_offset_of_all():
 def test_a_fit_goes_on_where_it_was_interrupted():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(300, 3)), random.random(300) < 0.4
-    bins = Binning(64).find(X, np.ones(300))
+    bins = Binning(64).find(unlabelled(X, np.ones(300)))
     codes = encode(X, np.arange(300), bins, ThreadPool())
     ranker, so_far = RankBoost(n_estimators=20), []
 

@@ -12,8 +12,7 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.feature_bins import FeatureBins
-from sklearn_rank.rows import ALL_HERE, Sums, priority_sample
-from sklearn_rank.rows.distinct import hash_rows
+from sklearn_rank.rows import ALL_HERE, Rows, Sums
 
 __all__ = ["BinSizes", "BinnedFeatures", "BinnedX", "Binning", "encode"]
 
@@ -23,9 +22,7 @@ MOST_ROWS = 1 << 17
 """Distinct rows from which quantiles are found at most."""
 
 
-def rows_for_thresholds(
-    X: Any, weight: Floats, sums: Sums = ALL_HERE
-) -> tuple[Indices | slice, Floats]:
+def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
     r"""Return the rows that tell the quantiles of every feature, and the weights they stand for.
 
     These are all rows, or of more than 2^17 distinct rows a sample of m = 2^17 (see
@@ -34,10 +31,9 @@ def rows_for_thresholds(
     :math:`1 / (2 \sqrt m)`, .14 % of the weight; no row that weighs more than 1/m of all is left
     out, so that heavy rows make it smaller.
     """
-    n_rows = sums.total(float(len(weight)))
-    if n_rows <= MOST_ROWS:
-        return slice(None), weight
-    return priority_sample(hash_rows(X), weight, MOST_ROWS, sums)
+    if rows.total(float(len(rows.weight))) <= MOST_ROWS:
+        return slice(None), rows.weight
+    return rows.sample(MOST_ROWS)
 
 
 def sorted_values(x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
@@ -167,16 +163,10 @@ class Binning:
     special: Mapping[int, Floats] = field(default_factory=dict)
     n_categories: Mapping[int, int] = field(default_factory=dict)
 
-    def find(
-        self,
-        X: Floats,
-        weight: Floats,
-        threads: ThreadPool | None = None,
-        sums: Sums = ALL_HERE,
-    ) -> list[FeatureBins]:
-        """Return the bins of each feature, given the rows of this process and their weights."""
-        chosen, weight = rows_for_thresholds(X, weight, sums)
-        return self.of_sample(X[chosen], weight, threads, sums)
+    def find(self, rows: Rows, threads: ThreadPool | None = None) -> list[FeatureBins]:
+        """Return the bins of each feature, given the rows of this process."""
+        chosen, weight = rows_for_thresholds(rows)
+        return self.of_sample(rows.X[chosen], weight, threads, rows)
 
     def of_sample(
         self,

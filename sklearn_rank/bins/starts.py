@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import rows_for_thresholds, sorted_values
-from sklearn_rank.rows import ALL_HERE, Sums
+from sklearn_rank.rows import Rows
 
 __all__ = ["bin_starts"]
 
 
-def bin_starts(
-    X: Any,
-    weight: Floats,
-    max_bins: int,
-    categorical: tuple[int, ...],
-    sums: Sums = ALL_HERE,
-) -> Floats:
+def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Floats:
     """Return the smallest value of each bin of each feature, a column each, NaN below the last.
 
     Weighted quantiles of the rows that `rows_for_thresholds` chooses; every code of a categorical
     feature has a bin. XGBoost's own take several times as long, and know no weights. Shape
     (n_bins, n_features), of 32 bits, as the engine compares values.
     """
-    chosen, weight = rows_for_thresholds(X, weight, sums)
-    rows = X[chosen].astype(np.float32)
+    chosen, weight = rows_for_thresholds(data)
+    rows = data.X[chosen].astype(np.float32)
     rows = rows.tocsc() if issparse(rows) else rows
     columns = []
-    for j in range(X.shape[1]):
+    for j in range(data.X.shape[1]):
         if j in categorical:
-            largest = float(np.fmax.reduce(X[:, j], initial=0.0))
-            columns.append(np.arange(1 + sums.largest(largest)))
+            largest = float(np.fmax.reduce(data.X[:, j], initial=0.0))
+            columns.append(np.arange(1 + data.largest(largest)))
             continue
         x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
-        known = sorted_values(x, weight, sums)
+        known = sorted_values(x, weight, data)
         # Thresholds are the largest values of bins: the next value begins the next bin.
         ends = known.thresholds(max_bins) if len(known.values) else known.values
         following = np.searchsorted(known.values, ends, side="right")

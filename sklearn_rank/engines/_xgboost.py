@@ -61,10 +61,8 @@ class XGBoost(Engine):
     def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
         """Grow trees round by round."""
         options = {"label": rows.relevance, "group": rows.query_sizes}
-        if rows.weight is not None:
-            starts = bin_starts(
-                rows.X, rows.weight, settings.max_bins, settings.categorical, rows.sums
-            )
+        if rows.weighted is not None:
+            starts = bin_starts(rows.weighted, settings.max_bins, settings.categorical)
             options = {"ref": self._matrix(starts, settings)}
         train = self._matrix(rows.X, settings, **options)
         held_out = None

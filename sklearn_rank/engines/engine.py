@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.rows import ALL_HERE, Sums
+from sklearn_rank.rows import Rows
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -61,24 +61,21 @@ class TreeData:
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_features)
         Features.
-    weight : ndarray of shape (n_rows,) or None
-        Weights for quantiles; None where the engine finds its bins itself.
+    weighted : Rows or None
+        The rows with their weights, for quantiles; None where the engine finds its bins itself.
     relevance : ndarray of shape (n_rows,) or None
         For the engine's own ranking objective; None when it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, with `relevance`.
     held_out : {ndarray, sparse matrix} of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
-    sums : Sums
-        Sums over all rows, if they are not all here.
     """
 
     X: Any
-    weight: Floats | None = None
+    weighted: Rows | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Any = None
-    sums: Sums = ALL_HERE
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,8 +254,7 @@ class BoostingRanker(RoundsRanker):
             if len(paired) < len(data.y):
                 data = data.take(paired)
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
-        options = {"max_bins": self._most_bins, "seed": history.seed, "earlier": earlier}
-        rows = FitRows.of(data, threads, **options)
+        rows = FitRows(data, threads, self._most_bins, history.seed, earlier)
         model: Any = as_model(self.weak_ranker)
         constraints = self._constraints()
         known = () if constraints is None else (constraints,)

@@ -381,12 +381,7 @@ class BoostedTreesRanker(RoundsRanker):
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        rows = TreeData(
-            problem.data.X,
-            problem.data.weight,
-            held_out=rows_held_out,
-            sums=data,
-        )
+        rows = TreeData(problem.data.X, problem.data, held_out=rows_held_out)
         if self._has_own_objective:
             rows = TreeData(
                 problem.data.X,

@@ -208,7 +208,7 @@ class StumpConstraints:
     def bin_sizes(self, rows: FitRows) -> BinSizes:
         """Return the least that a bin must weigh, of these training rows."""
         weight = rows.weight
-        events = weight if rows.upper is None else weight * rows.upper
+        events = weight * rows.rows.y[rows.order]
         least = self.min_bin_size
         if least > 0:
             least *= float(rows.total(float(weight.sum()))) * (1 - ROUNDING)

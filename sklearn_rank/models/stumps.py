@@ -199,11 +199,7 @@ class Stumps(BaseEstimator):
         if hasattr(X, "bins"):
             bins, codes = X.bins, X.codes(order)
         else:
-            weight = np.zeros(len(X))
-            weight[order] = rows.weight
-            is_used = weight > 0
-            used = (X, weight) if is_used.all() else (X[is_used], weight[is_used])
-            bins = constraints.binning(rows.max_bins).find(*used, rows.threads, rows)
+            bins = constraints.binning(rows.max_bins).find(rows.rows, rows.threads)
             codes = encode(X, order, bins, rows.threads)
         return BinnedFeatures.of(bins, codes, constraints.bin_sizes(rows))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._arrays import Codes, Floats, Indices, Mask, Values
+from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.rows.distinct import distinct_rows, hash_rows
 from sklearn_rank.rows.preferences import Preferences
@@ -168,18 +168,13 @@ class Rows(Sums):
         return Preferences.from_labels(self.y, self.qid, self.weight, self)
 
 
-@dataclass(frozen=True, eq=False)
 class FitRows(Sums):
     """Rows to learn from as a model needs them: in fit order, and what else it goes by.
 
-    Attributes
+    Parameters
     ----------
-    X : {ndarray, sparse matrix} of shape (n, n_features)
-        Features, in the caller's order.
-    order : ndarray of shape (n_rows,)
-        ``X[order]`` is in fit order.
-    weight : ndarray of shape (n_rows,)
-        Positive multiplicities, in fit order.
+    rows : Rows
+        The rows, in the caller's order.
     threads : ThreadPool
         Threads that share the work.
     max_bins : int
@@ -188,26 +183,26 @@ class FitRows(Sums):
         Seeds everything random.
     earlier : Rules or None
         What the earlier rounds of a warm start have fitted.
-    upper : ndarray of shape (n_rows,) or None
-        Which rows are of the upper class, in fit order; None with graded relevance.
-    collective : Collective or None
-        The processes that hold the rows of this fit; None where all are here.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
+        Features, in the caller's order.
+    order : ndarray of shape (n_rows,)
+        ``X[order]`` is in fit order, that of the comparable pairs.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities, in fit order.
     """
 
-    X: Any
-    order: Indices
-    weight: Floats
-    threads: ThreadPool
-    max_bins: int = 64
-    seed: int = 0
-    earlier: Any = None
-    upper: Mask | None = None
-    collective: Collective | None = None
-
-    @classmethod
-    def of(cls, rows: Rows, threads: ThreadPool, **options: Any) -> FitRows:
-        """Return rows in the order of their comparable pairs."""
-        pairs = rows.preferences
-        upper = rows.y[pairs.order] if rows.y.dtype == np.bool_ else None
-        options |= {"upper": upper, "collective": rows.collective}
-        return cls(rows.X, pairs.order, pairs.weight, threads, **options)
+    def __init__(
+        self,
+        rows: Rows,
+        threads: ThreadPool,
+        max_bins: int = 64,
+        seed: int = 0,
+        earlier: Any = None,
+    ) -> None:
+        super().__init__(rows.collective)
+        self.rows, self.X = rows, rows.X
+        self.order, self.weight = rows.preferences.order, rows.preferences.weight
+        self.threads, self.max_bins, self.seed, self.earlier = threads, max_bins, seed, earlier

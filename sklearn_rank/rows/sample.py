@@ -13,6 +13,12 @@ _KEPT_BITS = 52
 
 _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 
+_LAST_SLOT = np.uint64((1 << 20) - 1)
+"""Rows with the same last bits of their codes are in one slot."""
+
+_MARGIN = 1 + 1e-9
+"""Sums of the same weights in another order round differently."""
+
 
 def priority_sample(
     code: Codes, weight: Floats, size: int, sums: Sums = ALL_HERE
@@ -55,7 +61,8 @@ def priority_sample(
     """
     collective = sums.collective
     rank, n_processes = (0, 1) if collective is None else (collective.rank, collective.size)
-    rows, code, weight = _merged(code, weight)
+    # Of a row that is light here, others may hold more.
+    rows, code, weight = _merged(code, weight, size if collective is None else len(code))
     own = _uniform(code) / weight
     limit = _first_left_out(own, size)
     # Twice, since a row whose weight lies on n processes has on one of them a number that is at
@@ -79,12 +86,31 @@ def priority_sample(
     return rows[is_known][is_here], stands_for[place][is_here]
 
 
-def _merged(code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
-    """Return one row of each code, the rising codes, and the summed weights."""
-    by_code = np.argsort(code)
-    first = np.flatnonzero(starts_run(code[by_code]))
-    total = np.add.reduceat(weight[by_code], first) if len(first) else weight
-    return by_code[first], code[by_code[first]], total
+def _merged(code: Codes, weight: Floats, size: int) -> tuple[Indices, Codes, Floats]:
+    """Return one row of each code, the rising codes, and the summed weights.
+
+    Of many rows only some, among which are the `size` + 1 with the smallest numbers.
+    """
+    place = size + size // 4
+    if place < len(code):
+        uniform = _uniform(code)
+        limit = float(np.partition(uniform / weight, place)[place])
+        # Equal rows have one slot, which weighs what they weigh together, or more.
+        slot = (code & _LAST_SLOT).view(np.intp)
+        heaviest = np.bincount(slot, weight)[slot]
+        some = _equal_as_one(np.flatnonzero(uniform / heaviest <= limit * _MARGIN), code, weight)
+        if np.count_nonzero(_uniform(some[1]) / some[2] <= limit) > size:
+            return some
+    return _equal_as_one(np.arange(len(code)), code, weight)
+
+
+def _equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+    """Return one of some rows for each code, the rising codes, and the summed weights."""
+    rows = rows[np.argsort(code[rows])]
+    code = code[rows]
+    first = np.flatnonzero(starts_run(code))
+    total = np.add.reduceat(weight[rows], first) if len(first) else weight
+    return rows[first], code[first], total
 
 
 def _find(known: Codes, code: Codes) -> tuple[Indices, Mask]:

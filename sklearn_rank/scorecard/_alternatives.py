@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ def _grid(ranker: Any, data: Rows, settings: dict[str, Any], feature: int) -> Fl
     if feature in settings["thresholds"]:
         return np.array(settings["thresholds"][feature], dtype=np.float64)
     special = {0: np.array(settings["special_values"].get(feature, []))}
-    x = data.X[:, [feature]]
-    return Binning(settings["max_bins"], special=special).find(x, data.weight)[0].thresholds
+    rows = replace(data, X=data.X[:, [feature]])
+    return Binning(settings["max_bins"], special=special).find(rows)[0].thresholds
 
 
 def _without(X: Any, feature: int) -> Any:

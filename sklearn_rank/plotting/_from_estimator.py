@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn_rank.plotting._checked_rows import final_ranker, predictions
 from sklearn_rank.plotting.drawing import import_matplotlib
@@ -11,6 +11,9 @@ from sklearn_rank.plotting.drawing import import_matplotlib
 
 class PredictionsDisplay(ABC):
     """A display of labels and scores, given directly or computed by an estimator."""
+
+    _has_name: ClassVar[bool] = True
+    """Whether there is a legend with the name of the estimator."""
 
     @classmethod
     @abstractmethod
@@ -24,10 +27,7 @@ class PredictionsDisplay(ABC):
         X: Any,
         y: Any,
         *,
-        qid: Any = None,
         sample_weight: Any = None,
-        ax: Any = None,
-        name: str | None = None,
         **options: Any,
     ) -> Self:
         """Score rows with a fitted estimator and draw.
@@ -42,17 +42,11 @@ class PredictionsDisplay(ABC):
             Features.
         y : array-like of shape (n_samples,)
             Relevance, or classes of which ``classes_[1]`` should rank first.
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row; None means one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
-        ax : matplotlib Axes, default=None
-            Where to draw. None: a new figure.
-        name : str, default=None
-            Name in the legend. None: the class of the estimator, of a pipeline or search that
-            of the ranker at its end.
         **options : Any
-            For `from_predictions`.
+            For `from_predictions`. Without a `name` the legend has the class of the estimator, of a
+            pipeline or search that of the ranker at its end.
 
         Returns
         -------
@@ -61,7 +55,6 @@ class PredictionsDisplay(ABC):
         """
         import_matplotlib(cls.__name__)
         label, score = predictions(estimator, X, y, sample_weight)
-        name = type(final_ranker(estimator)).__name__ if name is None else name
-        return cls.from_predictions(
-            label, score, qid=qid, sample_weight=sample_weight, ax=ax, name=name, **options
-        )
+        if cls._has_name and options.get("name") is None:
+            options["name"] = type(final_ranker(estimator)).__name__
+        return cls.from_predictions(label, score, sample_weight=sample_weight, **options)

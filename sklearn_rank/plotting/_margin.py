@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn_rank.plotting.drawing import (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MarginDisplay:
     r"""Plot margin and smooth margin after each round of `RankBoost` or `SmoothMarginRanker`.
 
@@ -57,10 +59,9 @@ class MarginDisplay:
     >>> _ = MarginDisplay.from_estimator(ranker)
     """
 
-    def __init__(self, *, margin: Floats, smooth_margin: Floats, name: str | None = None) -> None:
-        self.margin = margin
-        self.smooth_margin = smooth_margin
-        self.name = name
+    margin: Floats
+    smooth_margin: Floats
+    name: str | None = None
 
     @classmethod
     def from_estimator(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.plotting._checked_rows import predictions, rows_of_two_classes
+from sklearn_rank.plotting._checked_rows import rows_of_two_classes
+from sklearn_rank.plotting._from_estimator import PredictionsDisplay
 from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     HATCHES,
-    import_matplotlib,
     panels,
     show_percent,
     use_light_frame,
 )
 
 
-class PairContributionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PairContributionDisplay(PredictionsDisplay):
     r"""Plot the share of each row in the p-norm push risk, for several p and losses.
 
     .. math:: R_{p,\ell} = \sum_k w_k \Bigl( \sum_i w_i \, \ell(f_i - f_k) \Bigr)^p
@@ -69,50 +71,14 @@ class PairContributionDisplay:
     array([   33.  , 17160.17,   430.79])
     """
 
-    def __init__(
-        self,
-        *,
-        score: Floats,
-        is_positive: Mask,
-        share: Floats,
-        risk: Floats,
-        losses: Sequence[str],
-        powers: Sequence[float],
-    ) -> None:
-        self.score = score
-        self.is_positive = is_positive
-        self.share = share
-        self.risk = risk
-        self.losses = losses
-        self.powers = powers
+    score: Floats
+    is_positive: Mask
+    share: Floats
+    risk: Floats
+    losses: Sequence[str]
+    powers: Sequence[float]
 
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
-    ) -> Self:
-        """Score the rows of one list with a fitted estimator and draw.
-
-        Parameters
-        ----------
-        estimator : object
-            A fitted ranker or any other scikit-learn estimator, pipelines and searches included.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features of the rows of one list, such as one query.
-        y : array-like of shape (n_samples,)
-            Two classes.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities.
-        **options : Any
-            For `from_predictions`.
-
-        Returns
-        -------
-        self : PairContributionDisplay
-            Drawn.
-        """
-        import_matplotlib(cls.__name__)
-        label, score = predictions(estimator, X, y, sample_weight)
-        return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
+    _has_name = False
 
     @classmethod
     def from_predictions(

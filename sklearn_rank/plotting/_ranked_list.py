@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ _CELLS = 800
 """Maximum number of cells of the strip; a longer list is averaged."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RankedListDisplay(PredictionsDisplay):
     r"""Plot the labels of a ranked list, and precision and recall at each cut-off.
 
@@ -82,22 +84,12 @@ class RankedListDisplay(PredictionsDisplay):
     array([1.        , 0.75      , 0.66666667, 0.5       ])
     """
 
-    def __init__(
-        self,
-        *,
-        k: Floats,
-        precision: Floats,
-        recall: Floats,
-        grade: Floats,
-        levels: tuple[float, float] = (0.0, 1.0),
-        name: str | None = None,
-    ) -> None:
-        self.k = k
-        self.precision = precision
-        self.recall = recall
-        self.grade = grade
-        self.levels = levels
-        self.name = name
+    k: Floats
+    precision: Floats
+    recall: Floats
+    grade: Floats
+    levels: tuple[float, float] = (0.0, 1.0)
+    name: str | None = None
 
     @classmethod
     def from_predictions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ _COUNT_PLACE, _RATE_PLACE = 42, 98
 """Right ends of the columns of text, in points to the right of the axes."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ScorecardDisplay:
     """Plot the points of a scorecard, with counts and event rates of the bins.
 
@@ -61,20 +63,11 @@ class ScorecardDisplay:
     3
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        labels: Sequence[list[str]],
-        points: Sequence[Values],
-        counts: Sequence[Floats],
-        event_rates: Sequence[Floats],
-    ) -> None:
-        self.names = names
-        self.labels = labels
-        self.points = points
-        self.counts = counts
-        self.event_rates = event_rates
+    names: Sequence[str]
+    labels: Sequence[list[str]]
+    points: Sequence[Values]
+    counts: Sequence[Floats]
+    event_rates: Sequence[Floats]
 
     @classmethod
     def from_estimator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from sklearn_rank.plotting.drawing import (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ShapeFunctionDisplay:
     r"""Plot the additive score of a stump ranker, one step function for each feature.
 
@@ -95,29 +97,19 @@ class ShapeFunctionDisplay:
     (569, 3)
     """
 
-    def __init__(
-        self,
-        *,
-        features: Indices,
-        names: Sequence[str],
-        importances: Floats,
-        functions: list[StepFunction],
-        has_missing: Values,
-        ranges: Floats,
-        intercept: float = 0.0,
-        codes: CategoryCodes | None = None,
-    ) -> None:
-        self.features = features
-        self.names = names
-        self.importances = importances
-        self.functions = functions
-        self.thresholds = [one.bins.thresholds for one in functions]
-        self.values = [one.values[: one.bins.n_values] for one in functions]
-        self.missing = np.array([one.values[-1] for one in functions])
-        self.has_missing = has_missing
-        self.ranges = ranges
-        self.intercept = intercept
-        self.codes = codes
+    features: Indices
+    names: Sequence[str]
+    importances: Floats
+    functions: list[StepFunction]
+    has_missing: Values
+    ranges: Floats
+    intercept: float = 0.0
+    codes: CategoryCodes | None = None
+
+    def __post_init__(self) -> None:
+        self.thresholds = [one.bins.thresholds for one in self.functions]
+        self.values = [one.values[: one.bins.n_values] for one in self.functions]
+        self.missing = np.array([one.values[-1] for one in self.functions])
 
     @classmethod
     def from_estimator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn_rank.plotting.drawing import (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TopROCDisplay(PredictionsDisplay):
     r"""Plot the left end of the ROC curve: the top of the list.
 
@@ -74,13 +76,10 @@ class TopROCDisplay(PredictionsDisplay):
     ... )
     """
 
-    def __init__(
-        self, *, fpr: Floats, tpr: Floats, roc_auc: float | None = None, name: str | None = None
-    ) -> None:
-        self.fpr = fpr
-        self.tpr = tpr
-        self.roc_auc = roc_auc
-        self.name = name
+    fpr: Floats
+    tpr: Floats
+    roc_auc: float | None = None
+    name: str | None = None
 
     @classmethod
     def from_predictions(

@@ -123,19 +123,13 @@ class ScorecardDisplay:
                 f"{cls.__name__} draws variables of the card, at least one of {list(known)}. "
                 f"Got {wanted}."
             )
-        chosen = [known[name] for name in wanted]
-        counts = [_or_unknown(one.counts, len(one.points)) for one in chosen]
-        events = [_or_unknown(one.events, len(one.points)) for one in chosen]
-        rates = [
-            np.divide(of_them, count, out=np.full(len(count), np.nan), where=count > 0)
-            for of_them, count in zip(events, counts, strict=True)
-        ]
+        bins = [known[name].listed() for name in wanted]
         display = cls(
             names=wanted,
-            labels=[one.labels() for one in chosen],
-            points=[np.array(one.points) for one in chosen],
-            counts=counts,
-            event_rates=rates,
+            labels=[[one.label for one in of_one] for of_one in bins],
+            points=[np.array([one.points for one in of_one]) for of_one in bins],
+            counts=[np.array([one.count for one in of_one]) for of_one in bins],
+            event_rates=[np.array([one.event_rate for one in of_one]) for of_one in bins],
         )
         return display.plot(ax, **options)
 
@@ -226,11 +220,6 @@ class ScorecardDisplay:
             _write_beside(panel, _COUNT_PLACE, text, place)
         if np.isfinite(rate):
             _write_beside(panel, _RATE_PLACE, f"{100 * rate:.1f} %", place)
-
-
-def _or_unknown(weights: Sequence[float], n_bins: int) -> Floats:
-    """Return weights of bins, NaN where the card has none."""
-    return np.array(weights, dtype=np.float64) if len(weights) else np.full(n_bins, np.nan)
 
 
 def _shortened(text: str, longest: int) -> str:

@@ -1,12 +1,9 @@
-"""What all exports of a card have in common: columns, kinds of values, sizes of points."""
+"""Parts that all exports of a card share: columns, kinds of values, cases, sizes of points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
-
-import numpy as np
 
 from sklearn_rank.scorecard.card import Card, Variable
 
@@ -14,24 +11,9 @@ LARGEST_TOTAL = 2**31 - 1
 """Totals fit into the integers of every database."""
 
 
-def plain(value: Any) -> Any:
-    """Return a Python object in place of a scalar of NumPy."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def column_name(card: Card, variable: Variable) -> str:
     """Return the name of the column of a variable in tables to score."""
     return f"x{variable.column}" if card.feature_names is None else variable.name
-
-
-def categories_and_points(variable: Variable) -> list[tuple[tuple[Any, ...], int]]:
-    """Return the categories of each bin that has some, and its points.
-
-    All other categories have the last points, those of missing values.
-    """
-    groups = [*(variable.groups or ()), *((code,) for code in variable.special)]
-    pairs = zip(groups, variable.points[:-1], strict=True)
-    return [(tuple(map(plain, group)), points) for group, points in pairs if len(group)]
 
 
 def cases_of(variable: Variable) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
@@ -40,22 +22,18 @@ def cases_of(variable: Variable) -> tuple[list[tuple[str, tuple[Any, ...], int]]
     A case is "=" with several values or "<=" with one. Missing values, which come first in a
     variable of numbers, are none.
     """
-    points, n_values = list(map(int, variable.points)), variable.n_values
-    if variable.groups is not None:
-        cases = [("=", group, int(of_it)) for group, of_it in categories_and_points(variable)]
-        return cases, points[-1]
-    codes = zip(variable.special, points[n_values:-1], strict=True)
-    limits = zip(variable.thresholds, points, strict=False)
-    cases = [("=", (float(one),), of_it) for one, of_it in codes]
-    return cases + [("<=", (float(one),), of_it) for one, of_it in limits], points[n_values - 1]
+    bins = variable.listed()
+    ranges = [one for one in bins if one.kind == "range"]
+    cases = [("=", one.values, one.points) for one in bins if one.values]
+    cases += [("<=", (one.up_to,), one.points) for one in ranges[:-1]]
+    return cases, (ranges or bins)[-1].points
 
 
 def kind_of(variable: Variable) -> str:
     """Return the kind of values: "number", or of categories "str", "bool", "int" or "float"."""
     if variable.groups is None:
         return "number"
-    found = chain.from_iterable(group for group, _ in categories_and_points(variable))
-    return common_kind(list(found), variable.name)
+    return common_kind([one for bin_ in variable.listed() for one in bin_.values], variable.name)
 
 
 def common_kind(categories: Sequence[Any], name: str) -> str:
@@ -71,6 +49,11 @@ def common_kind(categories: Sequence[Any], name: str) -> str:
         f"The categories of {name!r} must be all strings or all numbers. "
         f"Got {', '.join(sorted(kinds))}."
     )
+
+
+def largest_points(card: Card) -> int:
+    """Return the largest absolute points of a bin, 0 without variables."""
+    return max((abs(one) for variable in card.variables for one in variable.points), default=0)
 
 
 def largest_total(intercept: int, points: Sequence[Any]) -> int:

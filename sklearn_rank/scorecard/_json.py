@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard._cases import LARGEST_TOTAL, common_kind, largest_total, plain
-from sklearn_rank.scorecard.card import Card, Variable
+from sklearn_rank.scorecard._cases import LARGEST_TOTAL, common_kind, largest_total
+from sklearn_rank.scorecard.card import Card, Variable, plain
 
 _FORMAT = "sklearn_rank.scorecard"
 _VERSION = 1

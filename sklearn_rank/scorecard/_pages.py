@@ -16,8 +16,8 @@ from sklearn_rank._release import __version__
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
-from sklearn_rank.scorecard._cases import column_name
-from sklearn_rank.scorecard._points_table import rows_of
+from sklearn_rank.scorecard._cases import largest_points
+from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard._report_figures import TOP, Estimate, figures_of
 from sklearn_rank.scorecard.card import Card, class_label
 from sklearn_rank.scorecard.monitoring import StabilityTable
@@ -53,9 +53,7 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
     >>> "A total above 0 means" in to_html(card)
     True
     """
-    rows = iter(rows_of(card)[1:])
-    tables = [(column_name(card, one), [next(rows) for _ in one.points]) for one in card.variables]
-    points = [abs(one) for variable in card.variables for one in variable.points]
+    _, *tables = tables_of(card)
     return _render(
         "A scorecard as HTML",
         "card.html",
@@ -63,7 +61,7 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
         page=page,
         card=card,
         tables=tables,
-        largest=max(points, default=0) or 1,
+        largest=largest_points(card) or 1,
         has_counts=any(one.counts for one in card.variables),
         risks=_text.thinned(card.risk, _MAX_RISKS),
     )

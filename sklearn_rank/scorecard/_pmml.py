@@ -7,11 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
-from sklearn_rank.scorecard._cases import (
-    cases_of,
-    column_name,
-    kind_of,
-)
+from sklearn_rank.scorecard._cases import cases_of, column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable, number_text
 
 _FIELDS = {

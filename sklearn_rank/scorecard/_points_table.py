@@ -7,85 +7,35 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
-from sklearn_rank.scorecard._cases import column_name, plain
-from sklearn_rank.scorecard.card import Card, Variable, number_text
+from sklearn_rank.scorecard._cases import column_name
+from sklearn_rank.scorecard.card import Bin, Card, number_text, plain
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 
 _STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of the table of points.
-
-    Attributes
-    ----------
-    variable, label : str
-        What it is about; the intercept has no label.
-    points : int
-        What it adds to the total.
-    count, event_rate : float
-        Weight of the training rows, and share of ``classes[1]`` among them; NaN if unknown.
-    kind : str
-        "intercept", "range", "categories", "special" or "missing".
-    above, up_to : float or None
-        Bounds of a range; None for infinity.
-    values : tuple
-        The categories or the special code.
-    """
-
-    variable: str
-    label: str
-    points: int
-    count: float
-    event_rate: float
-    kind: str
-    above: float | None = None
-    up_to: float | None = None
-    values: tuple[Any, ...] = ()
-
-
-def rows_of(card: Card) -> list[Row]:
-    """Return the intercept and all bins, in the order of the card."""
-    total, events = 0.0, 0.0
+def tables_of(card: Card) -> list[tuple[str, list[Bin]]]:
+    """Return the intercept and the bins of each variable, in the order of the card."""
+    count, events = math.nan, math.nan
     if card.variables:
-        total, events = sum(card.variables[0].counts), sum(card.variables[0].events)
-    count = float(total) if total else math.nan
-    rows = [Row("intercept", "", int(card.intercept), count, _rate(events, total), "intercept")]
-    for variable in card.variables:
-        rows += _rows_of_variable(column_name(card, variable), variable)
-    return rows
+        first = card.variables[0]
+        count, events = float(sum(first.counts)) or math.nan, float(sum(first.events))
+    intercept = Bin("", int(card.intercept), count, events, "intercept")
+    variables = ((column_name(card, one), one.listed()) for one in card.variables)
+    return [("intercept", [intercept]), *variables]
 
 
-def _rate(events: float, count: float) -> float:
-    return float(events / count) if count else math.nan
+def _lines(card: Card) -> list[tuple[str, Bin]]:
+    """Return the lines of the whole table, each with the name of its variable."""
+    return [(name, one) for name, bins in tables_of(card) for one in bins]
 
 
-def _rows_of_variable(name: str, variable: Variable) -> Iterator[Row]:
-    """Yield the bins of a variable."""
-    nothing = (math.nan,) * len(variable.points)
-    counts = variable.counts or nothing
-    events = variable.events or nothing
-    bounds = [None, *variable.thresholds, None]
-    n_values = variable.n_values
-    for number, (label, points, count, of_them) in enumerate(
-        zip(variable.labels(), variable.points, counts, events, strict=True)
-    ):
-        place: dict[str, Any] = {"kind": "missing"}
-        if number < n_values and variable.groups is not None:
-            place = {"kind": "categories", "values": tuple(map(plain, variable.groups[number]))}
-        elif number < n_values:
-            place = {"kind": "range", "above": bounds[number], "up_to": bounds[number + 1]}
-        elif number < n_values + len(variable.special):
-            place = {"kind": "special", "values": (plain(variable.special[number - n_values]),)}
-        rate = _rate(of_them, count)
-        yield Row(name, label, int(points), float(count), rate, **place)
+def _columns(name: str, line: Bin) -> list[Any]:
+    return [name, line.label, line.points, line.count, line.event_rate]
 
 
 def to_frame(card: Card) -> Any:
@@ -108,10 +58,7 @@ def to_frame(card: Card) -> Any:
     [1, -1, 2, 0]
     """
     pandas = import_extra("pandas", "cli", "The table of a scorecard as a data frame")
-    rows = rows_of(card)
-    columns = ([getattr(row, name) for row in rows] for name in ("label", *COLUMNS[2:]))
-    named = dict(zip(COLUMNS[1:], columns, strict=True))
-    return pandas.DataFrame({"variable": [row.variable for row in rows], **named})
+    return pandas.DataFrame([_columns(*line) for line in _lines(card)], columns=COLUMNS)
 
 
 def to_csv(card: Card) -> str:
@@ -145,11 +92,11 @@ def to_csv(card: Card) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*COLUMNS, "kind", "above", "up_to", "values"])
-    for row in rows_of(card):
+    for name, row in _lines(card):
         listed = json.dumps(row.values, ensure_ascii=False) if row.values else ""
         numbers = [_cell(row.count), _cell(row.event_rate)]
         bounds = [_cell(row.above), _cell(row.up_to)]
-        texts = [_no_formula(row.variable), _no_formula(row.label)]
+        texts = [_no_formula(name), _no_formula(row.label)]
         writer.writerow([*texts, row.points, *numbers, row.kind, *bounds, listed])
     return out.getvalue()
 
@@ -193,12 +140,8 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     book = openpyxl.Workbook()
     points = book.active
     points.title = "points"
-    _fill(
-        points,
-        COLUMNS,
-        [[one.variable, one.label, one.points, one.count, one.event_rate] for one in rows_of(card)],
-        widths=(28, 40, 10, 12, 12),
-    )
+    lines = [_columns(*line) for line in _lines(card)]
+    _fill(points, COLUMNS, lines, widths=(28, 40, 10, 12, 12))
     for cell in points["E"][1:]:
         cell.number_format = "0.0%"
     if card.risk:

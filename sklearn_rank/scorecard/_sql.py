@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.scorecard._cases import (
-    cases_of,
-    column_name,
-    kind_of,
-)
+from sklearn_rank.scorecard._cases import cases_of, column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable
 
 _EXACT, _DIGITS, _POWER = 2**53, 15, 22

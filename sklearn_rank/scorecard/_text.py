@@ -6,13 +6,12 @@ import math
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.scorecard._cases import column_name, plain
-from sklearn_rank.scorecard._points_table import Row, rows_of
-from sklearn_rank.scorecard.card import Card, class_label
+from sklearn_rank.scorecard._cases import largest_points
+from sklearn_rank.scorecard._points_table import tables_of
+from sklearn_rank.scorecard.card import Bin, Card, class_label, plain
 
 _NARROWEST, _WIDEST = 50, 120
 _WIDE = 76
@@ -130,19 +129,16 @@ def _head(card: Card, width: int) -> list[str]:
 
 def _points(card: Card, width: int) -> Iterator[str]:
     """Yield the table of points."""
-    rows = rows_of(card)
-    has_counts = not all(math.isnan(row.count) for row in rows)
-    cells = [
-        (points_text(row.points), count_text(row.count), rate_text(row.event_rate)) for row in rows
-    ]
+    tables = tables_of(card)
+    bins = [one for _, of_one in tables for one in of_one]
+    has_counts = not all(math.isnan(one.count) for one in bins)
     heads = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
-    widths = [max(len(one) for one in column) for column in zip(heads, *cells, strict=True)]
-    largest = max((abs(row.points) for row in rows[1:]), default=0)
+    widths = [max(map(len, column)) for column in zip(heads, *map(_cells, bins), strict=True)]
+    largest = largest_points(card)
     bar_width = min(largest, _LONGEST_BAR) if width >= _WIDE else 0
     right = sum(2 + one for one in (*widths[1:], bar_width) if one)
-    room = width - widths[0] - 2 - right
-    longest = max(len(_label(row)) for row in rows)
-    room = min(room, max(longest, 12), _LONGEST_LABEL)
+    longest = max(len(_label(one)) for one in bins)
+    room = min(width - widths[0] - 2 - right, max(longest, 12), _LONGEST_LABEL)
 
     def line(points: str, label: str, count: str, rate: str, bar: str = "") -> str:
         parts = [points.rjust(widths[0]), label.ljust(room)]
@@ -152,33 +148,32 @@ def _points(card: Card, width: int) -> Iterator[str]:
         return "  ".join([*parts, bar])
 
     yield line(heads[0], "Bin", *heads[1:])
-    starts = _starts(card)
-    for number, (row, (points, count, rate)) in enumerate(zip(rows, cells, strict=True)):
-        if number in starts:
+    for name, of_one in tables:
+        if of_one[0].kind != "intercept":
             yield ""
-            yield from _wrapped(printable(starts[number]), width)
-        label, *more = _wrapped(_label(row), room) or [""]
-        yield line(points, label, count, rate, _bar(row, largest, bar_width))
-        for part in more:
-            yield line("", part, "", "")
+            yield from _wrapped(printable(name), width)
+        for one in of_one:
+            points, count, rate = _cells(one)
+            label, *more = _wrapped(_label(one), room) or [""]
+            yield line(points, label, count, rate, _bar(one, largest, bar_width))
+            for part in more:
+                yield line("", part, "", "")
 
 
-def _starts(card: Card) -> dict[int, str]:
-    """Return the names of the variables by the numbers of their first rows."""
-    numbers = accumulate((len(one.points) for one in card.variables), initial=1)
-    return dict(zip(numbers, (column_name(card, one) for one in card.variables), strict=False))
+def _cells(line: Bin) -> tuple[str, str, str]:
+    return points_text(line.points), count_text(line.count), rate_text(line.event_rate)
 
 
-def _label(row: Row) -> str:
-    return "intercept: every row" if row.kind == "intercept" else printable(row.label)
+def _label(line: Bin) -> str:
+    return "intercept: every row" if line.kind == "intercept" else printable(line.label)
 
 
-def _bar(row: Row, largest: int, width: int) -> str:
+def _bar(line: Bin, largest: int, width: int) -> str:
     """Return the points as a bar of signs, proportional to the largest points."""
-    if row.kind == "intercept" or not width:
+    if line.kind == "intercept" or not width:
         return ""
-    length = round(width * abs(row.points) / largest)
-    return ("+" if row.points > 0 else "-") * length
+    length = round(width * abs(line.points) / largest)
+    return ("+" if line.points > 0 else "-") * length
 
 
 def _risks(card: Card, width: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +13,41 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import is_data_frame, is_missing
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A bin of a variable as a line of the card.
+
+    Attributes
+    ----------
+    label : str
+        How it reads.
+    points : int
+        What it adds to the total.
+    count, events : float
+        Weight of the training rows in it, and of those in ``classes[1]``; NaN if unknown.
+    kind : str
+        "range", "categories", "special" or "missing"; "intercept" for all rows.
+    above, up_to : float or None
+        Bounds of a range; None for infinity.
+    values : tuple
+        The categories or the special code.
+    """
+
+    label: str
+    points: int
+    count: float
+    events: float
+    kind: str
+    above: float | None = None
+    up_to: float | None = None
+    values: tuple[Any, ...] = ()
+
+    @property
+    def event_rate(self) -> float:
+        """Share of ``classes[1]`` among the training rows; NaN if unknown."""
+        return self.events / self.count if self.count else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +115,24 @@ class Variable:
             values = [", ".join(map(label_of, group)) for group in self.groups]
             missing = "missing or other"
         return [*values, *(f"= {number_text(code)}" for code in self.special), missing]
+
+    def listed(self) -> list[Bin]:
+        """Return the bins in their order."""
+        ends = [None, *self.thresholds, None]
+        held: list[dict[str, Any]] = [
+            {"kind": "range", "above": low, "up_to": high} for low, high in pairwise(ends)
+        ]
+        if self.groups is not None:
+            held = [{"kind": "categories", "values": tuple(map(plain, g))} for g in self.groups]
+        held += [{"kind": "special", "values": (plain(code),)} for code in self.special]
+        held.append({"kind": "missing"})
+        unknown = (math.nan,) * len(self.points)
+        counts, events = self.counts or unknown, self.events or unknown
+        columns = zip(self.labels(), self.points, counts, events, held, strict=True)
+        return [
+            Bin(label, int(points), float(count), float(of_them), **place)
+            for label, points, count, of_them, place in columns
+        ]
 
     def bins(self, x: Values) -> Indices:
         """Return the bin of each value, numbers or categories; NaN and None are missing."""
@@ -211,6 +265,11 @@ def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
         raise ValueError("This scorecard has no risk table, and so no probabilities.")
     table = np.array(card.risk, dtype=np.float64)
     return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
+
+
+def plain(value: Any) -> Any:
+    """Return a Python object in place of a scalar of NumPy."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def number_text(value: float) -> str:

@@ -9,11 +9,7 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.scorecard._cases import (
-    categories_and_points,
-    column_name,
-    kind_of,
-)
+from sklearn_rank.scorecard._cases import column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
@@ -123,11 +119,7 @@ def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> 
     points = list(map(int, variable.points))
     if kind == "number":
         return _points_of_numbers(graph, variable, points, values)
-    pairs = [
-        (category, of_group)
-        for group, of_group in categories_and_points(variable)
-        for category in group
-    ]
+    pairs = [(category, one.points) for one in variable.listed() for category in one.values]
     if kind == "str":
         flat = graph.node("Squeeze", values, _integers(graph, [1]))
         return graph.node(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import delayed
+from dask.base import tokenize
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_fits import unlabelled
@@ -329,3 +330,10 @@ def test_a_refused_fit_changes_nothing():
     with pytest.raises(ValueError, match="n_bags=2"):
         ranker.fit(*rows)
     assert ranker.estimator_ is fitted
+
+
+def test_two_fitted_models_are_two_things_to_dask():
+    """Dask knows a dataclass by its fields alone, so that estimators must not be dataclasses."""
+    X = [[0.0], [1.0]]
+    models = [RankBoost(n_estimators=1).fit(X, y) for y in ([0, 1], [1, 0])]
+    assert len({tokenize(model) for model in models}) == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any, ClassVar
@@ -41,7 +40,6 @@ _SHARED = ("max_bins", "monotonic_cst", "categorical_features")
 _GIVEN = "shape of X_val (None: not given)"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoostingRanker(RoundsRanker):
     """Base class of the boosting rankers.
 
@@ -58,21 +56,40 @@ class BoostingRanker(RoundsRanker):
         "warm_start": Flag(),
     }
 
-    n_estimators: int = 100
-    weak_ranker: Any = "stump"
-    learning_rate: float = 1.0
-    max_bins: int = 64
-    monotonic_cst: Any = None
-    categorical_features: Any = "from_dtype"
-    tol: float = 1e-9
-    warm_start: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int | None = None
-    scoring: Any = None
-    relevance: str = "binary"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        weak_ranker: Any = "stump",
+        learning_rate: float = 1.0,
+        max_bins: int = 64,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        scoring: Any = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.weak_ranker = weak_ranker
+        self.learning_rate = learning_rate
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.tol = tol
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -43,7 +42,6 @@ _HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedTreesRanker(RoundsRanker):
     r"""Boosted trees for ranking: XGBoost or LightGBM with a loss over all pairs.
 
@@ -231,31 +229,60 @@ class BoostedTreesRanker(RoundsRanker):
         "score_p": Number(1, other=(None,)),
     }
 
-    engine: str = "auto"
-    loss: Any = "logistic"
-    p: float = 1.0
-    push: str = "top"
-    n_estimators: int = 100
-    learning_rate: float = 0.1
-    max_leaf_nodes: int | None = 31
-    max_depth: int | None = None
-    max_bins: int = 255
-    min_samples_leaf: int | None = None
-    min_child_weight: float | None = None
-    reg_lambda: float | None = None
-    subsample: float = 1.0
-    colsample: float = 1.0
-    monotonic_cst: Any = None
-    categorical_features: Any = "from_dtype"
-    engine_params: dict[str, Any] | None = None
-    validation_fraction: float = 0.1
-    n_iter_no_change: int | None = None
-    scoring: Any = None
-    score_p: float | None = None
-    relevance: str = "binary"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        engine: str = "auto",
+        loss: Any = "logistic",
+        p: float = 1.0,
+        push: str = "top",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        max_bins: int = 255,
+        min_samples_leaf: int | None = None,
+        min_child_weight: float | None = None,
+        reg_lambda: float | None = None,
+        subsample: float = 1.0,
+        colsample: float = 1.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        engine_params: dict[str, Any] | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        scoring: Any = None,
+        score_p: float | None = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.engine = engine
+        self.loss = loss
+        self.p = p
+        self.push = push
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample = colsample
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.engine_params = engine_params
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.score_p = score_p
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def booster_(self) -> Any:

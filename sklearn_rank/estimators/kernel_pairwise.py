@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -55,7 +55,6 @@ _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "c
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class KernelPairwiseSGDRanker(BaseRanker):
     r"""Kernel ranking: RankSVM and four other losses over all pairs.
 
@@ -239,25 +238,48 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "warm_start": Flag(),
     }
 
-    loss: Any = "logistic"
-    kernel: Any = "rbf"
-    gamma: Any = "scale"
-    degree: float = 3
-    coef0: float = 1.0
-    kernel_params: Any = None
-    alpha: float = 1e-3
-    eta0: Any = "auto"
-    theta: float = _THETA
-    max_iter: int = 1000
-    tol: float = 1e-4
-    solver: Any = "auto"
-    batch_size: int | None = None
-    average: bool = False
-    warm_start: bool = False
-    relevance: str = "binary"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        loss: Any = "logistic",
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: Any = None,
+        alpha: float = 1e-3,
+        eta0: Any = "auto",
+        theta: float = _THETA,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        solver: Any = "auto",
+        batch_size: int | None = None,
+        average: bool = False,
+        warm_start: bool = False,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.eta0 = eta0
+        self.theta = theta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.batch_size = batch_size
+        self.average = average
+        self.warm_start = warm_start
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     # Validation --------------------------------------------------------------------
 

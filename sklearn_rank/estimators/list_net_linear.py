@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -90,7 +89,6 @@ def _no_hook(x: Floats, values: list[float]) -> bool:
     return False
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ListNetLinear(BaseRanker):
     r"""Linear ListNet: a linear model with a convex listwise loss.
 
@@ -253,20 +251,38 @@ class ListNetLinear(BaseRanker):
         "warm_start": Flag(),
     }
 
-    loss: Any = "cross_entropy"
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
-    max_norm: float | None = None
-    sigma: float = 1.0
-    solver: Any = "lbfgs"
-    eta0: float | str = "auto"
-    max_iter: int = 500
-    tol: float = 1e-6
-    warm_start: bool = False
-    relevance: str = "graded"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        loss: Any = "cross_entropy",
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        max_norm: float | None = None,
+        sigma: float = 1.0,
+        solver: Any = "lbfgs",
+        eta0: float | str = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        relevance: str = "graded",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.max_norm = max_norm
+        self.sigma = sigma
+        self.solver = solver
+        self.eta0 = eta0
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @available_if(has_partial_fit)
     def partial_fit(

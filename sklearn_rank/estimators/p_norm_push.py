@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -21,7 +21,6 @@ from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PNormPushRanker(BoostingRanker):
     r"""P-norm push: one number, p, says how much more the top of the list matters.
 
@@ -280,15 +279,60 @@ class PNormPushRanker(BoostingRanker):
         "score_p": Number(1, other=(None,)),
     }
 
-    p: float = 4.0
-    push: str = "top"
-    bottom_weight: float = 1.0
-    loss: Any = "exponential"
-    solver: Any = "coordinate"
-    alpha: float = 0.0
-    score_p: float | None = None
-    selection: str = "auto"
-    n_bags: int = 1
+    def __init__(
+        self,
+        *,
+        p: float = 4.0,
+        push: str = "top",
+        bottom_weight: float = 1.0,
+        loss: Any = "exponential",
+        solver: Any = "coordinate",
+        alpha: float = 0.0,
+        score_p: float | None = None,
+        n_estimators: int = 100,
+        weak_ranker: Any = "stump",
+        selection: str = "auto",
+        learning_rate: float = 1.0,
+        max_bins: int = 64,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        n_bags: int = 1,
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        scoring: Any = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            weak_ranker=weak_ranker,
+            learning_rate=learning_rate,
+            max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features,
+            tol=tol,
+            warm_start=warm_start,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            scoring=scoring,
+            relevance=relevance,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.p = p
+        self.push = push
+        self.bottom_weight = bottom_weight
+        self.loss = loss
+        self.solver = solver
+        self.alpha = alpha
+        self.score_p = score_p
+        self.selection = selection
+        self.n_bags = n_bags
 
     @property
     def _is_exponential(self) -> bool:

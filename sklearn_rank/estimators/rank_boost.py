@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._validation import Choice, Constraint, Number
@@ -11,7 +11,6 @@ from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RankBoost(BoostingRanker):
     r"""RankBoost: boosting that minimises the exponential loss over all pairs.
 
@@ -217,8 +216,46 @@ class RankBoost(BoostingRanker):
         "selection": Choice(SELECTIONS),
     }
 
-    selection: str = "auto"
-    n_bags: int = 1
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        weak_ranker: Any = "stump",
+        selection: str = "auto",
+        learning_rate: float = 1.0,
+        max_bins: int = 64,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        n_bags: int = 1,
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        scoring: Any = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            weak_ranker=weak_ranker,
+            learning_rate=learning_rate,
+            max_bins=max_bins,
+            monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features,
+            tol=tol,
+            warm_start=warm_start,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            scoring=scoring,
+            relevance=relevance,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.selection = selection
+        self.n_bags = n_bags
 
     def _posing(self, threads: ThreadPool) -> Posing:
         selection = "steepest" if self.selection == "auto" else self.selection

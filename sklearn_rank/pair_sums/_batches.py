@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.rows.groups import Groups
 
 BATCH_PAIRS = 1 << 16
@@ -63,23 +63,6 @@ class Batch:
         """Exchange the roles of the rows."""
         return type(self)(self.lower, self.upper, self.no_lower, self.no_upper, self.query)
 
-    def some(self, chosen: Mask) -> Batch:
-        """Return a batch of the chosen blocks."""
-        upper, lower = (np.compress(chosen, one, axis=self.block_axis) for one in self.rows)
-        no_upper = self._places(self.upper, self.no_upper, chosen)
-        no_lower = self._places(self.lower, self.no_lower, chosen)
-        return type(self)(upper, lower, no_upper, no_lower, self.query[chosen])
-
-    def replace(self, values: Floats, chosen: Mask, others: Floats) -> None:
-        """Replace the values of the rows of the chosen blocks."""
-        np.moveaxis(values, self.block_axis, 0)[chosen] = np.moveaxis(others, self.block_axis, 0)
-
-    def _places(self, rows: Indices, empty: Indices, chosen: Mask) -> Indices:
-        """Return those places without a row that are in the chosen blocks, numbered anew."""
-        is_empty = np.zeros(rows.shape, dtype=bool)
-        np.put(is_empty, empty, True)
-        return np.flatnonzero(np.compress(chosen, is_empty, axis=self.block_axis))
-
     def of_upper(self, values: Floats) -> Floats:
         """Return values of the upper rows, and 0 in places without one."""
         return self.clear_upper(values[self.upper])
@@ -133,14 +116,16 @@ class Batch:
         return np.asarray(np.matmul(left.transpose(0, 2, 1), right, out=out))
 
     def multiply_upper(self, pairs: Floats, most: int) -> Floats:
-        """Multiply the upper rows, at most `most` at a time; shape (n_blocks, few, n_lower)."""
-        n_blocks, n_upper, n_lower = pairs.shape
+        """Multiply the upper rows, at most `most` at a time: fewer of them are left."""
+        before, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
+        after = pairs.shape[self.row_axis + 1 :]
         n_left = -(-n_upper // most)
         n_factors = n_upper // n_left
-        factors = pairs[:, : n_factors * n_left].reshape(n_blocks, n_factors, n_left * n_lower)
-        product = np.multiply.reduce(factors, axis=1).reshape(n_blocks, n_left, n_lower)
-        product[:, : n_upper - n_factors * n_left] *= pairs[:, n_factors * n_left :]
-        return np.asarray(product)
+        rows = pairs.reshape(*before, n_upper, -1)
+        factors = rows[..., : n_factors * n_left, :].reshape(*before, n_factors, -1)
+        product = np.multiply.reduce(factors, axis=self.row_axis).reshape(*before, n_left, -1)
+        product[..., : n_upper - n_factors * n_left, :] *= rows[..., n_factors * n_left :, :]
+        return np.asarray(product.reshape(*before, n_left, *after))
 
 
 class SideBySide(Batch):
@@ -169,15 +154,6 @@ class SideBySide(Batch):
         out = out[: self.n_pairs].reshape(len(upper), *lower.shape)
         np.multiply(upper[:, np.newaxis], lower, out=out)
         return np.add(out, 1.0, out=out)
-
-    def multiply_upper(self, pairs: Floats, most: int) -> Floats:
-        """Multiply the upper rows, at most `most` at a time; shape (few, n_lower, n_blocks)."""
-        n_left = -(-len(pairs) // most)
-        n_factors = len(pairs) // n_left
-        factors = pairs[: n_factors * n_left].reshape(n_factors, -1)
-        product = np.multiply.reduce(factors, axis=0).reshape(n_left, *pairs.shape[1:])
-        product[: len(pairs) - n_factors * n_left] *= pairs[n_factors * n_left :]
-        return np.asarray(product)
 
 
 def batches(blocks: Indices, queries: Groups) -> Iterator[Batch]:

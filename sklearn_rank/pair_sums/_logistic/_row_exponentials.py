@@ -45,7 +45,8 @@ class RowExponentials:
     n_pairs : int
         Most pairs of a batch.
     each : BatchSums
-        Sums pair by pair, for queries whose scores differ by more than exponentials allow.
+        Sums pair by pair, for batches with a query whose scores differ by more than exponentials
+        allow.
     """
 
     def __init__(
@@ -55,15 +56,10 @@ class RowExponentials:
         with np.errstate(over="ignore"):
             self._spread = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)
-        self._each, self._is_wide = each, self._spread > _WIDEST
+        self._each = each
         np.clip(centred, -_WIDEST, _WIDEST, out=centred)
         self._rising = np.exp(centred, out=centred)
         self._falling = 1.0 / self._rising
-        if self._is_wide.any():
-            for factor in (self._rising, self._falling):
-                factor[queries.spread(self._is_wide)] = 0.0
-            self._spread[self._is_wide] = 0.0
-        self._widest = float(self._spread.max())
         self._factor = float(np.exp(min(rows.margin, _WIDEST)))
         self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
         self._heaviest = queries.reduce(np.maximum, rows.above)
@@ -72,8 +68,11 @@ class RowExponentials:
 
     def sums(self, batch: Batch, with_second: bool) -> PairSums:
         """Return the sums, of the shapes of the batch."""
+        spread = self._widest(batch)
+        if spread > _WIDEST:
+            return self._each.sums(batch, with_second)
         upper, lower, total = self._start(batch)
-        heights = self._heights(batch, upper, lower, total)
+        heights = self._heights(batch, upper, lower, total, spread)
         value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
@@ -82,21 +81,18 @@ class RowExponentials:
         if with_second:
             np.square(share, out=share)
             sums += [upper * batch.sum_lower(share, below), lower * batch.sum_upper(above, share)]
-        is_wide = self._is_wide[batch.query]
-        if is_wide.any():
-            others = self._each.sums(batch.some(is_wide), with_second)
-            value += others.value
-            for found, other in zip(sums, others[1:], strict=False):
-                batch.replace(found, is_wide, other)
         return PairSums(value, *sums)
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
-        heights = self._heights(batch, *self._start(batch))
-        is_wide = self._is_wide[batch.query]
-        if is_wide.any():
-            batch.replace(heights, is_wide, self._each.heights(batch.some(is_wide)))
-        return heights
+        spread = self._widest(batch)
+        if spread > _WIDEST:
+            return self._each.heights(batch)
+        return self._heights(batch, *self._start(batch), spread)
+
+    def _widest(self, batch: Batch) -> float:
+        """Return the largest difference of the scores of a query of a batch."""
+        return float(self._spread[batch.query].max())
 
     def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
         """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""
@@ -105,13 +101,17 @@ class RowExponentials:
             lower *= self._factor
         return upper, lower, batch.one_plus_products(upper, lower, out=self._buffers[0])
 
-    def _heights(self, batch: Batch, upper: Floats, lower: Floats, total: Floats) -> Floats:
+    def _heights(
+        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, spread: float
+    ) -> Floats:
         """Return the weighted sums of log(1 + x) over the upper rows."""
         heaviest: Floats = np.ones((1, 1))
         if self._above is not None:
             heaviest = batch.to_rows(self._heaviest[batch.query])
         if self._above is None or self._is_even[batch.query].all():
-            logs = batch.multiply_upper(total, self._n_factors(batch))
+            # So many factors 1 + x have a product below the largest float.
+            n_factors = max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
+            logs = batch.multiply_upper(total, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
         else:
             logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
@@ -122,13 +122,6 @@ class RowExponentials:
             above = _weighted(upper, self._above, batch.upper)
             _mend_small(heights, upper, lower, above, batch.row_axis)
         return heights
-
-    def _n_factors(self, batch: Batch) -> int:
-        """Return how many factors 1 + x have a product below the largest float."""
-        spread = self._widest
-        if spread > _LARGEST / _MOST_FACTORS - 1:
-            spread = float(self._spread[batch.query].max())
-        return max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
 
 
 def _unless_one(weight: Floats) -> Floats | None:

@@ -80,11 +80,11 @@ class NearPairs:
             if np.count_nonzero(is_pair) < _FEW * n:
                 is_pair &= is_near
                 picked = np.flatnonzero(is_pair)
-                self._add(start + picked, start + shift + picked, margin[picked])
+                self._add(start + picked, start + shift + picked, np.exp(margin[picked]))
             else:
-                np.exp(margin, out=margin)
-                margin *= is_pair
-                self._add_all(rows, others, margin)
+                odds = np.exp(margin, out=margin)
+                odds *= is_pair
+                self._add(rows, others, odds)
             shift += 1
         return np.empty((2, 0), dtype=np.intp)
 
@@ -95,7 +95,7 @@ class NearPairs:
             margin = self._x[rows] - self._x[others]
             is_near = margin > -reach
             is_pair = is_near & self._are_pairs(rows, others)
-            self._add(rows[is_pair], others[is_pair], margin[is_pair])
+            self._add(rows[is_pair], others[is_pair], np.exp(margin[is_pair]))
             is_near &= others < len(self._x) - 1
             rows, others = rows[is_near], others[is_near] + 1
 
@@ -108,34 +108,11 @@ class NearPairs:
             is_pair &= ~(self._in_grid[rows] & self._in_grid[others])
         return is_pair
 
-    def _add_all(self, rows: slice, others: slice, odds: Floats) -> None:
-        """Add the pairs of all rows of a block, given exp(-d), or 0 where there is no pair."""
-        total, moved = self._scratch[1:, : len(odds)]
-        np.add(odds, 1.0, out=total)
-        if self._n_orders:
-            odds /= total
-            weight = self._signed
-        else:
-            np.log(total, out=odds)
-            weight = self._weight
-        # Local names: an augmented assignment to an item would copy it once more.
-        first, second = self.sums[0, rows], self.sums[0, others]
-        first += np.multiply(odds, weight[others], out=moved)
-        np.multiply(odds, weight[rows], out=moved)
-        if not self._n_orders:
-            second += moved
-            return
-        second -= moved
-        if self._n_orders > 1:
-            odds /= total
-            first, second = self.sums[1, rows], self.sums[1, others]
-            first += np.multiply(odds, self._weight[others], out=moved)
-            second += np.multiply(odds, self._weight[rows], out=moved)
-        self._add_value(rows, others, total)
+    def _add(self, rows: slice | Indices, others: slice | Indices, odds: Floats) -> None:
+        """Add some pairs, in which each row occurs once on either side, given exp(-d).
 
-    def _add(self, rows: Indices, others: Indices, margin: Floats) -> None:
-        """Add some pairs, in which each row occurs once on either side."""
-        odds = np.exp(margin, out=margin)
+        An exp(-d) of 0 stands for no pair.
+        """
         total = odds + 1.0
         if not self._n_orders:
             loss = np.log(total, out=total)

@@ -1,0 +1,72 @@
+"""Upper and lower rows sorted together along one axis, and running sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.pair_sums._packed_sort import sort_with_order
+from sklearn_rank.pair_sums._row_histogram import scattered
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSides:
+    """Places of the upper and of the lower rows, sorted together.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_rows,)
+        Places, rising.
+    order : ndarray of shape (n_rows,)
+        Rows, the upper ones first, by rising place.
+    is_upper : ndarray of shape (n_rows,)
+        Which of them are upper rows.
+    gap : ndarray of shape (n_rows - 1,)
+        Distance from each place to the next.
+    n_upper : int
+        Number of upper rows.
+    """
+
+    x: Floats
+    order: Indices
+    is_upper: Mask
+    gap: Floats
+    n_upper: int
+
+    @classmethod
+    def of(cls, places: Floats, n_upper: int) -> SortedSides:
+        """Sort places, those of the upper rows first."""
+        x, order = sort_with_order(places)
+        return cls(x, order, order < n_upper, np.diff(x), n_upper)
+
+    def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        """Return the weights of the sorted upper rows and of the sorted lower ones, else 0."""
+        # In place: pages of fresh arrays cost more than the sums.
+        above, below = np.empty((2, len(self.x)))
+        if (a == a[0]).all() and (b == b[0]).all():
+            np.multiply(self.is_upper, a[0], out=above)
+            np.multiply(~self.is_upper, b[0], out=below)
+        else:
+            np.concatenate([a, b]).take(self.order, out=below, mode="clip")
+            np.multiply(below, self.is_upper, out=above)
+            below -= above
+        return above, below
+
+    def split(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return values of the sorted rows to the upper and to the lower rows."""
+        rows = scattered(values, self.order)
+        return rows[: self.n_upper], rows[self.n_upper :]
+
+
+def running_masses(above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """Make weights, in place, those of the upper rows up to each place, of the lower from it on."""
+    return np.cumsum(above, out=above), np.cumsum(below[::-1], out=below[::-1])[::-1]
+
+
+def integral(gap: Floats, mass: Floats) -> Floats:
+    """Return the integral, up to each place, of a mass constant from place to place."""
+    out = np.zeros(len(mass))
+    np.multiply(gap, mass[:-1], out=out[1:])
+    return np.cumsum(out, out=out)

@@ -46,7 +46,6 @@ class Batch:
     no_lower: Indices
     query: Indices
 
-    block_axis: ClassVar[int] = 0
     row_axis: ClassVar[int] = 1
 
     @property
@@ -116,7 +115,7 @@ class Batch:
         return np.asarray(np.matmul(left.transpose(0, 2, 1), right, out=out))
 
     def multiply_upper(self, pairs: Floats, most: int) -> Floats:
-        """Multiply the upper rows, at most `most` at a time: fewer of them are left."""
+        """Multiply the upper rows, at most `most` at a time; as pairs, with fewer upper rows."""
         before, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
         after = pairs.shape[self.row_axis + 1 :]
         n_left = -(-n_upper // most)
@@ -135,7 +134,7 @@ class SideBySide(Batch):
     over pairs the shape (n_upper, n_lower, n_blocks): only the last axis is long.
     """
 
-    block_axis, row_axis = 1, 0
+    row_axis = 0
 
     def sum_lower(self, pairs: Floats, b: Floats) -> Floats:
         """Return, for each upper row, the sum over the lower rows with weights b."""

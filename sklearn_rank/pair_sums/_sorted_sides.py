@@ -17,8 +17,6 @@ class SortedSides:
 
     Attributes
     ----------
-    x : ndarray of shape (n_rows,)
-        Places, rising.
     order : ndarray of shape (n_rows,)
         Rows, the upper ones first, by rising place.
     is_upper : ndarray of shape (n_rows,)
@@ -29,22 +27,15 @@ class SortedSides:
         Number of upper rows.
     """
 
-    x: Floats
     order: Indices
     is_upper: Mask
     gap: Floats
     n_upper: int
 
-    @classmethod
-    def of(cls, places: Floats, n_upper: int) -> SortedSides:
-        """Sort places, those of the upper rows first."""
-        x, order = sort_with_order(places)
-        return cls(x, order, order < n_upper, np.diff(x), n_upper)
-
     def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return the weights of the sorted upper rows and of the sorted lower ones, else 0."""
         # In place: pages of fresh arrays cost more than the sums.
-        above, below = np.empty((2, len(self.x)))
+        above, below = np.empty((2, len(self.order)))
         if (a == a[0]).all() and (b == b[0]).all():
             np.multiply(self.is_upper, a[0], out=above)
             np.multiply(~self.is_upper, b[0], out=below)
@@ -58,6 +49,12 @@ class SortedSides:
         """Return values of the sorted rows to the upper and to the lower rows."""
         rows = scattered(values, self.order)
         return rows[: self.n_upper], rows[self.n_upper :]
+
+
+def sort_sides(places: Floats, n_upper: int) -> tuple[Floats, SortedSides]:
+    """Return places sorted, and the rows in this order; those of the upper rows come first."""
+    x, order = sort_with_order(places)
+    return x, SortedSides(order, order < n_upper, np.diff(x), n_upper)
 
 
 def running_masses(above: Floats, below: Floats) -> tuple[Floats, Floats]:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
 from sklearn_rank.pair_sums._row_histogram import blocks
-from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses
+from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses, sort_sides
 from sklearn_rank.pair_sums.group_sums import PairSums
 
 
@@ -25,7 +25,7 @@ def _line(f: Floats, g: Floats) -> SortedSides:
     """Sort the keys of the upper rows together with the scores of the lower rows."""
     place = np.concatenate([f, g])
     place[: len(f)] -= 1.0
-    return SortedSides.of(place, len(f))
+    return sort_sides(place, len(f))[1]
 
 
 def _masses(line: SortedSides, a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -46,7 +46,7 @@ def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Fl
     is_new = line.gap != 0
     if not is_new.all():
         first = np.flatnonzero(np.concatenate([[True], is_new]))
-        length = np.diff(first, append=len(line.x))
+        length = np.diff(first, append=len(line.order))
         above = np.repeat(above[first + length - 1], length)
         below = np.repeat(below[first], length)
     return _split(line, below, above)
@@ -77,7 +77,7 @@ def squared_hinge_sums(
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _line(f, g)
     sums = _squared(line, *_masses(line, a, b))
-    return with_constant_second(sums, a, b) if with_second else sums
+    return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
 def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:

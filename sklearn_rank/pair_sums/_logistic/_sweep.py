@@ -13,7 +13,7 @@ from sklearn_rank.pair_sums._logistic._cheapest import cheapest_grid
 from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
 from sklearn_rank.pair_sums._logistic._swept_pairs import NearPairs
-from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses
+from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses, sort_sides
 from sklearn_rank.pair_sums.group_sums import EMPTY
 
 _MANY = 24
@@ -33,8 +33,8 @@ class SortedScores:
     ----------
     sides : SortedSides
         The rows.
-    weight : ndarray of shape (n_rows,)
-        Their weights.
+    x, weight : ndarray of shape (n_rows,)
+        Their scores, rising, and their weights.
     total : tuple of two floats
         Weight of the upper and of the lower rows.
     reach, margin : float
@@ -46,7 +46,7 @@ class SortedScores:
     """
 
     def __init__(self, f: Floats, a: Floats, g: Floats, b: Floats, allowed: float) -> None:
-        self.sides = SortedSides.of(np.concatenate([f, g]), len(f))
+        self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
         above, below = self.sides.weights(a, b)
         self.weight = above + below
         self.total = float(a.sum()), float(b.sum())
@@ -54,7 +54,7 @@ class SortedScores:
         shares = [x.max() / total for x, total in zip((a, b), self.total, strict=True) if total]
         share = min(1.0, _MANY * float(max(shares, default=1.0)))
         self.reach = max(float(np.log(_TAILS * share / allowed)), 4.0)
-        self.in_crowd, self.in_grid = _crowds(self.sides.x, self.reach, self.margin)
+        self.in_crowd, self.in_grid = _crowds(self.x, self.reach, self.margin)
 
 
 def _crowds(x: Floats, reach: float, margin: float) -> tuple[Mask | None, Mask | None]:
@@ -121,10 +121,10 @@ def _near_sums(rows: SortedScores, n_orders: int) -> tuple[float, Floats]:
     if rows.in_crowd is not None:
         chosen = np.flatnonzero(~rows.in_crowd)
     in_grid = None if rows.in_grid is None else rows.in_grid[chosen]
-    x, weight, is_upper = sides.x[chosen], rows.weight[chosen], sides.is_upper[chosen]
+    x, weight, is_upper = rows.x[chosen], rows.weight[chosen], sides.is_upper[chosen]
     near = NearPairs(x, weight, is_upper, in_grid, n_orders)
     near.visit(rows.reach)
-    sums = np.zeros((len(near.sums), len(sides.x)))
+    sums = np.zeros((len(near.sums), len(rows.x)))
     sums[:, chosen] = near.sums
     return near.value, sums
 
@@ -157,7 +157,7 @@ def _add_crowds(
 
 def _without_gaps(rows: SortedScores, crowd: Indices, is_upper: Mask, heights: Floats) -> Floats:
     """Return places of some rows with gaps shortened to the margin; add to heights what is lost."""
-    x = rows.sides.x[crowd]
+    x = rows.x[crowd]
     start = np.flatnonzero(np.diff(x, prepend=-np.inf) > rows.margin)
     if len(start) == 1:
         return x - x[0]

@@ -6,6 +6,7 @@ Docstrings cite papers by key, as in "Rudin2009, sec. 2"; `docs/references.bib` 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rank._release import __version__ as __version__
@@ -37,25 +38,14 @@ _HOMES = {
     "RankBoost": "sklearn_rank.estimators.rank_boost",
     "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
 }
-_SUBMODULES = frozenset(
-    {
-        "base",
-        "datasets",
-        "engines",
-        "estimators",
-        "metrics",
-        "model_selection",
-        "objectives",
-        "pair_sums",
-        "plotting",
-        "preferences",
-        "preprocessing",
-        "scorecard",
-        "solvers",
-        "theory",
-        "models",
-    }
-)
+_EXPLICIT = {"cli", "dask", "onnx"}
+"""The command, and modules that need packages of an extra: imported by their own names alone."""
+
+_SUBMODULES = {
+    module.name
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_") and module.name not in _EXPLICIT
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -364,11 +364,6 @@ class Solution:
     average: Floats | None = None
     credit: Floats | None = None
 
-    @property
-    def converged(self) -> bool:
-        """Whether the tolerance was reached."""
-        return not self.message
-
 
 IterateHook = Callable[[Floats, list[float]], bool]
 """A function that a solver calls after each iteration, with the iterate and the objectives so far.

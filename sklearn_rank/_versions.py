@@ -16,9 +16,6 @@ _STAMP = "_sklearn_rank_version"
 FIT_TASK = "_fit_task"
 """Attribute that holds what tells the callbacks of an estimator while it is fitted."""
 
-_BEFORE_STAMPS = "0.1.0"
-"""The only release that stored models without a stamp."""
-
 
 class InconsistentRankerVersionWarning(InconsistentVersionWarning):
     """Warns that a model was stored by another version of sklearn_rank.
@@ -50,7 +47,7 @@ def stamped_state(estimator: Any) -> dict[str, Any]:
 def take_state(estimator: Any, state: dict[str, Any]) -> None:
     """Take the attributes; warn when another version has stored them: ``__setstate__``."""
     attributes = dict(state)
-    version = attributes.pop(_STAMP, _BEFORE_STAMPS)
+    version = attributes.pop(_STAMP, "unknown")
     if version != __version__:
         warn(
             InconsistentRankerVersionWarning(

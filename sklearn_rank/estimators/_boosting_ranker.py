@@ -271,10 +271,9 @@ class BoostingRanker(RoundsRanker):
             if len(paired) < len(data.y):
                 data = data.take(paired)
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
-        rows = FitRows(data, threads, self._most_bins, history.seed, earlier)
+        rows = FitRows(data, threads, self._stumps.max_bins, history.seed, earlier)
         model: Any = as_model(self.weak_ranker)
-        constraints = self._constraints()
-        known = () if constraints is None else (constraints,)
+        known = (self._constraints(),) if self._has_stumps else ()
         weak_rankers = model.on_rows(rows, *known)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
@@ -306,35 +305,30 @@ class BoostingRanker(RoundsRanker):
 
     def _refused_by(self) -> str:
         """Return the parameter with which stumps can't be constrained; empty when they can."""
-        has_stumps = hasattr(as_model(self.weak_ranker), "constraints")
-        return "" if has_stumps else f"weak_ranker={self.weak_ranker!r}"
+        return "" if self._has_stumps else f"weak_ranker={self.weak_ranker!r}"
 
     @property
-    def _stumps(self) -> Stumps | None:
-        """The stumps, with the ranker's parameters where theirs are None; None without stumps."""
-        model: Any = as_model(self.weak_ranker)
-        if not hasattr(model, "constraints"):
-            return None
-        stumps: Stumps = copy(model)
+    def _has_stumps(self) -> bool:
+        """Whether the weak rankers are stumps, which can be constrained."""
+        return hasattr(as_model(self.weak_ranker), "constraints")
+
+    @property
+    def _stumps(self) -> Any:
+        """The stumps (of another model: free ones), whose None the ranker's parameters replace."""
+        stumps: Any = copy(as_model(self.weak_ranker)) if self._has_stumps else Stumps()
         for name in _SHARED:
             if getattr(stumps, name) is None:
                 setattr(stumps, name, getattr(self, name))
         return stumps
 
     @property
-    def _most_bins(self) -> int:
-        """Maximum number of bins of a feature."""
-        return int(getattr(self._stumps, "max_bins", None) or self.max_bins)
-
-    @property
     def _wanted_categories(self) -> Any:
-        stumps = None if self._refused_by() else self._stumps
-        return None if stumps is None else stumps.categorical_features
+        return None if self._refused_by() else self._stumps.categorical_features
 
     def _check_stumps(self) -> None:
         """Raise ValueError for parameters of stumps that can't be used."""
         model: Any = as_model(self.weak_ranker)
-        if self._stumps is not None:
+        if self._has_stumps:
             model.check()
             self._check_shared(model)
         refused, used = self._refused_by(), self.used_constraints()
@@ -371,23 +365,20 @@ class BoostingRanker(RoundsRanker):
         list of str
             Such as "thresholds of Stumps".
         """
-        model: Any = as_model(self.weak_ranker)
+        owners = (self, as_model(self.weak_ranker)) if self._has_stumps else (self,)
         return [
             f"{name} of {type(owner).__name__}"
-            for owner in ((self, model) if hasattr(model, "constraints") else (self,))
+            for owner in owners
             for name, unused in Stumps().get_params().items()
             if name != "max_bins" and _is_used(getattr(owner, name, unused), unused)
         ]
 
-    def _constraints(self) -> StumpConstraints | None:
-        """Return the constraints on stumps of checked features; None without stumps."""
-        stumps = None if self._refused_by() else self._stumps
-        if stumps is None:
-            return None
+    def _constraints(self) -> StumpConstraints:
+        """Return the constraints on stumps of checked features."""
         codes = self.category_codes_
         n_categories = () if codes is None else [len(one) for one in codes.known]
-        has_signs = as_model(self.weak_ranker).monotonic_cst is not None  # type: ignore[attr-defined]
-        return stumps.constraints(
+        has_signs = getattr(as_model(self.weak_ranker), "monotonic_cst", None) is not None
+        return self._stumps.constraints(
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             dict(zip(self._categorical_positions, n_categories, strict=True)),
@@ -402,9 +393,9 @@ class BoostingRanker(RoundsRanker):
         Binning or None
             With features by their positions; None where weak rankers take values, not bins.
         """
-        if self._stumps is None:
+        if not self._has_stumps:
             return None
-        return (self._constraints() or StumpConstraints()).binning(self._most_bins)
+        return self._constraints().binning(self._stumps.max_bins)
 
     def stump_settings(self) -> dict[str, Any]:
         """Return the most bins and the constraints of the stumps by parameter, as plain values.
@@ -414,8 +405,7 @@ class BoostingRanker(RoundsRanker):
         dict of str to object
             Features by their positions.
         """
-        constraints = self._constraints() or StumpConstraints()
-        return {"max_bins": self._most_bins, **constraints.settings}
+        return {"max_bins": self._stumps.max_bins, **self._constraints().settings}
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; missing and sparse input depend on the weak ranker."""

@@ -12,9 +12,10 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rank._predictor import is_binary
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import Constraint, Number, OrNone, refuse_dates
-from sklearn_rank.base import BaseRanker, is_binary
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.estimators._early_stopping import metric_of_rows
 from sklearn_rank.metrics.scorers import SCORING
@@ -296,22 +297,12 @@ class RoundsRanker(BaseRanker):
         return () if codes is None else codes.positions
 
     @property
-    def _other_columns(self) -> str:
+    def _advice(self) -> str:
         if self._wanted_categories is None:
-            return super()._other_columns
+            return super()._advice
         return (
-            ", or be one of categories, of dtype 'category' with categorical_features='from_dtype' "
-            "or named in categorical_features"
-        )
-
-    @property
-    def _other_arrays(self) -> str:
-        if self._wanted_categories is None:
-            return super()._other_arrays
-        return (
-            f"X must hold numbers for {type(self).__name__}, or categories: name these columns in "
-            "categorical_features, or pass a data frame with dtype 'category', in a pipeline by "
-            "set_output(transform='pandas')."
+            ", or categories: named in categorical_features, or of dtype 'category' in a data "
+            "frame (in a pipeline: set_output(transform='pandas'))"
         )
 
     def _validate_features(self, X: Any, *, reset: bool = True, **options: Any) -> Any:

@@ -326,7 +326,7 @@ class ListNetLinear(BaseRanker):
         except BaseException:
             self._go_back_to(known)
             raise
-        fitted["_has_qid_"] = qid is not None or getattr(self, "_has_qid_", False)
+        fitted["has_queries_"] = qid is not None or getattr(self, "has_queries_", False)
         for name, value in fitted.items():
             setattr(self, name, value)
         return self

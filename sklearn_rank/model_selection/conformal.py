@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import (
     Constraint,
+    Described,
     Number,
     Seed,
     check_column,
@@ -44,22 +44,19 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True)
-class ScoringEstimator:
-    """An estimator whose scores order rows."""
+def _has_scores(value: object) -> bool:
+    """Whether something is an estimator whose scores order rows."""
+    if isinstance(value, type) or not hasattr(value, "fit"):
+        return False
+    scores = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
+    return scores or (hasattr(value, "predict") and not is_classifier(value))
 
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        if isinstance(value, type) or not hasattr(value, "fit"):
-            return False
-        scores = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
-        return scores or (hasattr(value, "predict") and not is_classifier(value))
 
-    def __str__(self) -> str:
-        return (
-            "an estimator with fit and decision_function or predict_proba, or a regressor or "
-            "ranker with predict"
-        )
+SCORING_ESTIMATOR = Described(
+    "an estimator with fit and decision_function or predict_proba, or a regressor or ranker with "
+    "predict",
+    _has_scores,
+)
 
 
 class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
@@ -139,15 +136,10 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     123 selected, of which 123 are positive
     """
 
-    estimator_: Any
-    classes_: Values
-    calibration_scores_: Floats
-    calibration_is_positive_: Mask
-
     __getstate__, __setstate__ = stamped_state, take_state
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        "estimator": ScoringEstimator(),
+        "estimator": SCORING_ESTIMATOR,
         "fdr": Number(0, 1, closed="neither"),
         "calibration_size": Number(0, 1, closed="neither"),
         "random_state": Seed(),

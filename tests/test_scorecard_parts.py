@@ -191,7 +191,7 @@ def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
     found = []
     for one in (data, shuffled):
         merged = merged_rows(one)
-        repeats = make_folds(merged, 3, 2, np.random.RandomState(0))
+        repeats = make_folds(merged, np.arange(len(merged.y)), 3, 2, np.random.RandomState(0))
         for folds in repeats:
             tested = np.concatenate([test for _, test in folds])
             assert len(set(tested)) == len(tested)
@@ -207,7 +207,7 @@ def test_too_few_rows_have_no_folds():
         np.ones(4),
         np.array([False, True]),
     )
-    assert make_folds(data, 5, 2, np.random.RandomState(0)) == []
+    assert make_folds(data, np.arange(len(data.y)), 5, 2, np.random.RandomState(0)) == []
 
 
 def test_most_lost():

@@ -23,8 +23,10 @@ _MANY = 1 << 15
 
 def distinct_rows(
     code: Codes, y: Values, qid: Indices | None, weight: Floats
-) -> tuple[Indices, Floats, Indices | None]:
+) -> tuple[Indices, Floats, Indices | None, Indices]:
     """Return the first of each set of equal rows, the summed weights, and codes of queries.
+
+    And the set that each row is in.
 
     Rows are equal when their features, of which `code` is the hash, relevance and query are.
     They come by query and
@@ -34,7 +36,8 @@ def distinct_rows(
     with a probability of 3e-8.
     """
     if not len(y):  # other processes have all the rows
-        return np.zeros(0, dtype=np.intp), weight, qid
+        nothing = np.zeros(0, dtype=np.intp)
+        return nothing, weight, qid, nothing
     qid = None if qid is None else _by_smallest(qid, code)
     by_code = np.argsort(code, kind="stable")
     codes = None if qid is None else qid[by_code]
@@ -43,9 +46,10 @@ def distinct_rows(
     is_first = starts_run(code[order])
     is_first[preferences.segments.start] = True
     first = np.flatnonzero(is_first)
-    rows = order[first]
+    rows, place = order[first], np.empty(len(y), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
     weight = np.add.reduceat(preferences.weight, first)
-    return rows, weight, None if qid is None else qid[rows]
+    return rows, weight, None if qid is None else qid[rows], place
 
 
 def _by_smallest(qid: Indices, code: Codes) -> Indices:

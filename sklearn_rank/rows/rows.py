@@ -90,8 +90,34 @@ class Rows(Sums):
         By query, falling relevance, and a hash of the features; queries come by the smallest
         hash in them. So the order of the rows and the names of the queries have no part in it.
         """
-        rows, weight, qid = distinct_rows(self.code, self.y, self.qid, self.weight)
+        rows, weight, qid, _ = distinct_rows(self.code, self.y, self.qid, self.weight)
         return replace(self.take(rows, weight), qid=qid)
+
+    def everywhere(self, *, with_features: bool = True) -> tuple[Rows, Indices]:
+        """Return the distinct rows of all processes, and the place of each row here among them.
+
+        On one process these rows, as they are.
+
+        Parameters
+        ----------
+        with_features : bool, default=True
+            Whether the processes need the features of each other's rows.
+        """
+        if self.collective is None:
+            return self, np.arange(len(self.y))
+        here = self.collective.rank
+        before = int(self.concat(np.array([len(self.y)]))[:here].sum())
+        X = qid = None
+        if self.qid is not None:  # each process has its own
+            n_queries = self.concat(np.array([self.qid.max(initial=-1) + 1]))
+            qid = self.concat(self.qid + n_queries[:here].sum())
+        if with_features:
+            X = self.concat(np.ravel(self.X)).reshape(-1, self.X.shape[1])
+        known = Rows(X, self.concat(self.y), qid, self.concat(self.weight), self.classes)
+        found = distinct_rows(self.concat(self.code), known.y, known.qid, known.weight)
+        rows, weight, qid, place = found
+        known = replace(known.take(rows, weight), qid=qid)
+        return known, place[before : before + len(self.y)]
 
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return a `priority_sample` of the distinct rows, and the weights they stand for.

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._release import __version__
 from sklearn_rank.models import StepFunction
-from sklearn_rank.rows import Rows
+from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._folds import HeldOut, moments
 from sklearn_rank.scorecard._risk import RiskCurve
@@ -35,6 +35,8 @@ class CardBuilder:
         Fitted, of stumps, in binary mode.
     data : Rows
         The training rows, equal ones as one, categories as codes.
+    known : Rows
+        The same rows of all processes, perhaps without features.
     points : (int, int) or None
         Least and greatest points of a bin.
     scaling : None, "minmax" or dict
@@ -45,6 +47,7 @@ class CardBuilder:
 
     ranker: Any
     data: Rows
+    known: Rows
     points: tuple[int, int] | None
     scaling: Any
     held_out: HeldOut | None
@@ -54,7 +57,7 @@ class CardBuilder:
         """The step functions of the ranker."""
         return list(self.ranker.step_functions_)
 
-    @cached_property
+    @shared_property
     def training(self) -> BinnedTraining:
         """The training rows by their bins."""
         return BinnedTraining.of(self.ranker, self.steps, self.data)
@@ -71,7 +74,8 @@ class CardBuilder:
     def build(self) -> Card:
         """Return the card."""
         rounded = self._rounded()
-        tables, intercept = self._scaled(rounded)
+        # What would differ by rounding between processes is that of the first.
+        tables, intercept = self.data.agree(self._scaled(rounded))
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
         multiplier, loss = self.training.best_multiplier(totals, near)
@@ -101,7 +105,7 @@ class CardBuilder:
             return self._unrounded
         return round_steps(self.training, self.steps, self.points)
 
-    @cached_property
+    @shared_property
     def _unrounded(self) -> Rounded:
         """The step functions as they are, with 0 in the bin with most rows."""
         weights = self.training.weight_by_bin
@@ -132,10 +136,10 @@ class CardBuilder:
         z = (totals - mean) / deviation
         total = float(weight.sum())
         if self.held_out is not None:
-            found, total = self.held_out, float(self.data.weight.sum())
+            found, total = self.held_out, float(self.known.weight.sum())
             positive, weight, z = found.positive, found.weight, found.standardised
         # Weights below one say nothing about the number of rows.
-        weight = weight * (number_of_rows(self.data.weight) / total)
+        weight = weight * (number_of_rows(self.known.weight) / total)
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
 
     def _risk(self, totals: Floats) -> tuple[tuple[float, float, float, float], ...]:
@@ -146,7 +150,7 @@ class CardBuilder:
 
     def _details(self, loss: float) -> dict[str, Any]:
         """Return the statements of the card besides its points."""
-        data = self.data
+        data = self.known
         low, high = self.points or (None, None)
         scaling = self.scaling if isinstance(self.scaling, dict) else {}
         return {

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.rows import ALL_HERE, Sums
 
 _EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
 
@@ -29,7 +30,7 @@ def shortest_decimal(low: float, high: float) -> float:
     return low + 0.0
 
 
-def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
+def short_thresholds(thresholds: Floats, values: Floats, sums: Sums = ALL_HERE) -> Floats:
     """Return increasing thresholds with few digits that divide the same training values.
 
     Each is between the threshold and the next greater value of training, or the next
@@ -37,6 +38,6 @@ def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
     """
     known = np.unique(values[~np.isnan(values)])
     after = np.append(known, np.inf)[np.searchsorted(known, thresholds, side="right")]
-    high = np.minimum(after, np.append(thresholds[1:], np.inf))
+    high = np.minimum(sums.smallest(after), np.append(thresholds[1:], np.inf))
     pairs = zip(thresholds.tolist(), high.tolist(), strict=True)
     return np.array([shortest_decimal(low, end) for low, end in pairs], dtype=np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
-from sklearn_rank.rows import FitRows, Rows
+from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums
 
 Fold = tuple[Indices, Indices]
 
@@ -32,11 +32,26 @@ def merged_rows(data: Rows) -> Rows:
     return data.distinct()
 
 
-def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[list[Fold]]:
+def make_folds(
+    data: Rows, place: Indices, cv: int, n_repeats: int, random: Any
+) -> list[list[Fold]]:
     """Return the folds of merged rows of each repeat; none where there are too few rows.
 
     Without queries the folds are stratified by class; else they are of whole queries. There are
     no more folds than rows of the rarer class, or queries.
+
+    Parameters
+    ----------
+    data : Rows
+        All rows.
+    place : ndarray of shape (n_rows,)
+        The places in `data` of the rows that are here, of which the folds are.
+    cv : int
+        Number of folds.
+    n_repeats : int
+        Number of repeats.
+    random : RandomState
+        Divides the rows.
     """
     smallest = np.bincount(data.y.astype(np.intp)).min()
     n_splits = int(min(cv, smallest if data.qid is None else data.qid.max() + 1))
@@ -49,7 +64,16 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[list[Fo
         splits = splitter(n_splits, shuffle=True, random_state=seed)
         found = split_queries(splits, data.y, data.y, qid=data.qid, groups=None)
         repeats.append(_with_pairs(data, found))
-    return [folds for folds in repeats if len(folds) > 1]
+    return [
+        [(_here(train, place), _here(test, place)) for train, test in folds]
+        for folds in repeats
+        if len(folds) > 1
+    ]
+
+
+def _here(rows: Indices, place: Indices) -> Indices:
+    """Return which of the rows here, whose places among all are given, are some of them."""
+    return np.flatnonzero(np.isin(place, rows))
 
 
 def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
@@ -138,9 +162,9 @@ class FoldFits:
             fitted = ranker.fit_rows(rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))
-        mean, deviation = moments(scores[train], data.weight[train])
+        mean, deviation = moments(scores[train], data.weight[train], data)
         measured = measure(self.scorer, data.take(test), scores[test])
-        return FoldFit(measured, (scores[test] - mean) / deviation)
+        return FoldFit(data.agree(measured), (scores[test] - mean) / deviation)
 
     def held_out(self, fits: Sequence[FoldFit]) -> HeldOut | None:
         """Return rows and their scores by the first ranker fitted without each."""
@@ -149,7 +173,8 @@ class FoldFits:
         rows = np.concatenate([test for _, test in self.folds])
         scores = np.concatenate([one.standardised for one in fits])
         rows, first = np.unique(rows, return_index=True)
-        return HeldOut(np.asarray(self.data.y[rows]), self.data.weight[rows], scores[first])
+        found, scores = _scored(replace(self.data.take(rows), qid=None), scores[first])
+        return HeldOut(np.asarray(found.y), found.weight, scores)
 
 
 class _SharedBins(Stumps):
@@ -191,15 +216,23 @@ class HeldOut:
     standardised: Floats
 
 
-def moments(values: Floats, weight: Floats) -> tuple[float, float]:
+def moments(values: Floats, weight: Floats, sums: Sums = ALL_HERE) -> tuple[float, float]:
     """Return the weighted mean and standard deviation; 1 in place of a deviation of 0."""
-    mean = float(np.average(values, weights=weight))
-    deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
-    return mean, deviation if deviation > 0 else 1.0
+    total, first = sums.totals(float(weight.sum()), float((values * weight).sum()))
+    mean = float(first / total)
+    variance = sums.total(float(((values - mean) ** 2 * weight).sum())) / total
+    return mean, float(np.sqrt(variance)) if variance > 0 else 1.0
+
+
+def _scored(data: Rows, scores: Floats) -> tuple[Rows, Floats]:
+    """Return the rows of all processes and their scores, those that are equal as one."""
+    found, _ = replace(data, X=scores[:, np.newaxis]).everywhere()
+    return found, found.X[:, 0]
 
 
 def measure(scorer: RankingScorer, data: Rows, scores: Floats) -> float:
     """Return a metric; a row of weight 2 counts twice, also in metrics that know no weights."""
+    data, scores = _scored(data, scores)
     weight = data.weight
     if scorer.takes_weights:
         return scorer.measure(data.y, scores, qid=data.qid, sample_weight=weight)
@@ -238,7 +271,7 @@ def search_power(
         first = first or found
         for p, of_p in found.items():
             scores[p] = np.append(scores[p], [one.score for one in of_p])
-        left = _left_over({p: scores[p] for p in left})
+        left = repeat.data.agree(_left_over({p: scores[p] for p in left}))
         if len(left) == 1:
             break
     return scores, first

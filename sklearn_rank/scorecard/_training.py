@@ -43,7 +43,8 @@ class BinnedTraining:
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
             bins[:, column] = step.bins(data.X[:, step.feature])
-        summed = merged_rows(replace(data, X=bins)).with_moderate_weights()
+        everywhere, _ = merged_rows(replace(data, X=bins)).everywhere()
+        summed = everywhere.with_moderate_weights()
         n_bins = [step.bins.n_bins for step in steps]
         return cls(ranker, replace(summed, X=summed.X.astype(np.intp)), n_bins)
 

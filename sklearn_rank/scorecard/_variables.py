@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.models import StepFunction
-from sklearn_rank.rows import Rows
+from sklearn_rank.rows import Rows, Sums
 from sklearn_rank.scorecard._decimals import short_thresholds
 from sklearn_rank.scorecard.card import Variable
 
@@ -45,7 +45,7 @@ def make_variables(
             continue
         name, x = names[step.feature], data.X[:, step.feature]
         if step.bins.categories is None:
-            variable = _of_numbers(step, table, x, name, step.feature in given)
+            variable = _of_numbers(step, table, x, name, step.feature in given, data)
             number = variable.bins(x)
         else:
             variable, merged = _of_categories(step, table, name, categories[step.feature])
@@ -56,7 +56,7 @@ def make_variables(
 
 
 def _of_numbers(
-    step: StepFunction, table: Indices, x: Floats, name: str, is_given: bool
+    step: StepFunction, table: Indices, x: Floats, name: str, is_given: bool, rows: Sums
 ) -> Variable:
     """Return a variable of numbers, without counts."""
     n_values = step.bins.n_values
@@ -64,7 +64,7 @@ def _of_numbers(
     thresholds = step.bins.thresholds[is_step]
     if not is_given:
         ordinary = x[~np.isin(x, step.bins.special)]
-        thresholds = short_thresholds(thresholds, ordinary)
+        thresholds = short_thresholds(thresholds, ordinary, rows)
     kept = np.concatenate([[True], is_step, np.ones(len(table) - n_values, dtype=bool)])
     return Variable(
         name,
@@ -108,6 +108,7 @@ def _counts(
     number: Indices, n_bins: int, data: Rows
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the weight of the rows in each bin, and of those of the upper class."""
-    counts = np.bincount(number, data.weight, n_bins)
-    events = np.bincount(number, data.weight * np.asarray(data.y, dtype=bool), n_bins)
+    upper = data.weight * np.asarray(data.y, dtype=bool)
+    parts = (np.bincount(number, one, n_bins) for one in (data.weight, upper))
+    counts, events = data.totals(*parts)
     return tuple(counts.tolist()), tuple(events.tolist())

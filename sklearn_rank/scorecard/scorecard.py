@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -294,6 +295,26 @@ class Scorecard(ExportsMixin, BaseEstimator):
         self : object
             The fitted scorecard.
         """
+        self.check_parameters()
+        arrays = {"qid": qid, "sample_weight": sample_weight}
+        if isinstance(self.ranker, FrozenEstimator):
+            ranker, data = self._take_frozen(X, y, **arrays)
+            self.set_fitted(self._rounded(ranker, data, data))
+            return self
+        ranker = self.unfitted_ranker()
+        data = ranker.training_data(X, y, **arrays)
+        warn_of_order(type(self).__name__, data.classes)
+
+        def refit(chosen: Any) -> Any:
+            with order_is_known():
+                return clone(chosen).fit(X, y, **arrays)
+
+        folds = None if self.has_number_of_folds else given_folds(data, self.cv, y, qid)
+        self.set_fitted(self._fitted(data, ranker, refit, folds))
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for a parameter that is not as described."""
         name = type(self).__name__
         check_parameters(name, self.get_params(deep=False), self._allowed)
         if self.points is None and self.scaling is None:
@@ -301,23 +322,24 @@ class Scorecard(ExportsMixin, BaseEstimator):
                 f"points=None of {name} needs scaling, which says how large the points are. "
                 "Got scaling=None."
             )
-        if isinstance(self.ranker, FrozenEstimator):
-            ranker, data = self._take_frozen(X, y, qid, sample_weight)
-            scores: dict[float, Floats] = {}
-            held_out = None
-        else:
-            ranker, data, scores, held_out = self._fit_ranker(X, y, qid, sample_weight)
-        points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
-        card = CardBuilder(ranker, data, points, self.scaling, held_out).build()
+
+    def set_fitted(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes.
+
+        Parameters
+        ----------
+        fitted : dict of str to object
+            What `fit_rows` returns.
+        """
+        card, ranker = fitted["card_"], fitted["ranker_"]
         known = dict(vars(self))
         try:
-            self._set_card(card, ranker.classes_, qid is not None)
-            self.ranker_, self.p_scores_ = ranker, scores
+            self._set_card(card, ranker.classes_, bool(card.details["queries"]))
+            self.ranker_, self.p_scores_ = ranker, fitted["p_scores_"]
             self._has_categories_ = ranker.category_codes_ is not None
         except BaseException:  # Ctrl-C: the earlier card stays whole
             self.__dict__ = known
             raise
-        return self
 
     def _set_card(self, card: Card, classes: Values, has_qid: bool) -> Self:
         """Set what the methods need, and return the scorecard."""
@@ -341,8 +363,14 @@ class Scorecard(ExportsMixin, BaseEstimator):
         """Whether a refit after each choice is worth its time."""
         return self.max_terms is not None and self.max_terms <= FEW_TERMS
 
-    def _unfitted_ranker(self) -> Any:
-        """Return the ranker to fit, at the p that is set and with its number of terms."""
+    def unfitted_ranker(self) -> Any:
+        """Return the ranker to fit, at the p that is set and with its number of terms.
+
+        Returns
+        -------
+        ranker
+            A copy.
+        """
         if self.ranker is None:
             ranker = PNormPushRanker(**(SMALL if self._is_small else {}))
         else:
@@ -374,42 +402,70 @@ class Scorecard(ExportsMixin, BaseEstimator):
                 f"relevance='binary'. Got relevance={ranker.relevance!r}."
             )
 
-    def _fit_ranker(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Any, Rows, dict[float, Floats], HeldOut | None]:
-        """Return the fitted ranker, its rows, scores by p, and scores of rows held out."""
-        ranker = self._unfitted_ranker()
-        data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight)
-        warn_of_order(type(self).__name__, data.classes)
+    def fit_rows(self, data: Rows, ranker: Any) -> dict[str, Any]:
+        """Learn from checked rows and return the fitted attributes; set none.
+
+        Parameters
+        ----------
+        data : Rows
+            Rows, on several processes those of this one.
+        ranker : ranker
+            That of `unfitted_ranker`, which has checked the rows.
+
+        Returns
+        -------
+        dict of str to object
+            What `set_fitted` takes.
+        """
+
+        def refit(chosen: Any) -> Any:
+            chosen.set_fitted(chosen.fit_rows(data))
+            return chosen
+
+        return self._fitted(data, ranker, refit)
+
+    def _fitted(
+        self, data: Rows, ranker: Any, refit: Callable[[Any], Any], folds: Any = None
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, given the folds that the user may have given."""
         check_weight_range(type(self).__name__, data.weight)
         merged = merged_rows(data)
+        known, place = merged.everywhere(with_features=False)
         if self.ranker is None and self._is_small:
-            ranker.set_params(alpha=RIDGE / number_of_rows(merged.weight))
+            ranker.set_params(alpha=RIDGE / number_of_rows(known.weight))
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
         rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}
-        fits = self._fold_fits(data, merged, y, qid, 1 if not searches else self.n_repeats)
-        scores, first = search_power(fits, rankers)
-        chosen = min(rankers)
-        if fits:
-            chosen = smallest_of_the_best(scores)
-        held_out = fits[0].held_out(first[chosen]) if fits else None
-        with order_is_known():
-            ranker = clone(rankers[chosen]).fit(X, y, qid=qid, sample_weight=sample_weight)
-        return ranker, merged, scores if searches and fits else {}, held_out
-
-    def _fold_fits(
-        self, data: Rows, merged: Rows, y: Any, qid: Any, n_repeats: int
-    ) -> list[FoldFits]:
-        """Return the fits of rankers without each fold, for each repeat."""
-        if Number(2, integer=True).allows(self.cv):
-            data, random = merged, check_random_state(self.random_state)
-            repeats = make_folds(merged, self.cv, n_repeats, random)
-        else:
-            repeats = given_folds(data, self.cv, y, qid)
+        rows = data
+        if folds is None:
+            rows, random = merged, check_random_state(self.random_state)
+            folds = make_folds(known, place, self.cv, self.n_repeats if searches else 1, random)
         scorer = as_scorer(self.scoring or "auc")
-        return [FoldFits(data, folds, scorer, self.n_jobs) for folds in repeats]
+        fits = [FoldFits(rows, some, scorer, self.n_jobs) for some in folds]
+        scores, first = search_power(fits, rankers)
+        chosen = data.agree(smallest_of_the_best(scores) if fits else min(rankers))
+        held_out = fits[0].held_out(first[chosen]) if fits else None
+        scores = scores if searches and fits else {}
+        return self._rounded(refit(rankers[chosen]), merged, known, scores, held_out)
 
-    def _take_frozen(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> tuple[Any, Rows]:
+    def _rounded(
+        self,
+        ranker: Any,
+        data: Rows,
+        known: Rows,
+        scores: dict[float, Floats] | None = None,
+        held_out: HeldOut | None = None,
+    ) -> dict[str, Any]:
+        """Return the fitted attributes with the card of a fitted ranker."""
+        points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
+        card = CardBuilder(ranker, data, known, points, self.scaling, held_out).build()
+        return {"card_": card, "ranker_": ranker, "p_scores_": scores or {}}
+
+    @property
+    def has_number_of_folds(self) -> bool:
+        """Whether `cv` is a number; else the folds are the user's own."""
+        return Number(2, integer=True).allows(self.cv)
+
+    def _take_frozen(self, X: Any, y: Any, **arrays: Any) -> tuple[Any, Rows]:
         """Return a ranker that was fitted before, and the rows to round it for."""
         ranker = self.ranker.estimator
         self._check_ranker(ranker)
@@ -419,7 +475,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
                 f"p={self.p!r} of Scorecard can't be set on a frozen ranker, which is rounded as "
                 "it is. Use p='auto' or p=None, or the ranker without FrozenEstimator."
             )
-        data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight, is_fitted=True)
+        data = ranker.training_data(X, y, **arrays, is_fitted=True)
         check_weight_range(type(self).__name__, data.weight)
         return ranker, merged_rows(data)
 

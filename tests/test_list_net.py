@@ -24,7 +24,7 @@ from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.solvers import RegularisedLBFGS
-from sklearn_rank.solvers._regularised import _projected_gradient, _Search
+from sklearn_rank.solvers._regularised import minimise_regularised
 from sklearn_rank.solvers._regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
@@ -106,17 +106,60 @@ def test_minima_of_small_problems(problem, penalty):
     assert_gradient_vanishes(model, *problem[:4], slack=1e-14)
 
 
+@pytest.mark.parametrize("regulariser", [Ridge(0.1), Ridge(0.1, 0.7), Lasso(0.1), Lasso(0.1, 0.7)])
 @given(data=st.data())
-def test_the_newton_step_of_the_lasso_minimises_its_quadratic_model(data):
+def test_newton_steps_on_the_face_end_at_the_minimum_of_a_quadratic_function(regulariser, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**20)))
     n = data.draw(st.integers(1, 5))
-    root = rng.normal(size=(2 * n, n)) * data.draw(st.sampled_from([1e-3, 1.0, 1e3]))
-    matrix, w, gradient = root.T @ root, rng.normal(size=n), rng.normal(size=n)
-    alpha = data.draw(st.sampled_from([0.01, 0.3, 2.0]))
-    new = Lasso(alpha).newton_step(w, gradient, lambda w, some: matrix[np.ix_(some, some)])
-    left = subgradient(new, gradient + matrix @ (new - w), alpha)
-    size = np.abs(gradient).max() + np.abs(matrix @ w).max()
-    assert np.abs(left).max() <= 1e-9 * size
+    root, slope = rng.normal(size=(2 * n, n)), rng.normal(size=n)
+    matrix = root.T @ root * data.draw(st.sampled_from([1e-2, 1.0, 1e2]))
+
+    def function(w):
+        return float(slope @ w + w @ matrix @ w / 2), slope + matrix @ w
+
+    solution = minimise_regularised(
+        function,
+        regulariser,
+        np.zeros(n),
+        curvature=np.diag(matrix),
+        max_iter=500,
+        tol=1e-6,
+        on_iterate=lambda *_: False,
+        hessian=lambda w, some: matrix[np.ix_(some, some)],
+    )
+    x = solution.x
+    assert solution.message == ""
+    gradient, norm = function(x)[1], regulariser.norm(x)
+    outward, multiplier = regulariser.face(x)[1], 0.0
+    if norm >= regulariser.radius * (1 - 1e-9):
+        assert norm <= regulariser.radius * (1 + 1e-12)
+        multiplier = max(-(gradient @ outward) / (outward @ outward) - 0.1, 0.0)
+    left = type(regulariser)(0.1 + multiplier).subgradient(x, gradient)
+    assert np.linalg.norm(left) <= 1e-7 * np.linalg.norm(slope)
+
+
+@pytest.mark.parametrize("regulariser", [Ridge(0.0, 0.7), Ridge(0.5, 2.0), Lasso(0.3, 0.7)])
+@given(data=st.data())
+def test_the_duality_gap_is_the_largest_fall_of_the_linear_bound_in_the_ball(regulariser, data):
+    """On a grid of the ball; hence it is at least the distance of a convex function's value."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**20)))
+    slope, root, angles = (
+        rng.normal(size=2),
+        rng.normal(size=(3, 2)),
+        np.linspace(0, 2 * np.pi, 401),
+    )
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    circle /= [[regulariser.norm(point) / regulariser.radius] for point in circle]
+    grid = np.concatenate([share * circle for share in np.linspace(0, 1, 30)])
+    penalties = np.array([regulariser.penalty(point) for point in grid])
+    w = grid[rng.integers(len(grid))]
+    gradient = slope + root.T @ (root @ w)
+    gap = regulariser.gap(w, gradient)
+    falls = (w - grid) @ gradient + regulariser.penalty(w) - penalties
+    assert falls.max() - 1e-12 <= gap <= falls.max() + 1e-2
+    values = grid @ slope + ((grid @ root.T) ** 2).sum(axis=1) / 2 + penalties
+    at_w = w @ slope + ((root @ w) ** 2).sum() / 2 + regulariser.penalty(w)
+    assert at_w - values.min() <= gap + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -131,13 +174,19 @@ def test_projected_gradients_end_where_a_function_that_is_not_convex_is_stationa
     def function(w):
         return float(slope @ w + w @ bend @ w / 2), slope + bend @ w
 
-    options = {"curvature": np.ones(6), "max_iter": 200, "tol": 1e-8, "hessian": None}
-    options |= {"x": np.zeros(6), "on_iterate": lambda *_: False}
-    search = _Search(function, regulariser, **options)
-    x = _projected_gradient(search, np.zeros(6), 1e-8, 200)
+    solution = minimise_regularised(
+        function,
+        regulariser,
+        np.zeros(6),
+        curvature=np.ones(6),
+        max_iter=200,
+        tol=1e-8,
+        on_iterate=lambda *_: False,
+    )
+    x = solution.x
+    assert solution.n_iter < 150
     assert regulariser.norm(x) <= 0.7 * (1 + 1e-12)
-    assert regulariser.residual(x, function(x)[1]) <= 1e-8
-    assert search.n_iter < 150
+    assert regulariser.gap(x, function(x)[1]) <= 1e-14
 
 
 def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():

@@ -151,9 +151,9 @@ class ListNetLinear(BaseRanker):
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
         "lbfgs" stops when the norm of the gradient (with "l1" the subgradient of least
-        norm; with an active `max_norm`, of the Lagrangian) is at most `tol` times its norm at
-        zero coefficients; "ogd" when the relative change of the objective in a pass is at
-        most `tol`.
+        norm) is at most `tol` times its norm at zero coefficients or, with an active `max_norm`,
+        when the duality gap (see Notes) is at most `tol` squared times that at zero;
+        "ogd" when the relative change of the objective in a pass is at most `tol`.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
         interrupted leaves the previous model unchanged.
@@ -206,6 +206,14 @@ class ListNetLinear(BaseRanker):
     deviation within queries, which changes its speed but not its result. With at most
     200 features it is followed by a few steps of Newton's method, not counted in `n_iter_`,
     that make the coefficients as exact as the gradient.
+
+    With an active `max_norm` W, projected gradient steps stop by the duality gap
+
+    .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
+
+    where g is the gradient of the mean loss at w and :math:`\Omega` the penalty. With the convex
+    "cross_entropy" the objective is at most this much above its minimum in the ball; without a
+    penalty the gap is :math:`g^\top w + W \|g\|_2`.
 
     A row whose relevance is far above the others has P near 1. Adding a constant to all
     relevances of a query changes nothing; multiplying them concentrates P on the most

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path_gram
 
-from sklearn_rank._protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._lbfgs import Function, minimise
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.solvers._lbfgs import Function
 
 _NEWTON_FEATURES = 200
-"""Maximum number of coefficients for Newton's method."""
+"""Maximum number of coefficients that one step of Newton's method moves."""
 
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""
 
-_MODERATE = 50
-"""Binary exponent of a feature's size up to which it is taken as it is."""
-
-_ON_BOUNDARY = 1e-6
+_ON_BOUNDARY = 1e-9
 """Relative distance from the boundary of the ball within which the constraint is active."""
+
+_ROUNDING = 1e-15
+"""Gap, relative to the sizes of its terms, that rounding explains."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,12 @@ class Regulariser(ABC):
             return self.norm(self.shrunk(z, strength)) - self.radius
 
         root = brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-14, disp=False)
-        w = self.shrunk(z, (step * self.alpha + float(root)) / metric)
-        return w * (self.radius / self.norm(w))
+        return self.inside(self.shrunk(z, (step * self.alpha + float(root)) / metric))
+
+    def inside(self, w: Floats) -> Floats:
+        """Return w, made shorter where it is outside the ball."""
+        norm = self.norm(w)
+        return w * (self.radius / norm) if norm > self.radius else w
 
     @abstractmethod
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
@@ -85,41 +86,94 @@ class Regulariser(ABC):
         """
 
     @abstractmethod
-    def solve(
-        self,
-        objective: Function,
-        start: Floats,
-        curvature: Floats,
-        *,
-        max_iter: int,
-        tol: float,
-        on_iterate: Callable[[Floats, float], bool],
-    ) -> Solution:
-        """Minimise function plus penalty, without the ball, by L-BFGS.
+    def highest(self, gradient: Floats) -> float:
+        r"""Return the maximum of :math:`-g^\top v - \Omega(v)` over v in the ball."""
 
-        `curvature` is the function's, for each coefficient: coefficients are scaled by
-        its square root.
+    def gap(self, w: Floats, gradient: Floats) -> float:
+        r"""Return the duality gap of w in the ball, given the gradient g of the function there.
+
+        .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
+
+        By the first-order condition of convexity, function plus penalty are at most this much
+        above their minimum in the ball. Zero means that w is stationary, convex or not.
+        """
+        slope, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
+        gap = slope + highest
+        return gap if gap > _ROUNDING * (abs(slope) + highest) else 0.0
+
+    @abstractmethod
+    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
+        """Return the coefficients that are free to move, the outward normal, and its slope.
+
+        Where they move a little, the penalty divided by alpha has the normal as its gradient,
+        and the slope times the unit matrix as its second derivatives.
         """
 
-    @abstractmethod
+    def on_face(self, w: Floats, moved: Floats) -> Floats:
+        """Return where w ends that was moved on its face, of which it may meet the edge."""
+        return self.inside(moved)
+
     def newton_step(
-        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
+        self,
+        w: Floats,
+        gradient: Floats,
+        hessian: Callable[[Floats, Indices], Floats],
+        metric: Floats,
     ) -> Floats | None:
-        """Return the minimum of the quadratic model in the ball, None for too many coefficients."""
+        """Take Newton's step on the face of w; None for too many coefficients.
+
+        On the face the conditions of a minimum are smooth equations for the coefficients and,
+        on the boundary of the ball, its multiplier. `metric` scales them.
+        """
+        is_free, normal, bend = self.face(w)
+        free = np.flatnonzero(is_free)
+        if not 0 < len(free) <= _NEWTON_FEATURES:
+            return None
+        scale, normal, slope = np.sqrt(metric[free]), normal[free], gradient[free]
+        strength, square = self.alpha, float(normal @ normal)
+        if square and self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius:
+            strength = max(self.alpha, -float(slope @ normal) / square)
+        matrix = hessian(w, free) + strength * bend * np.eye(len(free))
+        matrix, slope = matrix / np.outer(scale, scale), (slope + strength * normal) / scale
+        if strength > self.alpha:  # the constraint is active: the step stays tangential
+            border = (normal / scale)[:, None]
+            border *= np.sqrt(np.trace(matrix) / len(free)) / np.linalg.norm(border)
+            matrix = np.block([[matrix, border], [border.T, np.zeros((1, 1))]])
+            slope = np.append(slope, 0.0)
+        step = np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0][: len(free)]
+        moved = np.zeros_like(w)
+        moved[free] = -step / scale
+        return moved
 
     @abstractmethod
-    def multiplier(self, w: Floats, gradient: Floats) -> float:
-        """Return the Lagrange multiplier of the ball at a point on its boundary."""
+    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
+        """Return function plus penalty, without the ball, as a smooth function for L-BFGS.
 
-    def lagrangian(self, multiplier: float) -> Regulariser:
-        """Return the Lagrangian: the penalty with `multiplier` added to alpha, without the ball."""
-        return replace(self, alpha=self.alpha + multiplier, radius=np.inf)
+        Its variables are the coefficients, or their parts, scaled by the root of the curvature.
+        """
 
-    def residual(self, w: Floats, gradient: Floats) -> float:
-        """Return the distance from meeting the conditions of a minimum in the ball."""
-        is_active = self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius
-        multiplier = max(self.multiplier(w, gradient), 0.0) if is_active else 0.0
-        return float(np.linalg.norm(self.lagrangian(multiplier).subgradient(w, gradient)))
+
+@dataclass(frozen=True)
+class SmoothForm:
+    """A minimisation problem in other variables.
+
+    Attributes
+    ----------
+    function : Function
+        The function of these variables.
+    forth, back : callable
+        Map coefficients to the variables, and the variables to coefficients.
+    residual : callable
+        Maps variables and gradient to the length of the subgradient by the coefficients.
+    bounds : list of tuple or None
+        Bounds of the variables.
+    """
+
+    function: Function
+    forth: Callable[[Floats], Floats]
+    back: Callable[[Floats], Floats]
+    residual: Callable[[Floats, Floats], float]
+    bounds: list[tuple[float | None, float | None]] | None = None
 
 
 class Ridge(Regulariser):
@@ -135,9 +189,7 @@ class Ridge(Regulariser):
 
     def proximal(self, z: Floats, step: float) -> Floats:
         """Shrink, then project onto the ball."""
-        w = z / (1 + step * self.alpha)
-        norm = self.norm(w)
-        return w * (self.radius / norm) if norm > self.radius else w
+        return self.inside(z / (1 + step * self.alpha))
 
     def shrunk(self, z: Floats, strength: Floats) -> Floats:
         """Divide."""
@@ -147,59 +199,31 @@ class Ridge(Regulariser):
         """Return the gradient of the sum."""
         return gradient + self.alpha * w
 
-    def newton_step(
-        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
-    ) -> Floats | None:
-        """Solve for all coefficients."""
-        if len(w) > _NEWTON_FEATURES:
-            return None
-        matrix = hessian(w, np.arange(len(w))) + self.alpha * np.eye(len(w))
-        slope = self.subgradient(w, gradient)
-        moved: Floats = w - np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0]
-        if self.norm(moved) <= self.radius:
-            return moved
-        bend, vectors = np.linalg.eigh(matrix)
-        bend, target = np.maximum(bend, 0.0), vectors.T @ (matrix @ w - slope)
+    def highest(self, gradient: Floats) -> float:
+        """Return the maximum, which lies along minus the gradient."""
+        slope = self.norm(gradient)
+        length = min(self.radius, slope / self.alpha) if self.alpha else self.radius
+        return length * slope - self.alpha / 2 * length**2
 
-        def excess(multiplier: float) -> float:
-            return self.norm(target / (bend + multiplier)) - self.radius
+    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
+        """Return all coefficients: the penalty is smooth."""
+        return np.ones(len(w), dtype=bool), w, 1.0
 
-        highest = self.norm(target) / self.radius
-        root = brentq(excess, 1e-14 * highest, highest, xtol=1e-300, rtol=1e-14, disp=False)
-        return np.asarray(vectors @ (target / (bend + float(root))))
+    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
+        """Return the sum, which is smooth."""
+        scale = np.sqrt(without_zeros(curvature + self.alpha))
 
-    def multiplier(self, w: Floats, gradient: Floats) -> float:
-        """Return m with ``gradient + (alpha + m) w`` orthogonal to w."""
-        squared = float(w @ w)
-        return -float(gradient @ w) / squared - self.alpha if squared else 0.0
-
-    def solve(
-        self,
-        objective: Function,
-        start: Floats,
-        curvature: Floats,
-        *,
-        max_iter: int,
-        tol: float,
-        on_iterate: Callable[[Floats, float], bool],
-    ) -> Solution:
-        """Minimise the sum, which is smooth."""
-        scale = roots(curvature + self.alpha)
-
-        def scaled(v: Floats) -> tuple[float, Floats]:
+        def function(v: Floats) -> tuple[float, Floats]:
             w = v / scale
             value, gradient = objective(w)
             return value + self.penalty(w), self.subgradient(w, gradient) / scale
 
-        found = minimise(
-            scaled,
-            start * scale,
-            max_iter=max_iter,
-            tol=tol,
-            on_iterate=lambda v, values: on_iterate(v / scale, values[-1]),
-            residual=lambda _, gradient: float(np.linalg.norm(gradient * scale)),
+        return SmoothForm(
+            function,
+            lambda w: w * scale,
+            lambda v: v / scale,
+            lambda _, gradient: float(np.linalg.norm(gradient * scale)),
         )
-        return replace(found, x=found.x / scale)
 
 
 class Lasso(Regulariser):
@@ -215,110 +239,61 @@ class Lasso(Regulariser):
 
     def proximal(self, z: Floats, step: float) -> Floats:
         """Soft-threshold, then project onto the ball."""
-        w = _soft(z, step * self.alpha)
+        w = self.shrunk(z, step * self.alpha)
         if self.norm(w) <= self.radius:
             return w
         size = np.sort(np.abs(w))[::-1]
         excess = (np.cumsum(size) - self.radius) / np.arange(1, len(size) + 1)
-        return _soft(w, float(excess[np.flatnonzero(size > excess)[-1]]))
+        return self.shrunk(w, float(excess[np.flatnonzero(size > excess)[-1]]))
 
-    def shrunk(self, z: Floats, strength: Floats) -> Floats:
-        """Soft-threshold."""
-        return _soft(z, strength)
+    def shrunk(self, z: Floats, strength: Floats | float) -> Floats:
+        """Soft-threshold: move every number towards zero."""
+        return np.asarray(np.sign(z) * np.maximum(np.abs(z) - strength, 0.0))
 
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the subgradient of least norm."""
         moving = gradient + self.alpha * np.sign(w)
-        return np.where(w != 0, moving, _soft(gradient, self.alpha))
+        return np.where(w != 0, moving, self.shrunk(gradient, self.alpha))
 
-    def newton_step(
-        self, w: Floats, gradient: Floats, hessian: Callable[[Floats, Indices], Floats]
-    ) -> Floats | None:
-        """Minimise the quadratic model plus penalty exactly, along its lasso path."""
-        if len(w) > _NEWTON_FEATURES:
-            return None
-        matrix = hessian(w, np.arange(len(w)))
-        scale = _far_root(matrix)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
-            path = lars_path_gram(
-                (matrix @ w - gradient) / scale,
-                matrix / scale / scale,
-                n_samples=1,
-                alpha_min=self.alpha / scale,
-                method="lasso",
-            )
-        knots = np.asarray(path[2]) / scale
-        norms = np.abs(knots).sum(axis=0)
-        if norms[-1] <= self.radius:
-            return np.asarray(knots[:, -1])
-        last = int(np.argmax(norms > self.radius))  # the path is linear between its knots
-        share = (self.radius - norms[last - 1]) / (norms[last] - norms[last - 1])
-        return np.asarray((1 - share) * knots[:, last - 1] + share * knots[:, last])
+    def highest(self, gradient: Floats) -> float:
+        """Return the maximum, which lies at zero or a corner of the ball."""
+        return self.radius * max(float(np.abs(gradient).max(initial=0.0)) - self.alpha, 0.0)
 
-    def multiplier(self, w: Floats, gradient: Floats) -> float:
-        """Return the mean, over non-zero coefficients, of the slope that alpha does not balance."""
-        used = w != 0
-        if not used.any():
-            return 0.0
-        return float(np.mean(-np.sign(w[used]) * gradient[used])) - self.alpha
+    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
+        """Return the coefficients that are not zero: between them the penalty is linear."""
+        return w != 0, np.sign(w), 0.0
 
-    def solve(
-        self,
-        objective: Function,
-        start: Floats,
-        curvature: Floats,
-        *,
-        max_iter: int,
-        tol: float,
-        on_iterate: Callable[[Floats, float], bool],
-    ) -> Solution:
-        """Minimise over positive and negative parts, of which the sum is a smooth function."""
-        scales = np.tile(roots(curvature), 2)
+    def on_face(self, w: Floats, moved: Floats) -> Floats:
+        """Stop a coefficient at zero that would change its sign."""
+        return self.inside(np.where(w * moved > 0, moved, 0.0))
 
-        def joined(parts: Floats) -> Floats:
+    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
+        """Return a function of positive and negative parts, which is smooth in their bounds."""
+        scales = np.sqrt(np.tile(without_zeros(curvature), 2))
+
+        def back(parts: Floats) -> Floats:
             positive, negative = np.split(parts / scales, 2)
             return np.asarray(positive - negative)
 
-        def split(parts: Floats) -> tuple[float, Floats]:
-            value, gradient = objective(joined(parts))
+        def function(parts: Floats) -> tuple[float, Floats]:
+            value, gradient = objective(back(parts))
             slopes = np.concatenate([gradient, -gradient]) + self.alpha
             return value + self.alpha * float((parts / scales).sum()), slopes / scales
 
         def residual(parts: Floats, slopes: Floats) -> float:
             upward, downward = np.split(slopes * scales, 2)
             gradient = (upward - downward) / 2
-            return float(np.linalg.norm(self.subgradient(joined(parts), gradient)))
+            return float(np.linalg.norm(self.subgradient(back(parts), gradient)))
 
-        found = minimise(
-            split,
-            np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]) * scales,
-            max_iter=max_iter,
-            tol=tol,
-            on_iterate=lambda parts, values: on_iterate(joined(parts), values[-1]),
-            residual=residual,
-            bounds=[(0.0, None)] * len(scales),
-        )
-        return replace(found, x=joined(found.x))
+        def forth(w: Floats) -> Floats:
+            return np.concatenate([np.maximum(w, 0), np.maximum(-w, 0)]) * scales
+
+        return SmoothForm(function, forth, back, residual, [(0.0, None)] * len(scales))
 
 
-def roots(curvature: Floats) -> Floats:
-    """Return the square roots; the largest replaces zeros."""
-    return np.sqrt(np.where(curvature > 0, curvature, curvature.max() or 1.0))
-
-
-def _far_root(matrix: Floats) -> float:
-    """Return the root of the largest diagonal element, as a power of two; 1 where it is moderate.
-
-    Divided by it, numbers far from 1 meet the absolute tolerances of least-angle regression.
-    """
-    exponent = int(np.frexp(np.diagonal(matrix).max())[1]) // 2
-    return 2.0**exponent if abs(exponent) > _MODERATE else 1.0
-
-
-def _soft(z: Floats, threshold: float | Floats) -> Floats:
-    """Soft-threshold: move every number towards zero by `threshold`."""
-    return np.asarray(np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0))
+def without_zeros(curvature: Floats) -> Floats:
+    """Return the curvature, with its largest in place of zeros."""
+    return np.where(curvature > 0, curvature, curvature.max() or 1.0)
 
 
 REGULARISERS: dict[str | None, type[Regulariser]] = {"l2": Ridge, "l1": Lasso, None: Ridge}

@@ -81,7 +81,7 @@ class LinearSolver(Solver):
 
 
 class RegularisedLBFGS(LinearSolver):
-    """L-BFGS over all queries, ended by Newton's method for few features."""
+    """L-BFGS over all queries, in a ball projected gradients; Newton steps for few features."""
 
     on_cluster = True
 
@@ -111,7 +111,9 @@ class RegularisedLBFGS(LinearSolver):
         found = problem.rows.lead(solve, functions)
         if found.message in ("", STOPPED):
             return found
-        return replace(found, message=f"the gradient has length {found.residual:.3g}")
+        return replace(
+            found, message=f"its error is {found.residual:.3g} times that of zero coefficients"
+        )
 
 
 class OnlineGradientDescent(LinearSolver):

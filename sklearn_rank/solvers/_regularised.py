@@ -69,7 +69,7 @@ class _Search:
         return np.array(errors)
 
     def point(self, x: Floats) -> _Point:
-        """Return what is known at some coefficients, with the error relative to that at zero."""
+        """Evaluate some coefficients; the error is relative to that at zero."""
         value, gradient = self.objective(x)
         error = float(np.min(self._errors(x, gradient) / self._at_zero))
         return _Point(x, gradient, value + self.regulariser.penalty(x), error)

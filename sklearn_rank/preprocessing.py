@@ -19,8 +19,7 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.rows import Preferences
-from sklearn_rank.rows.groups import Queries
+from sklearn_rank.rows import Preferences, Queries
 
 __all__ = ["QueryMinMaxScaler", "query_sample_weight"]
 

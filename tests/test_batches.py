@@ -13,8 +13,7 @@ from tiers import crossed
 
 from sklearn_rank.objectives import MarginPush, PairLoss
 from sklearn_rank.pair_sums._batches import SideBySide, batches
-from sklearn_rank.rows import Preferences
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups, Preferences
 
 WHERE = "sklearn_rank.pair_sums._batches"
 NEVER, ALWAYS = 0, 10**9

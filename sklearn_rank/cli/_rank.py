@@ -19,7 +19,7 @@ from sklearn_rank.cli._rankers import scores_of
 from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 _N_REASONS = 3
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_queries
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 
 def average_precision(

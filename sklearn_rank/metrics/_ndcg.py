@@ -16,7 +16,7 @@ from sklearn_rank.metrics._ranked import (
     divide,
     rank_queries,
 )
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 FEW_GRADES = 64
 MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1

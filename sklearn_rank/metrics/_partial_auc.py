@@ -12,7 +12,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_rows
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 MAX_FPR = Number(0, 1, closed="right")
 _ROUNDING = 1e-12

@@ -13,7 +13,7 @@ from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
 from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 _ROUNDING = 1e-12
 """Distances that differ by less are taken as equal."""

@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
 from sklearn_rank.models.bin_sums import ROUNDING, first_largest
 from sklearn_rank.models.rules import FeatureRules
-from sklearn_rank.rows import ALL_HERE, FitRows, Sums, shared_property
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import ALL_HERE, FitRows, Groups, Sums, shared_property
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""

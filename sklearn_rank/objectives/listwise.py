@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import NameOr, Number, check_parameters
-from sklearn_rank.rows.groups import Block
+from sklearn_rank.rows import Block
 
 
 def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:

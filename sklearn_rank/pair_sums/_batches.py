@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 BATCH_PAIRS = 1 << 16
 """Most pairs of a batch of several blocks: arrays over them stay in the second-level cache."""

@@ -15,8 +15,7 @@ from sklearn_rank.pair_sums._batches import batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedScores
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
-from sklearn_rank.rows import Preferences
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups, Preferences
 
 BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""

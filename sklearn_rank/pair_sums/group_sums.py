@@ -13,7 +13,7 @@ from sklearn_rank._protocols import Floats
 
 if TYPE_CHECKING:
     from sklearn_rank.pair_sums._batches import Batch
-    from sklearn_rank.rows.groups import Groups
+    from sklearn_rank.rows import Groups
 
 EMPTY: Floats = np.empty(0)
 """Stands for sums that were not asked for."""

@@ -1,10 +1,18 @@
 """Rows: what every sum runs over, in groups, in pairs, and on one process or several."""
 
-from sklearn_rank.rows.groups import Block, Groups, Queries
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import ALL_HERE, Collective, Sums, shared_property
+from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.rows import FitRows, Rows
 from sklearn_rank.rows.sample import priority_sample
+from sklearn_rank.rows.sums import (
+    ALL_HERE,
+    Block,
+    Groups,
+    Queries,
+    Sums,
+    nested_runs,
+    shared_property,
+)
 
 __all__ = [
     "ALL_HERE",
@@ -16,6 +24,7 @@ __all__ = [
     "Queries",
     "Rows",
     "Sums",
+    "nested_runs",
     "priority_sample",
     "shared_property",
 ]

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values
-from sklearn_rank.rows.groups import starts_run
 from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.sums import starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._arrays import Floats, Indices, Mask, Values
-from sklearn_rank.rows.groups import Block, Groups, nested_runs
-from sklearn_rank.rows.processes import (
+from sklearn_rank.rows.processes import Collective
+from sklearn_rank.rows.sums import (
     ALL_HERE,
-    Collective,
+    Block,
+    Groups,
     Sums,
     identity_of,
+    nested_runs,
     shared_property,
 )
 

@@ -11,8 +11,9 @@ from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.rows.distinct import distinct_rows, hash_rows
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import Collective, Sums, shared_property
+from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sample import priority_sample
+from sklearn_rank.rows.sums import Sums, shared_property
 
 __all__ = ["FitRows", "Rows"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Mask
-from sklearn_rank.rows.groups import starts_run
-from sklearn_rank.rows.processes import ALL_HERE, Sums
+from sklearn_rank.rows.sums import ALL_HERE, Sums, starts_run
 
 _KEPT_BITS = 52
 """Bits of a code that make a float strictly between 0 and 1."""

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch
 from sklearn_rank.pair_sums.group_sums import BatchSums, PairSums, WeightedScores
-from sklearn_rank.rows.groups import Groups
+from sklearn_rank.rows import Groups
 
 _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""

@@ -13,9 +13,8 @@ from shared_fits import run_together, unlabelled
 from sklearn_rank import RankBoost
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import RowGradient
-from sklearn_rank.bins.binned_features import Binning, SortedValues, encode
+from sklearn_rank.bins.binned_features import Binning, FeatureBins, SortedValues, encode
 from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
-from sklearn_rank.bins.feature_bins import FeatureBins
 from sklearn_rank.models.bin_sums import BinSums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -1,8 +1,8 @@
-"""The bins of the training rows: thresholds, codes, and the merging of small bins."""
+"""The bins of features: thresholds, the bin of each value, and the merging of small bins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,15 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.digitizer import Digitizer
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
 
-__all__ = ["BinSizes", "BinnedFeatures", "BinnedX", "Binning", "encode"]
+__all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
 
 _CHUNK = 65_536
+
+_MANY_VALUES = 4096
+"""Values from which on the lookup table of `Digitizer` is worth building."""
 
 MOST_ROWS = 1 << 17
 """Distinct rows from which quantiles are found at most."""
@@ -102,44 +105,103 @@ class SortedValues:
         return quantiles[quantiles < self.values[-1]]
 
 
+def _no_values() -> Floats:
+    return np.zeros(0)
+
+
 @dataclass(frozen=True, eq=False)
-class BinnedX:
-    """Features of which only the bins are known: stands for X where its values are elsewhere.
+class FeatureBins:
+    """A map of the values of a feature to the numbers of its bins.
+
+    Bins are numbered: first those of ordinary values, then one for each special code, last
+    that of missing values. Ordinary values are ranges ``(-inf, t_1], (t_1, t_2], ...,
+    (t_n, inf)`` or, of a categorical feature, groups of category codes.
 
     Attributes
     ----------
-    parts : sequence of ndarray of shape (n_features, n_part_rows)
-        The bins of the rows, part after part.
-    bins : list of FeatureBins
-        The bins of each feature.
+    thresholds : ndarray of shape (n_thresholds,)
+        Increasing; empty for categories.
+    special : ndarray of shape (n_special,)
+        Values with a bin of their own, of no order.
+    categories : ndarray of shape (n_categories,) or None
+        The bin of each category code 0, 1, ...; None for numbers. Bins are 0, 1, ..., without
+        gaps; -1 for a category that counts as missing, as do codes outside the range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins
+    >>> bins = FeatureBins(np.array([1.5, 3.0]), special=np.array([-99.0]))
+    >>> bins.n_bins
+    5
+    >>> bins(np.array([1.0, 3.0, 9.0, -99.0, np.nan]))
+    array([0, 1, 2, 3, 4])
     """
 
-    parts: Sequence[Indices]
-    bins: list[FeatureBins]
+    thresholds: Floats = field(default_factory=_no_values)
+    special: Floats = field(default_factory=_no_values)
+    categories: Indices | None = None
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-        return sum(part.shape[1] for part in self.parts), len(self.bins)
+    def n_values(self) -> int:
+        """Number of bins of ordinary values."""
+        if self.categories is None:
+            return len(self.thresholds) + 1
+        return int(self.categories.max(initial=-1)) + 1
 
-    def __getitem__(self, rows: Any) -> BinnedX:
-        """Return some of the rows."""
-        return BinnedX([self.codes(rows)], self.bins)
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return self.n_values + len(self.special) + 1
 
-    def codes(self, rows: Any) -> Indices:
-        """Return the bins of some rows, one line for each feature."""
-        lines = self.by_feature()
-        first = next(lines)[rows]
-        codes = np.empty((len(self.bins), len(first)), dtype=first.dtype)
-        codes[0] = first
-        for number, line in enumerate(lines, 1):  # one at a time: all together would be a copy
-            codes[number] = line[rows]
-        return codes
+    @property
+    def missing(self) -> int:
+        """The bin of missing values."""
+        return self.n_bins - 1
 
-    def by_feature(self) -> Iterator[Indices]:
-        """Yield the bins of all rows, feature by feature."""
-        for number in range(len(self.bins)):
-            yield np.concatenate([part[number] for part in self.parts])
+    def __call__(self, x: Floats) -> Indices:
+        """Return the bin of each value."""
+        return self.encode(x).astype(np.intp)
+
+    def encode(self, x: Floats) -> Indices:
+        """Return the bin of each value, as integers of few bits where there are many values."""
+        if self.categories is not None:
+            bins = self._categories_of(x)
+        elif len(x) < _MANY_VALUES:
+            bins = np.searchsorted(self.thresholds, x)
+        else:
+            bins = self._digitizer(x)
+        for number, code in enumerate(self.special):
+            bins[x == code] = self.n_values + number
+        bins[np.isnan(x)] = self.missing
+        return bins
+
+    @cached_property
+    def _digitizer(self) -> Digitizer:
+        return Digitizer(self.thresholds, self.n_bins)
+
+    def _categories_of(self, x: Floats) -> Indices:
+        assert self.categories is not None
+        known = np.append(
+            np.where(self.categories < 0, self.missing, self.categories), self.missing
+        )
+        code = np.nan_to_num(x, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
+        is_known = (code == x) & (code >= 0) & (code < len(self.categories))
+        return known[np.where(is_known, code, -1)]
+
+    def equal(self, other: FeatureBins) -> bool:
+        """Whether two maps are equal."""
+        if (self.categories is None) != (other.categories is None):
+            return False
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("thresholds", "special", "categories")
+            if getattr(self, name) is not None
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {name: value for name, value in vars(self).items() if name != "_digitizer"}
 
 
 @dataclass(frozen=True, eq=False)

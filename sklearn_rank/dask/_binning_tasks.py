@@ -13,8 +13,7 @@ import numpy as np
 from dask import delayed
 
 from sklearn_rank._protocols import Codes, Floats
-from sklearn_rank.bins.binned_features import MOST_ROWS, Binning
-from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 from sklearn_rank.rows.distinct import hash_rows

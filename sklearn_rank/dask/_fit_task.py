@@ -13,12 +13,11 @@ from distributed import get_worker
 from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.bins.binned_features import BinnedX
-from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
 from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
-from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
+from sklearn_rank.models.partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.rows import Rows
 
 

@@ -23,7 +23,8 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups, nested_runs
+from sklearn_rank.rows import Groups
+from sklearn_rank.rows.sums import nested_runs
 
 AVERAGE = Choice(("mean", None))
 EMPTY = Number(0, 1, integer=True, other=("skip",))

@@ -8,7 +8,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups, nested_runs
+from sklearn_rank.rows import Groups
+from sklearn_rank.rows.sums import nested_runs
 
 NO_PAIR = (
     "There is no comparable pair: no query has rows of different relevance, so that no order "

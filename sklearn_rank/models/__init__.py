@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn_rank._protocols import Candidate, Model
-from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
+from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.feature_parameters import StumpConstraints
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import Features, LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns
-from sklearn_rank.models.stump_rules import StumpRules
+from sklearn_rank.models.stump_rules import StepFunction, StumpRules
 from sklearn_rank.models.stumps import Stumps
 from sklearn_rank.rows import FitRows
 

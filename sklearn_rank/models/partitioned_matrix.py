@@ -1,4 +1,4 @@
-"""Rows in several arrays, as one matrix that is never put together."""
+"""Rows in several arrays, as one matrix that is never put together: of features, or of bins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank.bins.binned_features import FeatureBins
 
-__all__ = ["PartitionedMatrix"]
+__all__ = ["BinnedX", "PartitionedMatrix"]
 
 
 class PartitionedMatrix:
@@ -36,7 +37,7 @@ class PartitionedMatrix:
 
     __array_ufunc__ = None  # ``array @ rows`` comes here
 
-    def __init__(self, parts: Sequence[Floats]) -> None:
+    def __init__(self, parts: Sequence[Values]) -> None:
         self.parts = list(parts)
         self._start = np.cumsum([0, *map(len, self.parts)])
         self.shape = int(self._start[-1]), int(self.parts[0].shape[1])
@@ -46,7 +47,7 @@ class PartitionedMatrix:
         """Return the number of rows."""
         return self.shape[0]
 
-    def _pieces(self) -> Iterator[tuple[slice, Floats]]:
+    def _pieces(self) -> Iterator[tuple[slice, Values]]:
         """Yield the parts, and which rows they are."""
         for start, part in zip(self._start[:-1].tolist(), self.parts, strict=True):
             yield slice(start, start + len(part)), part
@@ -65,7 +66,7 @@ class PartitionedMatrix:
         """The transposed matrix, for products from the left."""
         return _Transposed(self)
 
-    def __getitem__(self, key: Any) -> Floats:
+    def __getitem__(self, key: Any) -> Values:
         """Return some rows, or columns of all rows; a view where the rows lie in one array."""
         if isinstance(key, tuple):
             rows, columns = key
@@ -80,10 +81,10 @@ class PartitionedMatrix:
             found[here] = self.parts[which][rows[here] - self._start[which]]
         return found
 
-    def _columns(self, columns: Any) -> Floats:
+    def _columns(self, columns: Any) -> Values:
         return np.concatenate([part[:, columns] for part in self.parts])
 
-    def _stretch(self, first: int, last: int) -> Floats:
+    def _stretch(self, first: int, last: int) -> Values:
         """Return the rows from `first` to before `last`."""
         some = [
             part[max(first - rows.start, 0) : last - rows.start]
@@ -115,3 +116,32 @@ class _Transposed:
     def __matmul__(self, other: Floats) -> Floats:
         """Return the product with values of the rows."""
         return (other.T @ self._rows).T
+
+
+class BinnedX:
+    """Features of which only the bins are known: stands for X where its values are elsewhere.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray of shape (n_features, n_part_rows)
+        The bins of the rows, part after part.
+    bins : list of FeatureBins
+        The bins of each feature.
+    """
+
+    def __init__(self, parts: Sequence[Indices], bins: list[FeatureBins]) -> None:
+        self.numbers = PartitionedMatrix([part.T for part in parts])
+        self.bins, self.shape = bins, self.numbers.shape
+
+    def __getitem__(self, rows: Any) -> BinnedX:
+        """Return some of the rows."""
+        return BinnedX([self.codes(rows)], self.bins)
+
+    def codes(self, rows: Any) -> Indices:
+        """Return the bins of some rows, one line for each feature."""
+        codes: Indices = np.empty(
+            (self.shape[1], len(np.arange(self.shape[0])[rows])), self.numbers.dtype
+        )
+        for number, line in enumerate(codes):  # one at a time: all together would be a copy
+            line[:] = self.numbers[:, number][rows]
+        return codes

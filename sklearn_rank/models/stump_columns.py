@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
-from sklearn_rank.bins.binned_features import BinnedFeatures
-from sklearn_rank.bins.feature_bins import FeatureBins
+from sklearn_rank.bins.binned_features import BinnedFeatures, FeatureBins
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.stump_rules import StumpRules
 from sklearn_rank.rows import FitRows, shared_property

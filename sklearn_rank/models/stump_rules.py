@@ -11,9 +11,9 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.bins.feature_bins import FeatureBins, StepFunction
+from sklearn_rank.bins.binned_features import FeatureBins
 
-__all__ = ["StumpRules"]
+__all__ = ["StepFunction", "StumpRules"]
 
 _LAST = "_last"
 _CHUNK = 65_536
@@ -225,6 +225,37 @@ class StumpRules:
         for number, weight in enumerate(weights):
             out = out + weight * self.members(number).take(codes[int(self.feature[number])])
             yield out
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """What a model adds to the score for each bin of a feature.
+
+    Attributes
+    ----------
+    feature : int
+        The column.
+    bins : FeatureBins
+        Its bins.
+    values : ndarray of shape (n_bins,)
+        What each adds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins, StepFunction
+    >>> step = StepFunction(0, FeatureBins(np.array([1.5])), np.array([0.0, 0.7, -0.2]))
+    >>> step(np.array([1.0, 2.0, np.nan]))
+    array([ 0. ,  0.7, -0.2])
+    """
+
+    feature: int
+    bins: FeatureBins
+    values: Floats
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return the addition to the score of each value."""
+        return self.values.take(self.bins.encode(x))
 
 
 class StepTable:

@@ -10,7 +10,6 @@ from sklearn_rank.rows.sums import (
     Groups,
     Queries,
     Sums,
-    nested_runs,
     shared_property,
 )
 
@@ -24,7 +23,6 @@ __all__ = [
     "Queries",
     "Rows",
     "Sums",
-    "nested_runs",
     "priority_sample",
     "shared_property",
 ]

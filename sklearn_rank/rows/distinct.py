@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
-
-_MANY = 1 << 15
-"""Numbers hashed at a time."""
 
 
 def distinct_rows(
@@ -79,33 +75,17 @@ def hash_rows(X: Any) -> Codes:
     the codes of the dense one.
     """
     factors = _odd_factors(X.shape[1])
-    if hasattr(X, "bins"):
-        return _codes_of_bins(X)
     if issparse(X):
-        terms = _mixed(X.data) * factors[X.indices]
+        terms = _mixed(X.data + 0.0) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         return running[X.indptr[1:]] - running[X.indptr[:-1]]
+    # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
+    rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for block in _blocks(len(code), _BLOCK):
-        np.matmul(_mixed(X[block]), factors, out=code[block])
+    for start in range(0, len(code), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.matmul(_mixed(rows[block] + first), factors, out=code[block])
     return code
-
-
-def _codes_of_bins(X: Any) -> Codes:
-    """Return a code for each row, in which the numbers of the bins stand for the values."""
-    factors = _odd_factors(X.shape[1])
-    code, mixed = np.zeros(X.shape[0], dtype=np.uint64), _mixed(np.arange(1 << 16) + 1.0)
-    for bins, factor in zip(X.by_feature(), factors, strict=True):
-        terms = mixed[: int(bins.max(initial=0)) + 1] * factor
-        for some in _blocks(len(code), _MANY):
-            code[some] += terms.take(bins[some])
-    return code
-
-
-def _blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield slices of `size` rows."""
-    for start in range(0, n_rows, size):
-        yield slice(start, start + size)
 
 
 def _odd_factors(size: int) -> Codes:
@@ -116,9 +96,8 @@ def _odd_factors(size: int) -> Codes:
 def _mixed(values: Floats) -> Codes:
     """Return the bits of floats, mixed so that each depends on the others; zero stays zero.
 
-    Without it, products of numbers with few digits would differ in few bits.
+    Without it, products of numbers with few digits would differ in few bits. In place.
     """
-    values = values + 0.0  # a copy, and 0 for -0
     is_nan = np.isnan(values)
     if is_nan.any():
         values[is_nan] = np.nan

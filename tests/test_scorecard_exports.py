@@ -562,28 +562,28 @@ WRONG = {
     "Got version None": without("version"),
     "Got version True": edited(version=True),
     "document lacks 'intercept'": without("intercept"),
-    "variable 0 lacks 'thresholds'": without("thresholds", "variables", 0),
-    "row of risk lacks 'low'": without("low", "risk", 1),
+    "item 0 of variables of the document lacks 'thresholds'": without("thresholds", "variables", 0),
+    "item 1 of risk of the document lacks 'low'": without("low", "risk", 1),
     "unknown key 'threshold'; known are name": edited(age_threshold=[1.0]),
     "the key 'a' twice": '{"a": 1, "a": 2}',
     "finite numbers only. Got NaN": edited(intercept=math.nan),
     "finite numbers only. Got -Infinity": edited(age_special=[-math.inf]),
-    "intercept must be an integer .* Got 1.5": edited(intercept=1.5),
-    "intercept must be an integer .* Got True": edited(intercept=True),
-    "cut must be an integer .* Got '1'": edited(cut="1"),
-    "cut must be an integer .* Got None": edited(cut=None),
-    "variables must be a list. Got 3": edited(variables=3),
-    "variable 0 must be an object. Got 3": edited(variables=[3]),
+    "intercept of the document must be an integer .* Got 1.5": edited(intercept=1.5),
+    "intercept of the document must be an integer .* Got True": edited(intercept=True),
+    "cut of the document must be an integer .* Got '1'": edited(cut="1"),
+    "cut of the document must be an integer .* Got None": edited(cut=None),
+    "variables of the document must be a list. Got 3": edited(variables=3),
+    "item 0 of variables of the document must be an object. Got 3": edited(variables=[3]),
     "thresholds of 'age' must increase": edited(age_thresholds=[40.0, 25.5]),
     "must increase": edited(age_thresholds=[40.0, 40.0]),
-    "number of thresholds of 'age' must be a finite number. Got '3'": edited(age_thresholds=["3"]),
-    "number of thresholds of 'age' must be a finite number. Got 1000": edited(
+    "item 0 of thresholds of 'age' must be a finite number. Got '3'": edited(age_thresholds=["3"]),
+    "item 0 of thresholds of 'age' must be a finite number. Got 1000": edited(
         age_thresholds=[10**400]
     ),
     "points of 'age' must be 5: 3 of bins of values, 1 of special codes .* Got 4": edited(
         age_points=[1, 2, 3, 4]
     ),
-    "points of 'age' must be an integer .* Got 1.5": edited(age_points=[1, 2, 3, 4, 1.5]),
+    "item 4 of points of 'age' must be an integer .* Got 1.5": edited(age_points=[1, 2, 3, 4, 1.5]),
     "sum of the largest points": edited(age_points=[2**31 - 1] * 5),
     "special codes and categories of 'age' must be distinct. -99.0": edited(
         age_special=[-99, -99.0], age_points=[0] * 6
@@ -592,25 +592,29 @@ WRONG = {
         job_groups=[["a"], ["b", "a"]]
     ),
     "all strings or all numbers": edited(job_groups=[["a"], [1]]),
-    "a category of 'job' must be a string, a number": edited(job_groups=[["a"], [None]]),
-    "a category of 'job' must be a string, a number of at most 64 bits, true": edited(
+    "item 0 of item 1 of groups of 'job' must be a string, a number": edited(
+        job_groups=[["a"], [None]]
+    ),
+    "of groups of 'job' must be a string, a number of at most 64 bits, true": edited(
         job_groups=[[2**63], [1]]
     ),
     "a group of 'job' must have a category": edited(job_groups=[["a"], []]),
-    "a group of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
+    "item 0 of groups of 'job' must be a list. Got 'a'": edited(job_groups=["a", "b"]),
     "thresholds or groups of categories, not both": edited(job_thresholds=[1.0]),
     "the column of 'age' must be below 3": edited(age_column=3),
-    "the column of 'age' must be an integer from 0": edited(age_column=-1),
+    "column of 'age' must be an integer from 0": edited(age_column=-1),
     "column 1 is 'rate' in feature_names, not 'age'": edited(age_column=1),
     "columns of variables must be distinct": edited(feature_names=None, age_column=2),
     "names of variables must be distinct": edited(feature_names=None, age_name="job"),
-    "the name of variable 0 must be a string that is not empty": edited(age_name=""),
+    "name of item 0 of variables of the document must be a string that is not empty": edited(
+        age_name=""
+    ),
     "feature_names must be 3": edited(feature_names=["age"]),
     "feature_names must be distinct. 'age'": edited(feature_names=["age", "age", "job"]),
-    "n_features must be an integer from 1": edited(n_features=0),
+    "n_features of the document must be an integer from 1": edited(n_features=0),
     "classes must be two. Got 3": edited(classes=[1, 2, 3]),
     "classes must be distinct": edited(classes=["a", "a"]),
-    "a class must be a string": edited(classes=[None, 1]),
+    "item 0 of classes of the document must be a string": edited(classes=[None, 1]),
     "counts of 'age' must be 5 or none. Got 1": edited(age_counts=[1]),
     "events of 'age' must be 5 or none. Got 0": edited(age_events=[]),
     "counts of 'age' must not be negative": edited(age_counts=[-1, 1, 1, 1, 1]),
@@ -621,7 +625,7 @@ WRONG = {
     "must have numbers from 0 to 1": edited(
         risk=[{"total": 1, "probability": 1.1, "low": 0, "high": 1}]
     ),
-    "details must be an object": edited(details=[]),
+    "details of the document must be an object": edited(details=[]),
     "must be one of inf, -inf and nan": edited(details={"p": {"float": "many"}}),
     "has half a character": edited(details={"p": "\ud800"}),
 }
@@ -640,7 +644,7 @@ def test_json_that_is_not_text():
 
 
 def test_an_inconsistent_card_is_not_stored():
-    with pytest.raises(ValueError, match="a class must be a string"):
+    with pytest.raises(ValueError, match="item 0 of classes of the document must be a string"):
         card_to_json(replace(CARD, classes=((1, 2), (3, 4))))
     with pytest.raises(ValueError, match="points of 'age' must be 5"):
         card_to_json(replace(CARD, variables=(replace(AGE, points=(1, 2)),)))

@@ -40,7 +40,7 @@ class CategoryCodes:
 
     def __init__(self, X: Any, positions: tuple[int, ...]) -> None:
         self.positions = positions
-        self.encoders = [_encoder_of(_column(X, number), number) for number in positions]
+        self.encoders = [_encoder_of(column_of(X, number), number) for number in positions]
         self.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in self.encoders]
 
     @classmethod
@@ -54,22 +54,28 @@ class CategoryCodes:
         both.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in both.encoders]
         return both
 
+    @property
+    def categories(self) -> dict[int, Values]:
+        """The categories of each feature by their codes."""
+        encoders = zip(self.positions, self.encoders, strict=True)
+        return {number: encoder.categories_[0] for number, encoder in encoders}
+
     def encode(self, X: Any) -> Any:
         """Return the rows with codes in place of categories, NaN where there is none."""
         codes = [
-            encoder.transform(_of_one_kind(_column(X, number), encoder.categories_[0])).ravel()
+            encoder.transform(_of_one_kind(column_of(X, number), encoder.categories_[0])).ravel()
             for number, encoder in zip(self.positions, self.encoders, strict=True)
         ]
         for code, known in zip(codes, self.known, strict=True):
             _forget(code, known)
-        return _replaced(X, dict(zip(self.positions, codes, strict=True)))
+        return with_columns(X, dict(zip(self.positions, codes, strict=True)))
 
     def decode(self, X: Floats) -> Values:
         """Return encoded rows, none with a code that is unknown, with their categories."""
         rows = X.astype(object)
-        for number, encoder in zip(self.positions, self.encoders, strict=True):
+        for number, categories in self.categories.items():
             there = ~np.isnan(X[:, number])
-            rows[there, number] = encoder.categories_[0][X[there, number].astype(np.intp)]
+            rows[there, number] = categories[X[there, number].astype(np.intp)]
         return rows
 
     def learn(self, X: Floats) -> None:
@@ -141,7 +147,7 @@ def _forget(code: Floats, known: Mask) -> None:
     code[rows[~known[code[rows].astype(np.intp)]]] = np.nan
 
 
-def _column(X: Any, number: int) -> Values:
+def column_of(X: Any, number: int) -> Values:
     """Return a column as an array of shape (n_samples, 1)."""
     if hasattr(X, "iloc"):  # pandas
         series = X.iloc[:, number]
@@ -158,7 +164,7 @@ def _column(X: Any, number: int) -> Values:
     return column[:, np.newaxis]
 
 
-def _replaced(X: Any, columns: dict[int, Floats]) -> Any:
+def with_columns(X: Any, columns: dict[int, Floats]) -> Any:
     """Return X, of its own kind, with other columns."""
     if hasattr(X, "iloc"):
         X = X.copy(deep=False)

@@ -59,7 +59,7 @@ def group_labels(function: StepFunction, codes: CategoryCodes) -> list[str]:
     """Return the categories of each bin of a categorical feature, joined."""
     bins = function.bins.categories
     assert bins is not None
-    names = codes.encoders[codes.positions.index(function.feature)].categories_[0]
+    names = codes.categories[function.feature]
     return [
         ", ".join(str(name) for name, one in zip(names, bins, strict=False) if one == number)
         for number in range(function.bins.n_values)

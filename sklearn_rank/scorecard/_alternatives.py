@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import Binning
-from sklearn_rank.bins.categories import as_table
+from sklearn_rank.bins.categories import as_table, with_columns
 from sklearn_rank.models import as_model
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard.card import Card
@@ -61,14 +61,4 @@ def _grid(ranker: Any, data: Rows, settings: dict[str, Any], feature: int) -> Fl
 def _without(X: Any, feature: int) -> Any:
     """Return rows with missing values in a column."""
     X = as_table(X)
-    if hasattr(X, "iloc"):  # pandas
-        X = X.copy(deep=False)
-        column = X.iloc[:, feature]
-        X.isetitem(feature, column.mask(np.ones(len(column), dtype=bool)))
-        return X
-    if hasattr(X, "to_series"):  # polars
-        column = X.to_series(feature)
-        return X.with_columns(column.clear(len(column)))
-    X = X.astype(object if X.dtype.kind in "OSU" else np.float64)
-    X[:, feature] = np.nan
-    return X
+    return with_columns(X, {feature: np.full(len(X), np.nan)})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
 from sklearn_rank.models import StepFunction
 from sklearn_rank.rows import Rows, shared_property
@@ -62,15 +62,6 @@ class CardBuilder:
         """The training rows by their bins."""
         return BinnedTraining.of(self.ranker, self.steps, self.data)
 
-    @cached_property
-    def categories(self) -> dict[int, Values]:
-        """The categories by code of the categorical columns."""
-        codes = self.ranker.category_codes_
-        if codes is None:
-            return {}
-        encoders = zip(codes.positions, codes.encoders, strict=True)
-        return {position: encoder.categories_[0] for position, encoder in encoders}
-
     def build(self) -> Card:
         """Return the card."""
         rounded = self._rounded()
@@ -86,7 +77,9 @@ class CardBuilder:
         n_features = int(self.ranker.n_features_in_)
         columns = [f"x{j}" for j in range(n_features)] if names is None else names.tolist()
         given = tuple(self.ranker.stump_settings()["thresholds"])
-        variables = make_variables(self.steps, tables, self.data, columns, self.categories, given)
+        codes = self.ranker.category_codes_
+        categories = {} if codes is None else codes.categories
+        variables = make_variables(self.steps, tables, self.data, columns, categories, given)
         first, second = self.ranker.classes_.tolist()
         return Card(
             variables,

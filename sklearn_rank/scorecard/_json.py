@@ -17,8 +17,8 @@ _VERSION = 1
 _NOT_FINITE = "float"
 """Key of an object that stands for an infinite number or NaN among the details."""
 
-Check = Callable[..., Any]
-"""Takes a value, where it stands, and the name of what it belongs to; returns it checked."""
+Check = Callable[[Any, str], Any]
+"""Takes a value and where it stands; returns it checked."""
 
 
 def card_to_json(card: Card) -> str:
@@ -134,7 +134,7 @@ def _check(
 ) -> Check:
     """Return the check that a value is as wanted."""
 
-    def check(value: Any, place: str, owner: str = "") -> Any:
+    def check(value: Any, place: str) -> Any:
         if not is_so(value):
             raise _fail(f"{place} must be {wanted}. Got {_shown(value)}")
         return convert(value)
@@ -142,11 +142,11 @@ def _check(
     return check
 
 
-def _object(fields: dict[str, tuple[str, Check]]) -> Check:
-    """Return the check of an object with these keys and no others."""
+def _object(fields: dict[str, Check]) -> Check:
+    """Return the check of an object with these keys and no others, called by its name if any."""
 
-    def check(value: Any, place: str, owner: str = "") -> dict[str, Any]:
-        _any_object(value, place, owner)
+    def check(value: Any, place: str) -> dict[str, Any]:
+        _any_object(value, place)
         for key in fields:
             if key not in value:
                 raise _fail(f"{place} lacks {key!r}")
@@ -154,27 +154,26 @@ def _object(fields: dict[str, tuple[str, Check]]) -> Check:
             if key not in fields:
                 raise _fail(f"{place} has the unknown key {key!r}; known are {', '.join(fields)}")
         found: dict[str, Any] = {}
-        for key, (where, check_one) in fields.items():
+        for key, check_one in fields.items():
             owner = repr(found["name"]) if "name" in found else place
-            found[key] = check_one(value[key], where.format(owner), owner)
+            found[key] = check_one(value[key], f"{key} of {owner}")
         return found
 
     return check
 
 
-def _list(check: Check, where: str) -> Check:
-    """Return the check of a list; `where` says where an item of it stands."""
+def _list(check: Check) -> Check:
+    """Return the check of a list of such items."""
 
-    def check_all(values: Any, place: str, owner: str = "") -> tuple[Any, ...]:
-        _any_list(values, place, owner)
-        places = (where.format(owner, number=number) for number in range(len(values)))
-        return tuple(check(one, at, owner) for one, at in zip(values, places, strict=True))
+    def check_all(values: Any, place: str) -> tuple[Any, ...]:
+        _any_list(values, place)
+        return tuple(check(one, f"item {number} of {place}") for number, one in enumerate(values))
 
     return check_all
 
 
 def _optional(check: Check) -> Check:
-    return lambda value, place, owner: None if value is None else check(value, place, owner)
+    return lambda value, place: None if value is None else check(value, place)
 
 
 def _is_finite(value: Any) -> bool:
@@ -199,7 +198,7 @@ def _integer(least: int = -LARGEST_TOTAL) -> Check:
     return _check(is_so, f"an integer from {least} to {LARGEST_TOTAL}", int)
 
 
-def _decoded(value: Any, place: str = "a detail", owner: str = "") -> Any:
+def _decoded(value: Any, place: str = "a detail") -> Any:
     """Return a detail, the counterpart of `_encoded`."""
     if isinstance(value, dict):
         if list(value) == [_NOT_FINITE]:
@@ -218,31 +217,28 @@ _number = _check(_is_finite, "a finite number")
 _float = _check(_is_finite, "a finite number", float)
 _scalar = _check(_is_scalar, "a string, a number of at most 64 bits, true or false")
 
-_VARIABLE: dict[str, tuple[str, Check]] = {
-    "name": ("the name of {}", _text),
-    "column": ("the column of {}", _integer(0)),
-    "thresholds": ("thresholds of {}", _list(_float, "a number of thresholds of {}")),
-    "special": ("special of {}", _list(_float, "a number of special of {}")),
-    "groups": (
-        "groups of {}",
-        _optional(_list(_list(_scalar, "a category of {}"), "a group of {}")),
-    ),
-    "points": ("points of {}", _list(_integer(), "points of {}")),
-    "counts": ("counts of {}", _list(_float, "a number of counts of {}")),
-    "events": ("events of {}", _list(_float, "a number of events of {}")),
+_VARIABLE = {
+    "name": _text,
+    "column": _integer(0),
+    "thresholds": _list(_float),
+    "special": _list(_float),
+    "groups": _optional(_list(_list(_scalar))),
+    "points": _list(_integer()),
+    "counts": _list(_float),
+    "events": _list(_float),
 }
-_RISK = {key: (f"{key} of {{}}", _number) for key in ("total", "probability", "low", "high")}
-_CARD: dict[str, tuple[str, Check]] = {
-    "classes": ("classes", _list(_scalar, "a class")),
-    "intercept": ("intercept", _integer()),
-    "cut": ("cut", _integer()),
-    "n_features": ("n_features", _integer(1)),
-    "feature_names": ("feature_names", _optional(_list(_text, "a name of feature_names"))),
-    "variables": ("variables", _list(_object(_VARIABLE), "variable {number}")),
-    "risk": ("risk", _list(_object(_RISK), "a row of risk")),
-    "details": ("details", lambda value, *of: _decoded(_any_object(value, *of))),
+_RISK = dict.fromkeys(("total", "probability", "low", "high"), _number)
+_CARD = {
+    "classes": _list(_scalar),
+    "intercept": _integer(),
+    "cut": _integer(),
+    "n_features": _integer(1),
+    "feature_names": _optional(_list(_text)),
+    "variables": _list(_object(_VARIABLE)),
+    "risk": _list(_object(_RISK)),
+    "details": lambda value, place: _decoded(_any_object(value, place)),
 }
-"""The keys of a document: where each value stands, in words, and its check."""
+"""The keys of a document, and the check of each value."""
 
 
 def _card_of(document: Any) -> Card:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import is_data_frame, is_missing
+from sklearn_rank.bins.categories import column_of
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class Card:
                 f"X has {X.shape[1]} features, but the scorecard is expecting {self.n_features} "
                 "features as input."
             )
-        return [_column(X, place) for place in positions], int(X.shape[0])
+        return [column_of(X, place)[:, 0] for place in positions], int(X.shape[0])
 
 
 def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
@@ -298,15 +299,6 @@ def label_of(category: Any) -> str:
 def class_label(value: Any) -> str:
     """Return how a class reads in a sentence."""
     return label_of(value) if isinstance(value, str) else f"class {label_of(value)}"
-
-
-def _column(X: Any, place: int) -> Values:
-    """Return a column of a data frame or an array."""
-    if hasattr(X, "iloc"):  # pandas
-        return np.asarray(X.iloc[:, place].to_numpy())
-    if hasattr(X, "to_series"):  # polars
-        return np.asarray(X.to_series(place).to_numpy())
-    return np.asarray(X[:, place])
 
 
 def _as_floats(x: Values, name: str) -> Floats:

@@ -149,6 +149,7 @@ def has_callbacks(estimator: Any) -> bool:
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+@dataclass(eq=False, repr=False)
 class FitTask:
     """An observer that tells an estimator's callbacks of its iterations.
 
@@ -170,18 +171,16 @@ class FitTask:
         X, y and metadata of the fit, handed to callbacks that want them.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        unit: str,
-        total: int | None,
-        reconstruct: Attributes | None,
-        data: dict[str, Any],
-    ) -> None:
-        self._estimator, self._unit, self._total = estimator, unit, total
-        self._reconstruct, self._data = reconstruct, data
-        self._root = estimator._init_callback_context(max_subtasks=total)
-        self._root.call_on_fit_task_begin(estimator=estimator, **data)
+    estimator: Any
+    unit: str
+    total: int | None
+    reconstruct: Attributes | None
+    data: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Begin the root task and the first iteration."""
+        self._root = self.estimator._init_callback_context(max_subtasks=self.total)
+        self._root.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         self._n_begun = 0
         self._iteration: Any = None
         self._begin()
@@ -191,7 +190,7 @@ class FitTask:
         if self._iteration is None:
             return False
         ends: bool = self._iteration.call_on_fit_task_end(
-            estimator=self._estimator, reconstruction_attributes=self._reconstruct, **self._data
+            estimator=self.estimator, reconstruction_attributes=self.reconstruct, **self.data
         )
         self._iteration = None
         if not ends:
@@ -201,30 +200,29 @@ class FitTask:
     def close(self) -> None:
         """End what has begun, the root task last; the estimator is fitted."""
         if self._iteration is not None:
-            self._iteration.call_on_fit_task_end(estimator=self._estimator)
+            self._iteration.call_on_fit_task_end(estimator=self.estimator)
             self._iteration = None
         self._root.call_on_fit_task_end(
-            estimator=self._estimator, reconstruction_attributes=dict, **self._data
+            estimator=self.estimator, reconstruction_attributes=dict, **self.data
         )
 
     def _begin(self) -> None:
         """Begin the next iteration, unless it was the last that there can be."""
-        if self._total is None or self._n_begun < self._total:
-            self._iteration = self._root.subcontext(task_name=self._unit)
-            self._iteration.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        if self.total is None or self._n_begun < self.total:
+            self._iteration = self._root.subcontext(task_name=self.unit)
+            self._iteration.call_on_fit_task_begin(estimator=self.estimator, **self.data)
             self._n_begun += 1
 
 
 def make_observer(
     estimator: Any,
-    *,
     unit: str,
-    total: int | None,
-    reconstruct: Attributes | None = None,
-    X: Any = None,
-    y: Any = None,
-    metadata: Any = None,
-    printer: Printer | None = None,
+    total: int,
+    reconstruct: Attributes,
+    data: dict[str, Any],
+    *,
+    n_before: int | None = 0,
+    shows_total: bool = True,
 ) -> Observer:
     """Begin the root task of a fit and return what is called after each iteration.
 
@@ -234,31 +232,30 @@ def make_observer(
         The estimator that is fitted, with the parameter `verbose`.
     unit : str
         What an iteration is called, in callbacks and printed lines.
-    total : int or None
-        Maximum number of iterations of this fit, those before a warm start left out; None
-        when it is not known.
-    reconstruct : callable, default=None
+    total : int
+        Number of iterations asked for.
+    reconstruct : callable
         Returns a dict of the fitted attributes so far, enough to predict: called only when
         a callback wants a fitted estimator, at the end of an iteration.
-    X, y : array-like or callable, default=None
-        Validated training rows and their labels, as the user gave them; or what returns
-        them, called only when a callback wants them.
-    metadata : dict or callable, default=None
-        What else `fit` was given: sample_weight and qid.
-    printer : Printer, default=None
-        Prints what `verbose` asks for.
+    data : dict
+        Validated training rows X and their labels y, as the user gave them, and metadata, what
+        else `fit` was given; or what returns them, called only when a callback wants them.
+    n_before : int or None, default=0
+        How many iterations earlier fits have done; None when `total` is not the maximum.
+    shows_total : bool, default=True
+        Whether printed lines show `total`.
 
     Returns
     -------
     Observer
         Returns True when a callback ends the fit.
     """
+    printer = Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total)
     if not has_callbacks(estimator):
-        return combine(printer)
-    data = {"X": X, "y": y, "metadata": metadata}
-    task = FitTask(estimator, unit, total, reconstruct, data)
-    setattr(estimator, FIT_TASK, task)
-    return combine(printer, task)
+        return printer
+    n_left = None if n_before is None else total - n_before
+    setattr(estimator, FIT_TASK, FitTask(estimator, unit, n_left, reconstruct, data))
+    return combine(printer, getattr(estimator, FIT_TASK))
 
 
 def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
@@ -266,8 +263,7 @@ def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
 
     `X` and `y` are for estimators without iterations, which call nothing else.
     """
-    if not has_callbacks(estimator):
-        return
-    if not hasattr(estimator, FIT_TASK):
-        make_observer(estimator, unit="", total=0, X=X, y=y)
-    getattr(estimator, FIT_TASK).close()
+    if has_callbacks(estimator):
+        known = getattr(estimator, FIT_TASK, None)
+        task = known or FitTask(estimator, "", 0, None, {"X": X, "y": y, "metadata": None})
+        task.close()

@@ -352,6 +352,15 @@ def largest_size(X: Any) -> float:
     return float(max(ends[0], -ends[1]))
 
 
+def check_size(owner: str, largest: float, allowed: float) -> None:
+    """Raise ValueError for a largest value of X whose square overflows."""
+    if largest > allowed:
+        raise ValueError(
+            f"X has values as large as {largest:.0e}, whose squares overflow in {owner}: at most "
+            f"{allowed:g} is allowed. Scale the features, with StandardScaler for example."
+        )
+
+
 def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
     is_listed = not hasattr(qid, "dtype") and np.iterable(qid)

@@ -17,7 +17,6 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_rank._callbacks import (
     CallbackSupportMixin,
-    Printer,
     combine,
     end_fit_task,
     make_observer,
@@ -295,42 +294,22 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         unit: str,
         total: int,
         reconstruct: Callable[[], dict[str, Any]],
-        *,
-        n_before: int | None = 0,
-        shows_total: bool = True,
+        **options: Any,
     ) -> Observer:
-        """Return the observer of each iteration: `verbose` and callbacks.
+        """Return the observer of each iteration: `verbose`, callbacks, and one set from outside.
 
-        Parameters
-        ----------
-        data : Rows
-            The rows of the fit.
-        unit : str
-            What an iteration is called.
-        total : int
-            Number of iterations asked for.
-        reconstruct : callable
-            Returns the fitted attributes so far.
-        n_before : int or None, default=0
-            How many of them earlier fits have done; None when `total` is not the maximum.
-        shows_total : bool, default=True
-            Whether printed lines show `total`.
+        Parameters and `options` are those of `make_observer`.
         """
 
         def fitted_so_far() -> dict[str, Any]:
             return _with_input(data, reconstruct())
 
-        printer = Printer(type(self).__name__, unit, total, self.verbose, shows_total)
-        observer = make_observer(
-            self,
-            unit=unit,
-            total=None if n_before is None else total - n_before,
-            reconstruct=fitted_so_far,
-            X=lambda: self._rows_as_given(data.X),
-            y=lambda: data.labels,
-            metadata=lambda: data.metadata,
-            printer=printer,
-        )
+        given_to_fit = {
+            "X": lambda: self._rows_as_given(data.X),
+            "y": lambda: data.labels,
+            "metadata": lambda: data.metadata,
+        }
+        observer = make_observer(self, unit, total, fitted_so_far, given_to_fit, **options)
         given: Any = getattr(self, "_observer", None)
         if hasattr(given, "begin"):
             given.begin(fitted_so_far)

@@ -97,7 +97,7 @@ def test_without_callbacks_only_the_printer_is_left(capsys):
     ranker = RankBoost(n_estimators=2, verbose=1).fit(X, Y)
     assert capsys.readouterr().out.startswith("[RankBoost] round 1/2: objective ")
     assert hasattr(ranker, "set_callbacks") == (callback is not None)
-    observe = make_observer(ranker, unit="round", total=2)
+    observe = make_observer(ranker, "round", 2, dict, {})
     assert observe(1, 0.5) is False
     end_fit_task(ranker)
     assert not [name for name in vars(ranker) if "task" in name or "callback" in name]

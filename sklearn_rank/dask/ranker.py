@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import (
-    Printer,
     end_fit_task,
     has_callbacks,
     make_observer,
@@ -352,10 +351,9 @@ def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) ->
     shows_total = "eta0" not in values or "loss" not in values
     return make_observer(
         estimator,
-        unit=unit,
-        total=total,
-        reconstruct=lambda: dict(fit.attributes or {}),
-        X=lambda: given[0],
-        y=lambda: given[1],
-        printer=Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total),
+        unit,
+        total,
+        lambda: dict(fit.attributes or {}),
+        {"X": lambda: given[0], "y": lambda: given[1], "metadata": None},
+        shows_total=shows_total,
     )

@@ -110,7 +110,7 @@ def _bag_of(
 
 def _fit_bag(ranker: Any, problem: BoostingProblem, history: History) -> History:
     """Return the iterations of a fit to a bag."""
-    bag = History(history.shape, history.seed, history.settings)
+    bag = History(history.seed, history.settings)
     record = Record(problem, bag, ranker.n_estimators)
     record.step_rule = ranker._make_step_rule(problem, record.coefficients)
     ranker.solver_in_use.solve(problem, record)

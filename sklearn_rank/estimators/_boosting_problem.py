@@ -41,8 +41,6 @@ class History:
 
     Attributes
     ----------
-    shape : tuple of int
-        Shape of the training X.
     seed : int
         Seed of everything random in the fit.
     settings : dict
@@ -54,7 +52,6 @@ class History:
         Curves over rounds.
     """
 
-    shape: tuple[int, int]
     seed: int
     settings: dict[str, Any]
     coordinates: list[int] = field(default_factory=list)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Objective, WeakRankers
-from sklearn_rank._validation import Constraint, Flag, Number, largest_size
+from sklearn_rank._validation import Constraint, Flag, Number, check_size, largest_size
 from sklearn_rank._warnings import warn
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
@@ -218,13 +218,14 @@ class BoostingRanker(RoundsRanker):
         if self._is_continued:
             return History(**deepcopy(self._history_))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return History(data.shape, int(seed), self._fixed_settings(data))
+        return History(int(seed), self._fixed_settings(data))
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
         splits = self.n_iter_no_change is not None and data.held_out is None
         measures = self._watches(data) and self.scoring is not None
         return {
+            "shape of X": data.shape,
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
             "validation_fraction (None: no early stopping)": (
@@ -245,13 +246,7 @@ class BoostingRanker(RoundsRanker):
             )
         if not self._is_continued:
             return
-        name, history = type(self).__name__, History(**self._history_)
-        if history.shape != data.shape:
-            raise ValueError(
-                f"{name} with warm_start=True continues on the same data: X had shape "
-                f"{history.shape} and now has {data.shape}."
-            )
-        known = history.settings
+        name, known = type(self).__name__, self._history_["settings"]
         for setting, value in self._fixed_settings(data).items():
             if known[setting] != value:
                 raise ValueError(
@@ -419,13 +414,9 @@ class BoostingRanker(RoundsRanker):
     def _check_features(self, X: Any) -> None:
         super()._check_features(X)
         allowed = getattr(as_model(self.weak_ranker), "largest_value", np.inf)
-        largest = 0.0 if allowed == np.inf else largest_size(X)
-        if largest > allowed:
-            raise ValueError(
-                f"X has values as large as {largest:.0e}, whose squares overflow in "
-                f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}: at most "
-                f"{allowed:g} is allowed. Scale the features, with StandardScaler for example."
-            )
+        if allowed < np.inf:
+            user = f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}"
+            check_size(user, largest_size(X), allowed)
 
     def _check_combination(self) -> None:
         super()._check_combination()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -97,6 +98,7 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Callable[[Floats]
     return metric
 
 
+@dataclass(eq=False, repr=False)
 class EarlyStopping:
     """Scores the held-out rows after each round and says when to stop.
 
@@ -121,45 +123,39 @@ class EarlyStopping:
         The metric after each round.
     """
 
-    def __init__(
-        self,
-        scores: Floats,
-        metric: Callable[[Floats], float],
-        curve: list[float],
-        patience: int | None,
-        tol: float,
-    ) -> None:
-        self._scores = scores
-        self._metric = metric
-        self.curve = curve
-        self._patience = patience
-        self._tol = tol
-        self._best = -np.inf
-        self._best_round = 0
-        for number, score in enumerate(curve, start=1):
+    scores: Floats
+    metric: Callable[[Floats], float]
+    curve: list[float]
+    patience: int | None
+    tol: float
+
+    def __post_init__(self) -> None:
+        """Take note of the rounds so far."""
+        self._best, self._best_round = -np.inf, 0
+        for number, score in enumerate(self.curve, start=1):
             self._compare(number, score)
 
     def score(self, change: Floats) -> float:
         """Add a round's change to the scores and return their metric."""
-        return self.measure(self._scores + change)
+        return self.measure(self.scores + change)
 
     def measure(self, scores: Floats) -> float:
         """Return the metric of the scores after a round."""
-        self._scores = scores
-        self.curve.append(self._metric(self._scores))
+        self.scores = scores
+        self.curve.append(self.metric(self.scores))
         self._compare(len(self.curve), self.curve[-1])
         return self.curve[-1]
 
     @property
     def is_over(self) -> bool:
         """Whether the last `patience` rounds had no better score."""
-        return self._patience is not None and len(self.curve) - self._best_round >= self._patience
+        return self.patience is not None and len(self.curve) - self._best_round >= self.patience
 
     @property
     def best_round(self) -> int:
         """Number of rounds that the model keeps."""
-        return len(self.curve) if self._patience is None else self._best_round
+        return len(self.curve) if self.patience is None else self._best_round
 
     def _compare(self, number: int, score: float) -> None:
-        if score > self._best + self._tol:
+        if score > self._best + self.tol:
             self._best, self._best_round = score, number

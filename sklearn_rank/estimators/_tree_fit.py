@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank.engines.engine import RoundView, as_exact_sums
+from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.rows import Queries, Rows
@@ -49,6 +49,14 @@ class TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
         data = data.distinct()
         return cls(data, PosedObjective.pose(loss, p, push, data), None)
+
+    def rows(self, held_out: Any) -> TreeData:
+        """Return the rows as the engine gets them, with features that are scored besides."""
+        data = self.data
+        if self.objective is not None:
+            return TreeData(data.X, data, held_out=held_out)
+        relevance = data.y.astype(np.float64)
+        return TreeData(data.X, None, relevance, self.query_sizes, held_out)
 
     def sample(self) -> Indices:
         """Return rows at even distances, for what need not know them all.

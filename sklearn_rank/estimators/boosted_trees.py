@@ -20,7 +20,7 @@ from sklearn_rank._validation import (
     largest_size,
 )
 from sklearn_rank.bins.categories import CategoryCodes
-from sklearn_rank.engines.engine import Engine, TreeData, TreeSettings
+from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
@@ -408,16 +408,8 @@ class BoostedTreesRanker(RoundsRanker):
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
-        rows = TreeData(problem.data.X, problem.data, held_out=rows_held_out)
-        if self._has_own_objective:
-            rows = TreeData(
-                problem.data.X,
-                relevance=problem.data.y.astype(np.float64),
-                query_sizes=problem.query_sizes,
-                held_out=rows_held_out,
-            )
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
-            engine.train(settings, rows, descent)
+            engine.train(settings, problem.rows(rows_held_out), descent)
         return self._collect(engine, descent, codes, descent.best_round)
 
     def _check_parts(self, engine: Engine, data: Rows) -> None:

@@ -22,6 +22,7 @@ from sklearn_rank._validation import (
     Keywords,
     NameOr,
     Number,
+    check_size,
     largest_size,
 )
 from sklearn_rank._warnings import warn
@@ -335,12 +336,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
                 "KernelPairwiseSGDRanker with kernel='precomputed' must be fitted with a square "
                 f"kernel matrix. Got shape {X.shape}."
             )
-        largest = largest_size(X)
-        if largest > _LARGEST_FEATURE:
-            raise ValueError(
-                f"X has values as large as {largest:.0e}, whose squares overflow in "
-                "KernelPairwiseSGDRanker: scale the features, with StandardScaler for example."
-            )
+        check_size(type(self).__name__, largest_size(X), _LARGEST_FEATURE)
 
     def _check_training(self, data: Rows) -> None:
         super()._check_training(data)

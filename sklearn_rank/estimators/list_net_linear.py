@@ -20,6 +20,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid,
     check_relevance,
+    check_size,
     check_weight,
     is_upper_label,
     largest_size,
@@ -387,12 +388,7 @@ class ListNetLinear(BaseRanker):
     def _check_values(self, data: Rows) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
-        largest = float(data.largest(largest_size(data.X)))
-        if largest > _LARGEST_FEATURE:
-            raise ValueError(
-                f"X has values as large as {largest:.0e}, whose squares overflow in {name}: "
-                "scale the features, with StandardScaler for example."
-            )
+        check_size(name, float(data.largest(largest_size(data.X))), _LARGEST_FEATURE)
         highest = data.largest(float(np.max(data.y, initial=-np.inf)))
         check_grades(self.loss, highest, name)
 

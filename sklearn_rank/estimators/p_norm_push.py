@@ -440,21 +440,16 @@ class PNormPushRanker(BoostingRanker):
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         uses_score = self._watches(data) and self.scoring is None
-        return {**super()._fixed_settings(data), "score_p": self.score_p if uses_score else None}
+        return {
+            **super()._fixed_settings(data),
+            "solver": BOOSTING_SOLVERS.name_of(self.solver),
+            "score_p": self.score_p if uses_score else None,
+        }
 
     def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
-        name = BOOSTING_SOLVERS.name_of(self.solver)
         if data.held_out is not None and not self.solver_in_use.has_stages:
             raise ValueError(
                 "X_val of PNormPushRanker needs solver='coordinate', which has a model after each "
                 f"round. Got solver={self.solver!r}."
             )
-        if self.warm_start and getattr(self, "_solver_", name) != name:
-            raise ValueError(
-                "PNormPushRanker with warm_start=True continues with the same solver: it "
-                f"was fitted with {self._solver_!r}. Got solver={self.solver!r}."
-            )
-
-    def _fit(self, data: Rows) -> dict[str, Any]:
-        return {**super()._fit(data), "_solver_": BOOSTING_SOLVERS.name_of(self.solver)}

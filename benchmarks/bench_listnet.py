@@ -51,10 +51,10 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
     from sklearn_rank._parallel import ThreadPool
+    from sklearn_rank.estimators._list_problem import BlockwiseObjective
     from sklearn_rank.models import LinearModel
     from sklearn_rank.objectives import CrossEntropy, ListLoss
     from sklearn_rank.rows import Queries
-    from sklearn_rank.solvers import BlockwiseObjective
 
     X, y, qid = generate(n_rows, kind)
     lists = Queries.from_codes(qid, n_rows)

@@ -27,6 +27,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker, find_classes
+from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
@@ -36,9 +37,7 @@ from sklearn_rank.solvers import (
     LINEAR_SOLVERS,
     REGULARISERS,
     STOPPED,
-    BlockwiseObjective,
     LinearSolver,
-    ListProblem,
     OnlineDescent,
     Regulariser,
 )

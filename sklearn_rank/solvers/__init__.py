@@ -1,9 +1,6 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
-from sklearn_rank.solvers._composition import BlockwiseObjective, CoefficientObjective
-from sklearn_rank.solvers._lbfgs import minimise
 from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.solvers._online import OnlineDescent
 from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
 from sklearn_rank.solvers.coordinate_descent import (
@@ -26,7 +23,7 @@ from sklearn_rank.solvers.function_space import (
 from sklearn_rank.solvers.lbfgs_path import LBFGS
 from sklearn_rank.solvers.list_solvers import (
     LinearSolver,
-    ListProblem,
+    OnlineDescent,
     OnlineGradientDescent,
     RegularisedLBFGS,
 )
@@ -42,9 +39,7 @@ __all__ = [
     "REGULARISERS",
     "SOLVERS",
     "STOPPED",
-    "BlockwiseObjective",
     "BoostingSolver",
-    "CoefficientObjective",
     "Coefficients",
     "Coordinate",
     "Corrective",
@@ -52,7 +47,6 @@ __all__ = [
     "GradientDescent",
     "KernelSolver",
     "LinearSolver",
-    "ListProblem",
     "OnlineDescent",
     "OnlineGradientDescent",
     "OptimalGain",
@@ -64,7 +58,6 @@ __all__ = [
     "SmoothMarginStep",
     "Solver",
     "SolverChoice",
-    "minimise",
     "smooth_margin_root",
     "steepest",
 ]

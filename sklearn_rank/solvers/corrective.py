@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Indices, Mask, Solution
 from sklearn_rank._validation import Number
-from sklearn_rank.solvers._bounded_newton import SideFunction, TwiceDifferentiable, bounded_newton
+from sklearn_rank.solvers._bounded_newton import TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._composition import CoefficientObjective
 from sklearn_rank.solvers._lbfgs import minimise
@@ -307,10 +307,8 @@ class _Descent:
         """Return the function with its second derivatives, where they are known and cheap."""
         if not columns.is_dense:
             return None
-        objective, alpha = columns.cells.problem.objective, self._problem.alpha
-        exponents = getattr(objective, "side_exponents", None)
-        if exponents is not None:
-            return SideFunction.of_cells(columns.cells.preferences, columns.dense, exponents, alpha)
-        find: Any = getattr(objective, "by_coefficients", None)
-        known: TwiceDifferentiable | None = None if find is None else find(columns.dense, alpha)
-        return known
+        find: Any = getattr(columns.cells.problem.objective, "by_coefficients", None)
+        if find is None:
+            return None
+        found: TwiceDifferentiable | None = find(columns.dense, self._problem.alpha)
+        return found

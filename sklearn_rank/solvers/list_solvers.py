@@ -10,57 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
-from sklearn_rank.rows import ALL_HERE, Sums
-from sklearn_rank.solvers._composition import BlockwiseObjective
+from sklearn_rank._protocols import Floats, Indices, Solution
 from sklearn_rank.solvers._messages import STOPPED
-from sklearn_rank.solvers._online import OnlineDescent
 from sklearn_rank.solvers._regularised import minimise_regularised
 from sklearn_rank.solvers._regularisers import Regulariser
 from sklearn_rank.solvers._solver import Solver
-
-
-@dataclass(eq=False)
-class ListProblem:
-    """A mean listwise loss of linear scores, plus a penalty, in a ball.
-
-    Attributes
-    ----------
-    function : BlockwiseObjective
-        The loss.
-    regulariser : Regulariser
-        Penalty and ball.
-    start : ndarray of shape (n_features,)
-        The first coefficients.
-    max_iter : int
-        Maximum number of iterations.
-    tol : float
-        Tolerance.
-    on_iterate : IterateHook
-        Called after each iteration.
-    scale : float
-        By which the scores are divided in the loss.
-    descent : OnlineDescent or None
-        The state of online descent, which is moved.
-    rate : callable
-        Maps the number of a step of online descent to its size.
-    random_state : int, RandomState or None
-        Seed for the order of the queries.
-    rows : Sums
-        Sums over all rows, if they are not all here.
-    """
-
-    function: BlockwiseObjective
-    regulariser: Regulariser
-    start: Floats
-    max_iter: int
-    tol: float
-    on_iterate: IterateHook
-    scale: float = 1.0
-    descent: OnlineDescent | None = None
-    rate: Callable[[int], float] = float
-    random_state: Any = None
-    rows: Sums = ALL_HERE
 
 
 class LinearSolver(Solver):
@@ -76,8 +30,16 @@ class LinearSolver(Solver):
     is_online: ClassVar[bool] = False
 
     @abstractmethod
-    def solve(self, problem: ListProblem) -> Solution:
-        """Return the coefficients; the message says how far they are from the tolerance."""
+    def solve(self, problem: Any) -> Solution:
+        """Return the coefficients; the message says how far they are from the tolerance.
+
+        Parameters
+        ----------
+        problem : ListProblem
+            `function`, the mean loss of coefficients, with `variance`, the mean curvature of each,
+            and `query_gradient`; `regulariser`, penalty and ball; `start`, `max_iter`, `tol` and
+            `on_iterate`; `rows`, the sums over all rows.
+        """
 
 
 class RegularisedLBFGS(LinearSolver):
@@ -85,7 +47,7 @@ class RegularisedLBFGS(LinearSolver):
 
     on_cluster = True
 
-    def solve(self, problem: ListProblem) -> Solution:
+    def solve(self, problem: Any) -> Solution:
         """Return the minimum; of several processes the first finds it."""
         function = problem.function
         curvature = function.variance() / problem.scale**2
@@ -116,12 +78,53 @@ class RegularisedLBFGS(LinearSolver):
         )
 
 
+@dataclass(eq=False)
+class OnlineDescent:
+    r"""Averaged online gradient descent: one loss a step.
+
+    .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
+        \qquad \bar w = \frac1T \sum_{t=1}^T w_t
+
+    with :math:`\Omega` the penalty and the ball of a `Regulariser`.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_features,)
+        :math:`w_{T+1}`, at which the next gradient is taken.
+    total : ndarray of shape (n_features,)
+        :math:`\sum_t w_t`.
+    n_steps : int
+        T.
+    """
+
+    coefficients: Floats
+    total: Floats
+    n_steps: int = 0
+
+    @classmethod
+    def from_zero(cls, n_features: int) -> OnlineDescent:
+        """Start at zero."""
+        return cls(np.zeros(n_features), np.zeros(n_features))
+
+    @property
+    def average(self) -> Floats:
+        r"""The averaged iterate :math:`\bar w`."""
+        return self.total / max(self.n_steps, 1)
+
+    def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
+        """Take a step of size `rate`, given the gradient of the next loss at `coefficients`."""
+        self.total = self.total + self.coefficients
+        self.n_steps += 1
+        moved = self.coefficients - rate * gradient
+        self.coefficients = regulariser.proximal(moved, rate)
+
+
 class OnlineGradientDescent(LinearSolver):
     """Averaged online gradient descent, one query a step."""
 
     is_online = True
 
-    def solve(self, problem: ListProblem) -> Solution:
+    def solve(self, problem: Any) -> Solution:
         """Take passes over the queries until one hardly changes the objective."""
         random, values, change = check_random_state(problem.random_state), [np.inf], np.inf
         n_queries = problem.function.n_queries
@@ -138,7 +141,7 @@ class OnlineGradientDescent(LinearSolver):
         return Solution(x, values[1:], len(values) - 1, message.format(change))
 
     @staticmethod
-    def take_pass(problem: ListProblem, order: Indices) -> tuple[Floats, float]:
+    def take_pass(problem: Any, order: Indices) -> tuple[Floats, float]:
         """Take one step for each query; return the averaged iterate and its objective."""
         function, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None

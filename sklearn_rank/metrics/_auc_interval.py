@@ -15,6 +15,8 @@ from sklearn_rank.metrics.intervals import CONFIDENCE
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
+_TWO_QUERIES = "queries with rows of different relevance are needed, in every fold that has one"
+_TWO_ROWS = "rows of each class are needed, in every fold that has both"
 _ROUNDING = 1e-12
 """Standard errors up to this are taken as zero."""
 
@@ -252,11 +254,15 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score"
     if query is not None:
         has_pair = np.bincount(query, below.total) > 0
         excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
-        deviation, freedom = _of_queries(excess, _fold_of_queries(folds, query)[has_pair])
-        return _Units(auc, deviation, len(deviation), freedom)
+        drawn = _fold_of_queries(folds, query)[has_pair]
+        freedom = len(drawn) - len(np.unique(drawn))
+        return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
     from_above = (share * above.total - wrong_above) * scale
-    group = _classes(folds, below.total > 0, above.total > 0)
-    return _Units(auc, _of_rows(from_below + from_above, group, is_defined[folds]), 1, None)
+    # A fold without a pair has no AUC, and its rows have no part in the mean.
+    has_auc = is_defined[folds]
+    deviation = (from_below + from_above)[has_auc]
+    drawn = _classes(folds, below.total > 0, above.total > 0)[has_auc]
+    return _Units(auc, _unbiased(deviation, drawn, _TWO_ROWS), 1, None)
 
 
 def _fold_of_queries(folds: Indices, query: Indices) -> Indices:
@@ -270,34 +276,18 @@ def _fold_of_queries(folds: Indices, query: Indices) -> Indices:
     return found
 
 
-def _of_queries(deviation: Floats, fold: Indices) -> tuple[Floats, int]:
-    """Scale the deviations of queries; return them and their degrees of freedom."""
-    n = np.bincount(fold)
-    if (n == 1).any():
-        raise ValueError(
-            "At least two queries with rows of different relevance are needed, in every fold that "
-            "has one, to tell how much they differ. Got one."
-        )
-    return _unbiased(deviation, n[fold]), len(deviation) - int((n > 0).sum())
-
-
 def _classes(folds: Indices, is_lower: Mask, is_upper: Mask) -> Indices:
     """Return the number of each row's class and fold; a graded fold counts as one class."""
     is_graded = np.bincount(folds, is_lower & is_upper)[folds] > 0
     return 2 * folds + (is_upper & ~is_graded)
 
 
-def _of_rows(deviation: Floats, group: Indices, has_pair: Mask) -> Floats:
-    """Scale the deviations of the rows of one list."""
-    deviation, group = deviation[has_pair], group[has_pair]
-    n = np.bincount(group)
+def _unbiased(deviation: Floats, group: Indices, needed: str) -> Floats:
+    """Scale the deviations of independent draws so that their squares sum to the variance.
+
+    A sum of squares around the mean of n draws is too small by (n - 1) / n.
+    """
+    n = np.bincount(group)[group]
     if (n == 1).any():
-        raise ValueError(
-            "At least two rows of each class are needed, in every fold that has both, to tell how "
-            "much they differ. Got one."
-        )
-    return _unbiased(deviation, n[group])
-
-
-def _unbiased(deviation: Floats, n: Indices) -> Floats:
+        raise ValueError(f"At least two {needed}, to tell how much they differ. Got one.")
     return deviation * np.sqrt(n / (n - 1))

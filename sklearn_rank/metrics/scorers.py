@@ -147,12 +147,6 @@ class RankingScorer(BaseEstimator):
         """Name of the metric in messages."""
         return self.name if isinstance(self.name, str) else str(self.name.__name__)
 
-    def __call__(
-        self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Do the same as `score`."""
-        return self.score(estimator, X, y_true, qid=qid, sample_weight=sample_weight)
-
     def score(
         self, estimator: Any, X: Any, y_true: Any, *, qid: Any = None, sample_weight: Any = None
     ) -> float:
@@ -186,6 +180,8 @@ class RankingScorer(BaseEstimator):
         y_score = self._scores(estimator, X, qid)
         relevance = _relevance(estimator, y_true, sample_weight)
         return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)
+
+    __call__ = score
 
     def measure(
         self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None

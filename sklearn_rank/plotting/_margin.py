@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._checked_rows import final_ranker
+from sklearn_rank.plotting._predictions import final_ranker
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     DASHES,

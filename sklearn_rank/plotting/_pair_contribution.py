@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.plotting._checked_rows import rows_of_two_classes
-from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
 from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 from sklearn_rank.plotting.drawing import (
     COLOURS,

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.plotting._checked_rows import classes_of, is_upper_class
 from sklearn_rank.plotting._curves import average_cells, mean_over_queries
-from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting._predictions import PredictionsDisplay, classes_of, is_upper_class
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     DARK,
@@ -167,18 +166,11 @@ class RankedListDisplay(PredictionsDisplay):
             raise ValueError(f"{type(self).__name__}: max_k must be above 0. Got {max_k!r}.")
         ax = one_axes(type(self).__name__, ax, (7.0, 4.0))
         last = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
-        style = {"linewidth": 2.0, "clip_on": True}
-        (self.precision_line_,) = ax.plot(
-            self.k,
-            self.precision,
-            color=COLOURS[1],
-            linestyle=DASHES[0],
-            label="precision",
-            **style,
-        )
-        (self.recall_line_,) = ax.plot(
-            self.k, self.recall, color=COLOURS[2], linestyle=DASHES[1], label="recall", **style
-        )
+        lines = []
+        for number, label in enumerate(("precision", "recall")):
+            style = {"color": COLOURS[1 + number], "linestyle": DASHES[number], "linewidth": 2.0}
+            lines += ax.plot(self.k, getattr(self, label), label=label, **style)
+        self.precision_line_, self.recall_line_ = lines
         self._draw_strip(ax, last)
         ax.set_xlim(0, last)
         ax.set_ylim(-0.17, 1.03)

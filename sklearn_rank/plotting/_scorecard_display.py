@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.plotting._checked_rows import ranker_and_rows
+from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting.drawing import COLOURS, import_matplotlib, panels
 
 _BAR = 0.21

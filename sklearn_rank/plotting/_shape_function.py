@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import StepFunction
-from sklearn_rank.plotting._checked_rows import ranker_and_rows
+from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting._step_functions import (
     check_rows,
     choose_features,

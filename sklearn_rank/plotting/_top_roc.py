@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.metrics import auc
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._checked_rows import rows_of_two_classes
 from sklearn_rank.plotting._curves import mean_roc_curve
-from sklearn_rank.plotting._from_estimator import PredictionsDisplay
+from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
 from sklearn_rank.plotting.drawing import (
     REFERENCE,
     legend_above,

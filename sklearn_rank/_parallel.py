@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TypeVar, cast
 
 from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 Task = tuple[Callable[[int], object], int]
@@ -103,6 +104,12 @@ class ThreadPool:
         return True
 
 
+@cache  # the search reads the list of all that the process has loaded: milliseconds
+def _libraries() -> ThreadpoolController:
+    """Return the loaded libraries that have threads; NumPy and SciPy have loaded theirs."""
+    return ThreadpoolController()
+
+
 class _SharedLimit:
     """One thread for BLAS, from when the first thread asks for it until the last is done.
 
@@ -143,7 +150,7 @@ class _SharedLimit:
     @staticmethod
     def _keep(is_set: Event, is_over: Event) -> None:
         try:
-            with threadpool_limits(limits=1, user_api="blas"):
+            with _libraries().limit(limits=1, user_api="blas"):
                 is_set.set()
                 is_over.wait()
         finally:
@@ -160,7 +167,7 @@ def one_blas_thread() -> Iterator[None]:
     try:  # from before the limit is set: Ctrl-C may come anywhere
         _BLAS_LIMIT.enter(block)
         # Where BLAS has its threads from OpenMP, each thread has a number of its own.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _libraries().limit(limits=1, user_api="blas"):
             yield
     finally:
         _BLAS_LIMIT.leave(block)

@@ -1,7 +1,7 @@
 """Scorers: names and their metrics, qid on its way to predict, and qid that is missing."""
 
 import pickle
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -59,6 +59,11 @@ def make(kind=ListNetLinear, relevance="graded", **parameters):
     return kind(relevance=relevance, **{**cheap(kind, 5), **parameters})
 
 
+@cache
+def fitted(relevance, with_qid=True):
+    return make(relevance=relevance).fit(X, LABELS[relevance], qid=QID if with_qid else None)
+
+
 def routed():
     return config_context(enable_metadata_routing=True)
 
@@ -71,7 +76,7 @@ def routed():
 @pytest.mark.parametrize("with_qid", [False, True])
 def test_a_name_is_a_metric(name, relevance, with_qid):
     qid = QID if with_qid else None
-    model = make(relevance=relevance).fit(X, LABELS[relevance], qid=qid)
+    model = fitted(relevance, with_qid)
     order = model.predict(X) if relevance == "graded" else model.decision_function(X)
     expected = BY_NAME[name](GRADES[relevance], order, qid=qid)
     found = ranking_scorer(name)(model, X, LABELS[relevance], qid=qid)
@@ -102,7 +107,7 @@ def test_other_names_are_refused(name):
 @every_name
 def test_scorers_are_stored_and_cloned(name):
     scorer = ranking_scorer(name)
-    model = make().fit(X, Y, qid=QID)
+    model = fitted("graded")
     expected = scorer(model, X, Y, qid=QID)
     for one in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
         assert repr(one) == repr(scorer) == f"RankingScorer(name={name!r})"

@@ -36,8 +36,8 @@ class OwnKernel:
 
 
 # A check fits some ten times: what follows takes few rounds or steps, which change no answer.
-FEW = {KernelPairwiseSGDRanker: {"max_iter": 50}}
-FEW |= {booster: {"n_estimators": 10} for booster in [*BOOSTERS, BoostedTreesRanker]}
+FEW = {KernelPairwiseSGDRanker: {"max_iter": 10}}
+FEW |= {booster: {"n_estimators": 4} for booster in [*BOOSTERS, BoostedTreesRanker]}
 EVERY_RANKER = [
     pytest.param(
         ranker(relevance=relevance, **FEW.get(ranker, {})),
@@ -93,7 +93,7 @@ LINEAR = [
     *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=20, relevance=r) for r in RELEVANCES),
     ListNetLinear(solver="ogd", max_norm=3.0, max_iter=20),
 ]
-QUICK_TREES = BoostedTreesRanker(engine="lightgbm", n_estimators=10)
+QUICK_TREES = BoostedTreesRanker(engine="lightgbm", n_estimators=3)
 TREES = [
     *(BoostedTreesRanker(engine="xgboost", relevance=r, n_estimators=10) for r in RELEVANCES),
     BoostedTreesRanker(engine="lightgbm", relevance="graded", n_estimators=10),

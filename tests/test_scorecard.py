@@ -58,7 +58,7 @@ def small():
 @pytest.mark.parametrize(
     "scorecard",
     [
-        Scorecard(PNormPushRanker(n_estimators=5), p=None, cv=2),
+        Scorecard(PNormPushRanker(n_estimators=2), p=None, cv=2, max_terms=2),
         pytest.param(Scorecard(n_repeats=1, cv=2), marks=pytest.mark.slow),
         pytest.param(Scorecard(RankBoost(), scaling=PDO, cv=2), marks=pytest.mark.slow),
         pytest.param(
@@ -270,7 +270,7 @@ def test_folds_of_ones_own():
 # Weights and queries -------------------------------------------------------------------
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(st.integers(0, 2**16))
 def test_weight_2_is_the_row_twice(seed):
     """Also with the folds of the search, in which equal rows stay together."""
@@ -304,7 +304,7 @@ def test_weights_below_one_say_nothing_about_the_number_of_rows(scale, scaling):
 
 
 def test_queries_reach_ranker_folds_and_score():
-    data = make_queries(random_state=0)
+    data = make_queries(n_queries=20, random_state=0)
     y = data.target > 1
     card = Scorecard(**QUICK).fit(data.data, y, qid=data.qid)
     expected = auc_score(y, card.decision_function(data.data), qid=data.qid)
@@ -323,24 +323,22 @@ def test_queries_reach_ranker_folds_and_score():
 
 
 @pytest.mark.parametrize("points", [(-5, 5), None])
-def test_minmax_totals_go_from_0_to_100(points):
+def test_minmax_totals_go_from_0_to_100(points, small):
     scorecard = Scorecard(points=points, scaling="minmax", **QUICK).fit(X, Y)
     card = scorecard.card_
     assert card.intercept + sum(min(one.points) for one in card.variables) == 0
     assert card.intercept + sum(max(one.points) for one in card.variables) == 100
     totals = scorecard.decision_function(X) + scorecard.cut_
     assert 0 <= totals.min() <= totals.max() <= 100
-    plain = Scorecard(**QUICK).fit(X, Y)
-    assert scorecard.score(X, Y) == pytest.approx(plain.score(X, Y), abs=0.01)
+    assert scorecard.score(X, Y) == pytest.approx(small.score(X, Y), abs=0.01)
 
 
 @pytest.mark.parametrize("points", [(-5, 5), None])
-def test_points_double_the_odds(points):
+def test_points_double_the_odds(points, small):
     scorecard = Scorecard(points=points, scaling=PDO, **QUICK).fit(X, Y)
     totals = scorecard.decision_function(X) + scorecard.cut_
     np.testing.assert_array_equal(totals, scorecard.card_.totals(X))
-    plain = Scorecard(**QUICK).fit(X, Y)
-    assert scorecard.score(X, Y) == pytest.approx(plain.score(X, Y), abs=0.01)
+    assert scorecard.score(X, Y) == pytest.approx(small.score(X, Y), abs=0.01)
     risk = np.clip(scorecard.predict_risk(X), 1e-6, 1 - 1e-6)
     expected = np.log2(risk / (1 - risk) / 50) * 20 + 600
     middle = (risk > 0.02) & (risk < 0.98)
@@ -485,7 +483,7 @@ def test_bad_tables_get_a_sentence(small):
         small.score(X, np.where(Y == 1, "good", "bad"))
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(st.integers(0, 2**16))
 def test_monotone_beyond_the_training_rows(seed):
     """For any data, over all values that are not missing."""

@@ -11,7 +11,7 @@ from hypothesis import settings
 # The first two draw the same examples on every run, so a failure can be repeated from its log
 # alone; the third draws new ones each night, and its log ends with the seed that repeats them.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile(
     "nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True
 )

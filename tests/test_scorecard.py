@@ -270,7 +270,7 @@ def test_folds_of_ones_own():
 # Weights and queries -------------------------------------------------------------------
 
 
-@settings(max_examples=2)
+@settings(max_examples=min(4, settings.default.max_examples * 2 // 5))
 @given(st.integers(0, 2**16))
 def test_weight_2_is_the_row_twice(seed):
     """Also with the folds of the search, in which equal rows stay together."""
@@ -483,7 +483,7 @@ def test_bad_tables_get_a_sentence(small):
         small.score(X, np.where(Y == 1, "good", "bad"))
 
 
-@settings(max_examples=5)
+@settings(max_examples=min(8, settings.default.max_examples))
 @given(st.integers(0, 2**16))
 def test_monotone_beyond_the_training_rows(seed):
     """For any data, over all values that are not missing."""

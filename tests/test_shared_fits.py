@@ -21,16 +21,16 @@ BOUNDED = Stumps(
     special_values={2: [0.25]}, thresholds={1: [0.1, 0.6]}, max_thresholds=4, max_features_used=2
 )
 RANKERS = {
-    "RankBoost": RankBoost(n_estimators=8),
-    "RankBoost, optimal": RankBoost(n_estimators=8, selection="optimal"),
-    "top": PNormPushRanker(p=4, n_estimators=8),
-    "bottom": PNormPushRanker(p=2, push="bottom", n_estimators=8),
+    "RankBoost": RankBoost(n_estimators=5),
+    "RankBoost, optimal": RankBoost(n_estimators=5, selection="optimal"),
+    "top": PNormPushRanker(p=4, n_estimators=5),
+    "bottom": PNormPushRanker(p=2, push="bottom", n_estimators=5),
     "both": PNormPushRanker(p=3, push="both", n_estimators=6),
-    "features": RankBoost(n_estimators=8, weak_ranker="feature"),
-    "features, top": PNormPushRanker(p=4, n_estimators=8, weak_ranker="feature"),
-    "margin": SmoothMarginRanker(n_estimators=8),
-    "constraints": RankBoost(n_estimators=12, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
-    "bins": PNormPushRanker(n_estimators=8, weak_ranker=Stumps(min_bin_size=0.2, max_bins=4)),
+    "features": RankBoost(n_estimators=5, weak_ranker="feature"),
+    "features, top": PNormPushRanker(p=4, n_estimators=5, weak_ranker="feature"),
+    "margin": SmoothMarginRanker(n_estimators=5),
+    "constraints": RankBoost(n_estimators=8, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
+    "bins": PNormPushRanker(n_estimators=5, weak_ranker=Stumps(min_bin_size=0.2, max_bins=4)),
 }
 CORRECTIVE = {
     "exact": (PNormPushRanker(p=2, solver=Corrective(n_swaps=2)), None),

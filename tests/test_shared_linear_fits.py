@@ -16,14 +16,14 @@ from sklearn_rank.objectives import PairLoss, make_push
 from sklearn_rank.rows import Preferences, Rows
 
 BOOSTERS = {
-    "least squares": PNormPushRanker(p=1, loss="least_squares", n_estimators=6),
-    "least squares, top": PNormPushRanker(p=4, loss="least_squares", n_estimators=6),
-    "logistic": PNormPushRanker(p=1, loss="logistic", n_estimators=6),
-    "logistic, top": PNormPushRanker(p=4, loss="logistic", n_estimators=6),
+    "least squares": PNormPushRanker(p=1, loss="least_squares", n_estimators=4),
+    "least squares, top": PNormPushRanker(p=4, loss="least_squares", n_estimators=4),
+    "logistic": PNormPushRanker(p=1, loss="logistic", n_estimators=4),
+    "logistic, top": PNormPushRanker(p=4, loss="logistic", n_estimators=4),
     "logistic, both": PNormPushRanker(p=2, loss="logistic", push="both", n_estimators=4),
-    "ir": PNormPushRanker(push="ir", n_estimators=6),
+    "ir": PNormPushRanker(push="ir", n_estimators=4),
     "logistic, features": PNormPushRanker(
-        p=2, loss="logistic", weak_ranker="feature", n_estimators=6
+        p=2, loss="logistic", weak_ranker="feature", n_estimators=4
     ),
 }
 TIGHT = {"tol": 1e-12, "n_estimators": 500, "alpha": 0.1, "solver": "lbfgs"}

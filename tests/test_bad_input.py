@@ -529,7 +529,7 @@ WARM_FORMS = [
     *((ranker, {}) for ranker in WARM),
     *((ranker, {"weak_ranker": TREE}) for ranker in BOOSTERS),
     (ListNetLinear, {"solver": "ogd", "eta0": 0.5}),
-    (KernelPairwiseSGDRanker, {"solver": "gd", "average": True}),
+    (KernelPairwiseSGDRanker, {"solver": "gd", "average": True, "max_iter": 20}),
     (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
 ]
 

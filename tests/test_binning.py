@@ -132,9 +132,10 @@ def test_bins_are_exact_for_features_of_every_kind(max_bins, weighted):
 
 
 @pytest.mark.parametrize("weights", ["none", "integers", "tenths", "reals"])
+@patch("sklearn_rank.bins.binned_features.MOST_ROWS", 2000)
 def test_bins_are_a_function_of_values_and_weights_alone(weights):
     """Above the number of rows of a sample, in any order, and for any split of a weight."""
-    n = 120_000
+    n = 6000
     X = np.column_stack([feature(kind, n) for kind in ("normal", "zeros", "heavy tail")])
     rng = np.random.default_rng(2)
     weight = {
@@ -207,9 +208,10 @@ def test_fewer_distinct_rows_than_a_sample_give_the_quantiles_of_all():
         assert_exact_bins(X, weight, 5)
 
 
-def test_weight_two_is_the_row_twice_above_a_hundred_thousand_rows():
+@patch("sklearn_rank.bins.binned_features.MOST_ROWS", 2000)
+def test_weight_two_is_the_row_twice_above_the_number_of_rows_of_a_sample():
     rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(120_000, 2)), rng.integers(1, 3, 120_000)
+    X, weight = rng.normal(size=(6000, 2)), rng.integers(1, 3, 6000)
     y = X[:, 0] + rng.normal(size=len(X)) > 0
     once = RankBoost(n_estimators=5).fit(X, y, sample_weight=weight)
     twice = RankBoost(n_estimators=5).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))

@@ -1063,7 +1063,7 @@ def scaled(ranker, output="pandas"):
 def test_categories_go_through_pipelines_and_searches(ranker):
     frame, pipe = LETTER_FRAME, scaled(ranker)
     step = ranker.__name__.lower()
-    search = GridSearchCV(pipe, {f"{step}__n_estimators": [5, 10]}, cv=3, error_score="raise")
+    search = GridSearchCV(pipe, {f"{step}__n_estimators": [2, 4]}, cv=2, error_score="raise")
     search.fit(frame, HAS_LETTER)
     assert search.best_score_ == 1.0
     as_polars = pl.DataFrame(

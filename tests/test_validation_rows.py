@@ -91,12 +91,12 @@ def test_all_rounds_are_made_and_the_curve_is_the_score_of_each(ranker, relevanc
 @every_ranker
 @every_mode
 def test_the_given_rows_decide_when_to_stop(ranker, relevance, with_qid):
-    whole = fit(make(ranker, relevance, n_estimators=40), with_qid)
+    whole = fit(make(ranker, relevance, n_estimators=20), with_qid)
     model = fit(clone(whole).set_params(n_iter_no_change=3), with_qid)
     curve = model.validation_scores_
     np.testing.assert_array_equal(curve, whole.validation_scores_[: len(curve)])
     assert model.n_iter_ == np.argmax(curve) + 1
-    assert len(curve) == min(model.n_iter_ + 3, 40)
+    assert len(curve) == min(model.n_iter_ + 3, 20)
     short = clone(model).set_params(n_iter_no_change=None, n_estimators=model.n_iter_)
     short.fit(X, labels(model)[0], qid=QID if with_qid else None)
     np.testing.assert_array_equal(model.predict(X), short.predict(X))

@@ -247,6 +247,33 @@ def test_constraints_and_categories(client, name):
         assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("ranker", [None, CONSTRAINED], ids=["default", "constraints"])
+def test_a_scorecard(client, ranker):
+    random, n = np.random.default_rng(0), 500
+    frame = pd.DataFrame(random.normal(size=(n, 3)), columns=list("abd")).round(1)
+    kind = np.sort(random.choice(list("vwxyz"), n))
+    y = np.where(frame["a"] - frame["b"] + (kind > "w") + random.normal(size=n) > 0.5, "yes", "no")
+    weight = np.where(kind == "v", 0.0, random.integers(0, 3, n))
+    frame.loc[random.random(n) < 0.1, "d"] = -99
+    frame.insert(2, "c", kind if ranker is CONSTRAINED else np.nan)
+    rows = dd.from_pandas(frame.assign(y=y, w=weight), npartitions=3)
+    X, dw = rows[list("abcd")], rows["w"]
+    card = Scorecard(ranker, p="auto", max_terms=4, n_repeats=1, random_state=0)
+    found = DaskRanker(card, client=client).fit(X, rows["y"], sample_weight=dw)
+    alone = clone(card).fit(frame, y, sample_weight=weight)
+    assert repr(found.estimator_.card_.variables) == repr(alone.card_.variables)
+    risks = [one.predict_risk(frame) for one in (found.estimator_, alone)]
+    np.testing.assert_allclose(*risks, rtol=1e-6)
+    assert found.estimator_.p_ == alone.p_
+    assert found.estimator_.get_params()["n_jobs"] is None
+    assert found.predict(X).compute().tolist() == alone.predict(frame).tolist()
+    used = weight > 0
+    expected = alone.score(frame[used], y[used], sample_weight=weight[used])
+    assert found.score(X, rows["y"], sample_weight=dw) == pytest.approx(expected, abs=1e-12)
+    assert pickle.loads(pickle.dumps(found.estimator_)).to_json() == found.estimator_.to_json()
+
+
 def test_verbose(client, capsys):
     fit_on_chunks(RankBoost(n_estimators=5, verbose=2), client)
     lines = [line for line in capsys.readouterr().out.splitlines() if "RankBoost" in line]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_fits import unlabelled
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -39,6 +40,7 @@ from sklearn_rank.pair_sums.margin_losses import (
     LeastSquares,
     MarginLoss,
 )
+from sklearn_rank.scorecard import Scorecard
 
 
 def parts_of(arrays, cuts):
@@ -248,6 +250,9 @@ REFUSED = {
     "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),
     "loss='hinge' in one list": KernelPairwiseSGDRanker(kernel="linear", loss="hinge"),
     "engine='lightgbm'": BoostedTreesRanker(engine="lightgbm"),
+    "ranker=FrozenEstimator": Scorecard(FrozenEstimator(RankBoost())),
+    "cv=": Scorecard(cv=[([0], [1])]),
+    "n_bags=2": Scorecard(RankBoost(n_bags=2)),
 }
 
 

@@ -21,7 +21,7 @@ from sklearn_rank._protocols import Observer
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
-from sklearn_rank.dask._xgboost_collective import PeerLostError
+from sklearn_rank.dask._xgboost_collective import TIMEOUT, PeerLostError
 
 _PATIENCE = 1.0
 """Seconds that the client waits for news at a time."""
@@ -38,9 +38,6 @@ _FAIR = 1.05
 _MOST_FAILURES = 3
 """Times in a row that workers may be lost without a new round."""
 
-
-_MESSAGE = 300
-"""Seconds that workers wait for each other: until all have joined a fit, and for a message."""
 
 _RETURN = 60.0
 """Seconds for lost workers to come back, and for all to leave a fit."""
@@ -102,15 +99,14 @@ class ClusterFit:
 
     def _attempt(self) -> dict[str, Any]:
         """Run the fit once, from the last checkpoint."""
-        plan = replace(self.plan, fit=uuid4().hex, timeout=_MESSAGE)
-        plan = replace(plan, earlier=self.attributes)
+        plan = replace(self.plan, fit=uuid4().hex, earlier=self.attributes)
         tasks: list[Any] = []
         try:
             self._wait_for_turn(plan.fit)
             places = self._placed()
             if len(places) > 1:
                 start, size = self.client.run_on_scheduler, len(places)
-                plan = replace(plan, tracker=start(start_tracker, plan.fit, size, _MESSAGE))
+                plan = replace(plan, tracker=start(start_tracker, plan.fit, size))
             for rank, (address, parts) in enumerate(places.items()):
                 name = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
                 where = {"workers": [address], "allow_other_workers": False}
@@ -290,13 +286,11 @@ def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
     return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
-def start_tracker(
-    fit: str, n_workers: int, timeout: int, dask_scheduler: Any = None
-) -> dict[str, Any]:
+def start_tracker(fit: str, n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
     """Start XGBoost's tracker and return how workers find it."""
     address = dask_scheduler.address
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
-    tracker = RabitTracker(n_workers, host, sortby="task", timeout=timeout)
+    tracker = RabitTracker(n_workers, host, sortby="task", timeout=TIMEOUT)
     tracker.start()
     dask_scheduler.plugins[_TURN].tracker = tracker
     return dict(tracker.worker_args())

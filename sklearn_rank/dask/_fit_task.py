@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import joblib
 import numpy as np
 from distributed import get_worker
-from sklearn.base import clone
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
@@ -27,38 +27,35 @@ class FitPlan:
 
     Attributes
     ----------
-    fit : str
-        Name of the fit.
     estimator : estimator
-        The ranker, unfitted.
-    tracker : dict
-        Where XGBoost's tracker listens.
-    timeout : int
-        Seconds after which a worker that waits for another gives up.
+        The ranker, unfitted, with what validation of X has told it.
+    card : Scorecard or None
+        The scorecard that is made of the ranker, if there is one.
     classes : ndarray of shape (2,) or None
         The two classes.
     bins : list of FeatureBins or None
         The bins of the features, where their values are not held.
-    earlier : dict or None
-        Fitted attributes from which the fit goes on.
     waits : bool
         Whether the client answers after each round.
     is_whole : bool
         Whether the features of a worker are to be one array.
-    described : dict
-        Attributes that validation of X sets: number and names of the features.
+    fit : str
+        Name of the fit.
+    tracker : dict
+        Where XGBoost's tracker listens.
+    earlier : dict or None
+        Fitted attributes from which the fit goes on.
     """
 
-    fit: str
     estimator: Any
-    tracker: dict[str, Any]
-    timeout: int
-    classes: Values | None = None
-    bins: list[FeatureBins] | None = None
+    card: Any
+    classes: Values | None
+    bins: list[FeatureBins] | None
+    waits: bool
+    is_whole: bool
+    fit: str = ""
+    tracker: dict[str, Any] = field(default_factory=dict)
     earlier: dict[str, Any] | None = None
-    waits: bool = False
-    is_whole: bool = False
-    described: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +80,15 @@ class Outcome:
 def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
     with mailbox(plan.fit, rank, plan.waits) as box:
-        with joined(plan.tracker, rank, plan.timeout):
+        with joined(plan.tracker, rank):
             collective = XGBoostCollective(box.check)
             if collective.rank != rank:
                 raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
             box.agree = collective.agree
-            plain = estimator_on(plan.estimator)
-            vars(plain).update(plan.described)
+            estimator, card = estimator_on(plan.estimator), deepcopy(plan.card)
             rows = worker_rows(parts, plan)
             release_unused_memory()
-            attributes = fit_rows(plain, rows, collective, box, plan.earlier)
+            attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
         return Outcome(attributes if rank == 0 else None, digest_of(attributes), box.news())
 
 
@@ -105,9 +101,10 @@ def release_unused_memory() -> None:
 
 def estimator_on(estimator: Any) -> Any:
     """Return the ranker for this worker: with its threads, unless it has a number of its own."""
-    if "n_jobs" in estimator.get_params(deep=False) and estimator.n_jobs is None:
-        return clone(estimator).set_params(n_jobs=get_worker().state.nthreads)
-    return clone(estimator)
+    own = deepcopy(estimator)
+    if getattr(own, "n_jobs", 1) is None:
+        own.n_jobs = get_worker().state.nthreads
+    return own
 
 
 def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:

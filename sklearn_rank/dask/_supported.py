@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
@@ -15,6 +16,7 @@ from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.models import as_model
 from sklearn_rank.pair_sums.margin_losses import MARGIN_LOSSES
+from sklearn_rank.scorecard import Scorecard
 
 _RANKERS = (
     BoostedTreesRanker,
@@ -23,6 +25,7 @@ _RANKERS = (
     PNormPushRanker,
     RankBoost,
     SmoothMarginRanker,
+    Scorecard,
 )
 
 
@@ -32,7 +35,7 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
     Parameters
     ----------
     estimator : estimator
-        The ranker.
+        The ranker, or a scorecard.
     has_queries : bool
         Whether qid is passed.
     """
@@ -42,10 +45,24 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
             f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
         )
     estimator.check_parameters()
-    for setting, reason in _refused(estimator, has_queries):
+    if isinstance(estimator, Scorecard):
+        found = _refused_of_cards(estimator)
+    else:
+        found = _refused(estimator, has_queries)
+    for setting, reason in found:
         raise ValueError(
             f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
         )
+    if isinstance(estimator, Scorecard):
+        check_supported(estimator.unfitted_ranker(), has_queries)
+
+
+def _refused_of_cards(card: Scorecard) -> Iterator[tuple[str, str]]:
+    """Yield settings of a scorecard that are refused, and why."""
+    if isinstance(card.ranker, FrozenEstimator):
+        yield f"ranker={card.ranker!r}", "the card of a fitted ranker needs no cluster"
+    if not card.has_number_of_folds:
+        yield f"cv={card.cv!r}", "rows have no numbers there; use a number of folds"
 
 
 def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:

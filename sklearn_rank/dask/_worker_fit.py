@@ -41,6 +41,7 @@ def fit_rows(
     collective: Collective,
     observer: Observer | None = None,
     earlier: Attributes | None = None,
+    card: Any = None,
 ) -> Attributes:
     """Fit a ranker to the rows of all processes and return its fitted attributes.
 
@@ -57,6 +58,8 @@ def fit_rows(
         `begin`, that gets a function that returns the fitted attributes so far.
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
+    card : Scorecard or None
+        What is made of the ranker. Its many fits are not observed.
     """
     processes = Together(collective)
     data = replace(rows, collective=processes if processes.size > 1 else None)
@@ -64,6 +67,10 @@ def fit_rows(
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
         estimator.warm_start = True
+    if card is not None:
+        estimator.check_training(data)
+        of_card: Attributes = card.fit_rows(data, estimator)
+        return of_card
     told = None if observer is None else _ActsAlone(observer, processes)
     with observed(estimator, told):
         estimator.check_training(data)

@@ -14,6 +14,9 @@ from sklearn_rank._protocols import Floats
 
 Value = TypeVar("Value")
 
+TIMEOUT = 300
+"""Seconds that workers wait for each other: until all have joined a fit, and for a message."""
+
 _INLINE = 16
 """Numbers of each process that travel in the first message of `gather`."""
 
@@ -91,7 +94,7 @@ def losses() -> Iterator[None]:
 
 
 @contextmanager
-def joined(arguments: dict[str, Any], rank: int, timeout: int) -> Iterator[None]:
+def joined(arguments: dict[str, Any], rank: int) -> Iterator[None]:
     """Join the collective of a tracker, as process number `rank`, while the block runs.
 
     Without arguments the process is alone.
@@ -100,7 +103,7 @@ def joined(arguments: dict[str, Any], rank: int, timeout: int) -> Iterator[None]
         yield
         return
     with losses():
-        collective.init(**arguments, dmlc_task_id=f"{rank:08d}", dmlc_timeout=timeout, dmlc_retry=3)
+        collective.init(**arguments, dmlc_task_id=f"{rank:08d}", dmlc_timeout=TIMEOUT, dmlc_retry=3)
     try:
         yield
     finally:

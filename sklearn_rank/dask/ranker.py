@@ -33,11 +33,19 @@ from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.scorecard import Scorecard
 
 
 def _is_binary(ranker: Any) -> bool:
     """Whether the ranker has a decision function; the error names the parameter."""
     return is_binary(ranker.estimator)
+
+
+def _ranker_of(estimator: Any) -> Any:
+    """Return the ranker that checks the rows: that of a scorecard, or the estimator itself."""
+    if not isinstance(estimator, Scorecard):
+        return estimator
+    return estimator.ranker_ if hasattr(estimator, "ranker_") else estimator.unfitted_ranker()
 
 
 class DaskRanker(BaseEstimator):
@@ -46,7 +54,7 @@ class DaskRanker(BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        A ranker of this package, unfitted.
+        A ranker of this package or a `Scorecard`, unfitted.
     client : distributed.Client, default=None
         The cluster. None: the client that ``distributed.get_client()`` returns.
     shuffle_queries : bool, default=False
@@ -112,13 +120,15 @@ class DaskRanker(BaseEstimator):
         """
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
-        partitions = _partitions_of(estimator, X, y, qid, sample_weight)
+        ranker = _ranker_of(estimator)
+        partitions = _partitions_of(ranker, X, y, qid, sample_weight)
         client = self._client()
         check_workers(client)
         # What is refused by now has changed nothing.
         for name in ("estimator_", "partial_estimator_"):
             self.__dict__.pop(name, None)
-        self.estimator_ = _fit_on_client(estimator, self, client, partitions, (X, y))
+        card = estimator if isinstance(estimator, Scorecard) else None
+        self.estimator_ = _fit_on_client(ranker, card, self, client, partitions, (X, y))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -182,7 +192,8 @@ class DaskRanker(BaseEstimator):
                 f"{type(estimator).__name__} must be None."
             )
         check_qid_given(estimator, qid)
-        partitions = _partitions_of(estimator, X, y, qid, sample_weight, fitted=True)
+        ranker = _ranker_of(estimator)
+        partitions = _partitions_of(ranker, X, y, qid, sample_weight, fitted=True)
         return _auc_on(self._client(), partitions, estimator, self.shuffle_queries)
 
     @property
@@ -266,29 +277,45 @@ def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
 
 @with_callbacks
 def _fit_on_client(
-    estimator: Any, ranker: DaskRanker, client: Any, partitions: Partitions, given: tuple[Any, Any]
+    estimator: Any,
+    card: Scorecard | None,
+    owner: DaskRanker,
+    client: Any,
+    partitions: Partitions,
+    given: tuple[Any, Any],
 ) -> Any:
-    """Fit the estimator and return it."""
-    plan, parts, sizes = _planned(estimator, ranker.shuffle_queries, Tasks(client), partitions)
+    """Fit the estimator, or a card of it, and return what was fitted."""
+    plan, parts, sizes = _planned(estimator, card, owner.shuffle_queries, Tasks(client), partitions)
     fit = ClusterFit(client, plan, parts, sizes)
+    if card is not None:
+        card.set_fitted(fit.run())
+        return card
     fit.observe = _client_observer(estimator, fit, given)
     try:
         estimator.set_fitted(fit.run())
     except BaseException:
         if fit.attributes is not None:
-            partial = clone(estimator)
-            validate_data(partial, _empty_table(given[0]), skip_check_array=True)
-            if hasattr(partial, "category_codes_"):
-                partial.category_codes_ = estimator.category_codes_
-            partial.set_fitted(dict(fit.attributes))
-            ranker.partial_estimator_ = partial
+            owner.partial_estimator_ = _described(clone(estimator), estimator)
+            owner.partial_estimator_.set_fitted(dict(fit.attributes))
         raise
     end_fit_task(estimator, X=given[0], y=given[1])
     return estimator
 
 
+def _described(other: Any, estimator: Any) -> Any:
+    """Return another estimator, which knows what validation of X has told this one."""
+    vars(other).update(
+        {name: vars(estimator)[name] for name in DESCRIBED if name in vars(estimator)}
+    )
+    return other
+
+
 def _planned(
-    estimator: Any, shuffle_queries: bool, tasks: Tasks, partitions: Partitions
+    estimator: Any,
+    card: Scorecard | None,
+    shuffle_queries: bool,
+    tasks: Tasks,
+    partitions: Partitions,
 ) -> tuple[FitPlan, list[Any], list[int]]:
     """Return the plan of a fit, the partitions with rows as futures, and their sizes."""
     name = type(estimator).__name__
@@ -306,20 +333,17 @@ def _planned(
     if partitions.has_queries:
         check_whole_queries(tasks, partitions, name)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
-    if binning is None:
+    if binning is None or card is not None:  # thresholds of a card's folds are their own
         parts = tasks.start(partitions.map(_as_they_are))
     else:
         parts, bins = bin_partitions(tasks, partitions, binning)
     plan = FitPlan(
-        "",
-        _for_workers(estimator),
-        {},
-        0,
+        _described(_for_workers(estimator), estimator),
+        None if card is None else _for_workers(card),
         classes,
         bins,
         waits=has_callbacks(estimator),
-        is_whole=isinstance(estimator, BoostedTreesRanker),
-        described={name: known for name, known in vars(estimator).items() if name in DESCRIBED},
+        is_whole=isinstance(estimator, BoostedTreesRanker) or card is not None,
     )
     return plan, parts, [one.n_rows for one in summaries if one.n_rows]
 
@@ -336,11 +360,12 @@ def _as_they_are(rows: Any) -> Any:
 
 def _for_workers(estimator: Any) -> Any:
     """Return the estimator without callbacks, with one seed for all workers."""
-    plain = type(estimator)(**estimator.get_params(deep=False))
-    if "random_state" in estimator.get_params(deep=False):
-        seed = check_random_state(estimator.random_state).randint(2**31 - 1)
-        plain.set_params(random_state=int(seed))
-    return plain.set_params(verbose=0)
+    values = estimator.get_params(deep=False)
+    if values.get("random_state", 0) is None:
+        values["random_state"] = int(check_random_state(None).randint(2**31 - 1))
+    if isinstance(estimator, Scorecard):
+        return Scorecard(**values | {"n_jobs": 1})  # all workers take part in each fold
+    return type(estimator)(**values | {"verbose": 0})
 
 
 def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) -> Observer:

@@ -236,6 +236,8 @@ class Scorecard(ExportsMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
+    relevance: ClassVar[str] = "binary"
+
     p_scores_: dict[float, Floats]
 
     _allowed: ClassVar[dict[str, Constraint]] = {
@@ -637,9 +639,43 @@ class Scorecard(ExportsMixin, BaseEstimator):
         """
         scores = self.decision_function(X)
         check_qid_given(self, qid)
-        relevance = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
+        relevance = self.relevance_of(y, sample_weight)
         check_lengths(X=scores, y=relevance)
         return float(auc_score(relevance, scores, qid=qid, sample_weight=sample_weight))
+
+    def score_rows(self, X: Floats) -> Floats:
+        """Return the totals of checked rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Features as `check_rows` of `ranker_` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Totals.
+        """
+        codes = self.ranker_.category_codes_
+        rows = X if codes is None else codes.decode(X)
+        return self._fitted_card().totals(rows).astype(np.float64)
+
+    def relevance_of(self, y: Any, sample_weight: Any) -> Values:
+        """Return whether each row is of ``classes_[1]``.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : float, array-like of shape (n_samples,) or None
+            Multiplicities; rows of weight zero may have other classes.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples,)
+            Booleans.
+        """
+        return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
 
     def alternatives(
         self,

@@ -637,8 +637,6 @@ def test_sums_with_two_weights(loss, method, problem, data):
     found = (upper, lower, second_upper, second_lower)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=scale)
-    for one, other in zip(sums.second_sums(f, above, below), found[2:], strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail", "clust", "30"))]
@@ -778,7 +776,7 @@ def test_a_loss_with_only_value_and_derivative(method, problem):
 def test_missing_abilities_are_one_sentence():
     preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
     sums = PairLoss(preferences, WideHinge())
-    for method in ("value_gradient_curvature", "second_sums", "rounded"):
+    for method in ("value_gradient_curvature", "rounded"):
         assert not hasattr(sums, method)
         with pytest.raises(AttributeError, match=f"'PairLoss' has no attribute '{method}'"):
             getattr(sums, method)

@@ -4,7 +4,6 @@ from sklearn_rank.objectives._information_retrieval_push import InformationRetri
 from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives.listwise import (
     LISTWISE_LOSSES,
     CrossEntropy,
@@ -14,7 +13,13 @@ from sklearn_rank.objectives.listwise import (
 from sklearn_rank.objectives.offsets import balancing_offset, error_cut
 from sklearn_rank.objectives.pushes import PUSHES, BothPush, SidePush, make_push
 from sklearn_rank.objectives.states import ScoreState, SecondOrderState
-from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, pair_loss_and_gradient
+from sklearn_rank.pair_sums import (
+    MARGIN_LOSSES,
+    MarginLoss,
+    PairLoss,
+    Push,
+    pair_loss_and_gradient,
+)
 
 __all__ = [
     "LISTWISE_LOSSES",

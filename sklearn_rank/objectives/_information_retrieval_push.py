@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import expit
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.objectives._push import Push
+from sklearn_rank.pair_sums import Push, safe_log
 from sklearn_rank.rows import Preferences
 
 _BLOCK = 32_768
@@ -51,12 +48,7 @@ class InformationRetrievalPush(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""
-        if self.preferences.is_bipartite_list:
-            return self._bipartite(scores)[:2]
-        shares = _LowerShares.of(self.preferences, scores)
-        value, log_odds = self._value_and_log_odds(scores, shares)
-        upper = self.preferences.weight * expit(log_odds)
-        return value, shares.sums(upper) - upper
+        return self.value_gradient_curvature(scores)[:2]
 
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return J, its gradient and a bound c of its second derivatives.
@@ -77,97 +69,57 @@ class InformationRetrievalPush(Push):
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite(scores)
-        shares = _LowerShares.of(self.preferences, scores)
-        value, log_odds = self._value_and_log_odds(scores, shares)
-        pi, weight = expit(log_odds), self.preferences.weight
-        push = shares.sums(weight * pi)
-        # expit(-log_odds) has all the digits of 1 - pi, which that difference has not.
-        of_upper = weight * pi * expit(-log_odds)
-        return value, push - weight * pi, of_upper + push
+        rows = self.preferences
+        log_mass, share = rows.normalised(scores)
+        log_below = rows.scan_below(np.logaddexp, log_mass, -np.inf)
+        value, upper, curvature = _terms(rows.spread(log_below) - scores, rows.weight)
+        push = share * rows.spread(self._pushed(upper, log_mass, log_below))
+        return rows.total(value), push - upper, curvature + push
 
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where one B serves all rows above."""
-        middle, weight = int(self.preferences.segments.start[1]), self.preferences.weight
-        above, w, pairs = scores[:middle], weight[:middle], self.preferences
+        pairs, middle = self.preferences, int(self.preferences.segments.start[1])
         top = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
         share = np.exp(scores[middle:] - top)
-        share *= weight[middle:]
+        share *= pairs.weight[middle:]
         total = float(pairs.total(share.sum()))
         log_below = top + float(np.log(total))
-        share /= total
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
         value = push = 0.0
         for start in range(0, middle, _BLOCK):
             rows = slice(start, min(start + _BLOCK, middle))
-            log_odds = log_below - above[rows]
-            decay = np.exp(-np.abs(log_odds))
-            value += _product(w[rows], np.maximum(log_odds, 0.0) + np.log1p(decay))
-            likely = 1.0 / (1.0 + decay)
-            pi = np.where(log_odds > 0, likely, decay * likely)
-            weighted = w[rows] * pi
-            push += float(weighted.sum())
-            np.negative(weighted, out=gradient[rows])
-            np.multiply(w[rows] * (likely * likely), decay, out=curvature[rows])
+            part, upper, curvature[rows] = _terms(log_below - scores[rows], pairs.weight[rows])
+            value, push = value + part, push + float(upper.sum())
+            np.negative(upper, out=gradient[rows])
         value, push = pairs.totals(value, push)
-        np.multiply(share, push, out=gradient[middle:])
+        np.multiply(share, push / total, out=gradient[middle:])
         curvature[middle:] = gradient[middle:]
         return value, gradient, curvature
 
-    def _value_and_log_odds(self, scores: Floats, shares: _LowerShares) -> tuple[float, Floats]:
-        """Return J and ``log B_i - f_i``, the log odds of pi, of each row."""
-        log_odds = self.preferences.spread(shares.log_below) - scores
-        value = float(self.preferences.weight @ np.logaddexp(0.0, log_odds))
-        return self.preferences.total(value), log_odds
+    def _pushed(self, upper: Floats, log_mass: Floats, log_below: Floats) -> Floats:
+        r"""Return, for each segment, :math:`\sum_{i \text{ above } k} a_i q_{ik}` of its rows.
 
-
-def _product(a: Floats, b: Floats) -> float:
-    """Return the inner product in this thread: those of a BLAS would wait for one another."""
-    return float(np.einsum("i,i->", a, b))
-
-
-@dataclass(frozen=True, eq=False)
-class _LowerShares:
-    r"""The share of each row k in the sum over the rows below row i.
-
-    .. math:: q_{ik} = \frac{w_k e^{f_k}}{B_i}, \qquad
-        B_i = \sum_{l \text{ below } i} w_l e^{f_l}
-
-    Attributes
-    ----------
-    preferences : Preferences
-        The comparable pairs.
-    log_mass : ndarray of shape (n_segments,)
-        Logarithm of the sum of :math:`w_k e^{f_k}` over each segment.
-    share : ndarray of shape (n_rows,)
-        Share of each row in the sum over its segment.
-    log_below : ndarray of shape (n_segments,)
-        Logarithm of B for the rows of each segment, -inf where no row is below.
-    """
-
-    preferences: Preferences
-    log_mass: Floats
-    share: Floats
-    log_below: Floats
-
-    @classmethod
-    def of(cls, preferences: Preferences, scores: Floats) -> _LowerShares:
-        """Return the shares at some scores."""
-        log_mass, share = preferences.normalised(scores)
-        log_below = preferences.scan_below(np.logaddexp, log_mass, -np.inf)
-        return cls(preferences, log_mass, share, log_below)
-
-    def sums(self, upper: Floats) -> Floats:
-        r"""Return :math:`\sum_{i \text{ above } k} a_i q_{ik}` for each row k.
-
-        a is `upper`, of shape (n_rows,), and zero where no row is below.
+        Here a is `upper`, zero where nothing is below.
         """
         rows = self.preferences
-        # Where no row is below, a is zero: avoid -inf - (-inf).
-        log_below = np.where(np.isfinite(self.log_below), self.log_below, 0.0)
-        with np.errstate(divide="ignore"):
-            log_upper = np.log(rows.reduce(np.add, upper))
-            log_total = np.log(rows.total(upper.sum()))
-        log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + self.log_mass
+        log_below = np.where(np.isfinite(log_below), log_below, 0.0)  # avoid -inf - (-inf)
+        log_upper, log_total = safe_log(rows.reduce(np.add, upper)), safe_log(upper.sum())
+        log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + log_mass
         # Shares are at most one, whatever rounding says.
-        of_segment = np.exp(np.minimum(log_sum, log_total))
-        return self.share * rows.spread(of_segment)
+        return np.exp(np.minimum(log_sum, rows.log_total(log_total)))
+
+
+def _terms(log_odds: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
+    r"""Return the sum of :math:`w \ln(1 + e^z)`, and its first and second derivatives by z.
+
+    From one exponential of -\|z\|, which keeps all digits of the probabilities and of their
+    complements.
+    """
+    decay = np.exp(-np.abs(log_odds))
+    value = np.maximum(log_odds, 0.0)
+    value += np.log1p(decay)
+    likely = 1.0 / (1.0 + decay)
+    unlikely = decay * likely
+    upper = weight * np.where(log_odds > 0, likely, unlikely)
+    # In this thread: those of a BLAS would wait for one another.
+    return float(np.einsum("i,i->", weight, value)), upper, weight * likely * unlikely

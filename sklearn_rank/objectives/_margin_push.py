@@ -10,9 +10,15 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, MatrixSide, PairMatrix
-from sklearn_rank.objectives._push import Push
-from sklearn_rank.pair_sums import MarginLoss, PairLoss, as_margin_loss, log_sum_exp, safe_log
+from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, PairMatrix
+from sklearn_rank.pair_sums import (
+    MarginLoss,
+    PairLoss,
+    Push,
+    as_margin_loss,
+    log_sum_exp,
+    safe_log,
+)
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows import Preferences
 
@@ -156,7 +162,7 @@ class MarginPush(Push):
         self.p = p
         self.push = push
         self.bottom_weight = bottom_weight
-        self._pair_loss = PairLoss(preferences, loss)
+        self._pair_loss = PairLoss(preferences, loss, mean=True)
         self._sides: list[_Side] = []
         for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both") and factor > 0:
@@ -183,8 +189,10 @@ class MarginPush(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J_p and its gradient."""
-        if self.p == 1:
-            return self._mean_and_gradient(scores)
+        if self.p == 1:  # every side is one sum over the same pairs
+            value, gradient = self._pair_loss.value_and_gradient(scores)
+            # Where no pair has any loss, some may be at a kink.
+            return value, gradient if value else np.zeros(len(scores))
         value, sides = self._by_height(scores)
         return value, sum((side.gradient for side in sides), start=np.zeros(len(scores)))
 
@@ -207,9 +215,7 @@ class MarginPush(Push):
         :math:`b_{ik} = \kappa \phi''(m_{ik}) / H_k`.
         """
         if self.p == 1:
-            total = self.preferences.total_pair_weight
-            value, gradient, curvature = self._pair_loss.value_gradient_curvature(scores)
-            return value / total, gradient / total, curvature / total
+            return self._pair_loss.value_gradient_curvature(scores)
         value, sides = self._by_height(scores, with_second=True)
         gradient, curvature = np.zeros(len(scores)), np.zeros(len(scores))
         for side in sides:
@@ -231,13 +237,10 @@ class MarginPush(Push):
         rows = slice(0, n_above), slice(n_above, pairs.n_rows)
         if n_above * (pairs.n_rows - n_above) > MOST_PAIRS:
             return None
-        sides = [
-            MatrixSide(side.name == "top", side.log_weight[rows[side.name == "top"]])
-            for side in self._sides
-        ]
+        log_weight = {one.name: one.log_weight[rows[one.name == "top"]] for one in self._sides}
         parts = [columns[part] for part in rows]
         weight = [pairs.weight[part] for part in rows]
-        return PairMatrix(self.loss, self.p, parts, weight, sides, self._log_norm, alpha)
+        return PairMatrix(self.loss, self.p, parts, weight, log_weight, self._log_norm, alpha)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return J_p, its gradient, and the slopes of its pairs in place of the curvature.
@@ -265,14 +268,6 @@ class MarginPush(Push):
             )
             slopes += inner + self.p * outer
         return value, gradient, slopes
-
-    def _mean_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
-        """Return both at p = 1, where every side is one sum over the same pairs."""
-        total = self.preferences.total_pair_weight
-        value, gradient = self._pair_loss.value_and_gradient(scores)
-        if value == 0:  # no pair has any loss, though some may be at a kink
-            return 0.0, np.zeros(len(scores))
-        return value / total, gradient / total
 
     def _by_height(
         self, scores: Floats, with_second: bool = False

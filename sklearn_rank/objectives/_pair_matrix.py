@@ -15,22 +15,6 @@ MOST_PAIRS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixSide:
-    """One side of a push.
-
-    Attributes
-    ----------
-    is_top : bool
-        Whether the heights are those of the rows below.
-    log_weight : ndarray of shape (n_outer,)
-        Logarithm of the weight of each height.
-    """
-
-    is_top: bool
-    log_weight: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class PairMatrix:
     r"""`MarginPush` of one bipartite list as a function of coefficients, with a ridge.
 
@@ -52,8 +36,8 @@ class PairMatrix:
         The columns, of the rows above and of those below.
     weight : list of ndarray of shape (n_side,)
         Their weights.
-    sides : list of MatrixSide
-        The sides of the push.
+    log_weight : dict of str to ndarray of shape (n_outer,)
+        Of each side of the push, "top" or "bottom", the logarithms of the weights of its heights.
     log_norm : float
         Logarithm of what the sum of the push is where every pair has the loss one.
     alpha : float
@@ -64,7 +48,7 @@ class PairMatrix:
     p: float
     columns: list[Floats]
     weight: list[Floats]
-    sides: list[MatrixSide]
+    log_weight: dict[str, Floats]
     log_norm: float
     alpha: float
 
@@ -73,11 +57,10 @@ class PairMatrix:
         above, below = (columns @ c for columns in self.columns)
         margin = above[:, None] - below
         phi, slope = self.loss.value_and_derivative(margin)
-        heights = [self._heights(phi, side) for side in self.sides]
+        heights = [self._heights(phi, side) for side in self.log_weight]
         logs = [safe_log(height) for height in heights]
-        powers = [
-            side.log_weight + self.p * log for side, log in zip(self.sides, logs, strict=True)
-        ]
+        weights = self.log_weight.values()
+        powers = [weight + self.p * log for weight, log in zip(weights, logs, strict=True)]
         log_sum = log_sum_exp(np.concatenate(powers))
         value = float(np.exp((log_sum - self.log_norm) / self.p))
         outer = [
@@ -92,7 +75,7 @@ class PairMatrix:
         value, margin, slope, heights, outer = found
         second = self.loss.second_derivative(margin)
         g, hessian = np.zeros_like(c), np.zeros((len(c), len(c)))
-        for side, height, u in zip(self.sides, heights, outer, strict=True):
+        for side, height, u in zip(self.log_weight, heights, outer, strict=True):
             gradients = self._gradients(slope, side)
             g += u @ gradients
             ratio = np.divide(u, height, out=np.zeros_like(u), where=height > 0)
@@ -101,23 +84,23 @@ class PairMatrix:
         hessian = value * (hessian + (1 - self.p) * np.outer(g, g))
         return value * g + self.alpha * c, hessian + self.alpha * np.eye(len(c))
 
-    def _heights(self, phi: Floats, side: MatrixSide) -> Floats:
+    def _heights(self, phi: Floats, side: str) -> Floats:
         above, below = self.weight
-        return np.asarray(above @ phi if side.is_top else phi @ below)
+        return np.asarray(above @ phi if side == "top" else phi @ below)
 
-    def _gradients(self, slope: Floats, side: MatrixSide) -> Floats:
+    def _gradients(self, slope: Floats, side: str) -> Floats:
         """Return the gradient of each height, shape (n_outer, n_columns)."""
         (above, below), (upper, lower) = self.weight, self.columns
-        if side.is_top:
+        if side == "top":
             inner = above[:, None] * slope
             return np.asarray(inner.T @ upper - inner.sum(axis=0)[:, None] * lower)
         inner = slope * below
         return np.asarray(inner.sum(axis=1)[:, None] * upper - inner @ lower)
 
-    def _curvature(self, second: Floats, side: MatrixSide, u: Floats) -> Floats:
+    def _curvature(self, second: Floats, side: str, u: Floats) -> Floats:
         """Return the sum of the second derivatives of the heights, times `u`."""
         (above, below), (upper, lower) = self.weight, self.columns
-        pairs = second * (above[:, None] * u if side.is_top else u[:, None] * below)
+        pairs = second * (np.outer(above, u) if side == "top" else np.outer(u, below))
         crossed = upper.T @ pairs @ lower
         both = (upper.T * pairs.sum(axis=1)) @ upper + (lower.T * pairs.sum(axis=0)) @ lower
         return np.asarray(both - crossed - crossed.T)

@@ -17,11 +17,11 @@ from sklearn_rank._protocols import Floats, PairShares, Values
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-from sklearn_rank.objectives._push import Push
 from sklearn_rank.objectives._side_function import SideFunction
 from sklearn_rank.pair_sums import (
     ExponentialSums,
     MarginLoss,
+    Push,
     SegmentSums,
     as_margin_loss,
     log_sum_exp,

@@ -11,6 +11,7 @@ from sklearn_rank.pair_sums._exponential_sums import (
     safe_log,
 )
 from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
+from sklearn_rank.pair_sums._push import Push
 from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSS_CHOICE,
     MARGIN_LOSSES,
@@ -24,6 +25,7 @@ __all__ = [
     "ExponentialSums",
     "MarginLoss",
     "PairLoss",
+    "Push",
     "SegmentSums",
     "as_margin_loss",
     "log_sum_exp",

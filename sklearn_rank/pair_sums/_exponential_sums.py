@@ -235,10 +235,8 @@ class FactoredSums:
         """Return the sum over all pairs, its gradient and curvature, divided by `scale`."""
         top = self._sides["top"]
         if top.preferences.is_bipartite_list:
-            log_value, gradient = top.bipartite_shares(scores)
-            curvature = gradient.copy() if with_second else EMPTY
-            upper = gradient[: top.preferences.segments.start[1]]
-            np.negative(upper, out=upper)
+            log_value, gradient = top.value_and_gradient(scores)
+            curvature = np.abs(gradient) if with_second else EMPTY  # each row has one role
         else:
             log_value, inner, gradient = top.row_masses(scores)
             curvature = inner + gradient if with_second else EMPTY

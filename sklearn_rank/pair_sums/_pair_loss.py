@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._protocols import Floats, Values, require
+from sklearn_rank._protocols import Floats, require
 from sklearn_rank._validation import (
     Choice,
     Constraint,
@@ -22,6 +22,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
+from sklearn_rank.pair_sums._push import Push
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import Preferences
@@ -33,7 +34,7 @@ def _loss_has(method: str) -> Callable[[PairLoss], bool]:
     return lambda pair_loss: hasattr(pair_loss.loss, method)
 
 
-class PairLoss:
+class PairLoss(Push):
     r"""Loss of the margins of all comparable pairs, weighted and summed.
 
     .. math:: L(f) = \sum_{i \text{ above } k} w_i w_k \, \phi(f_i - f_k)
@@ -122,10 +123,6 @@ class PairLoss:
         """Whether L has a derivative everywhere."""
         return self.loss.is_smooth
 
-    def value(self, scores: Floats) -> float:
-        """Return L."""
-        return self.value_and_gradient(scores)[0]
-
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return L and its gradient with respect to the scores.
 
@@ -148,14 +145,6 @@ class PairLoss:
         """
         return self._sums.derivatives(scores, self._scale, with_second=True)
 
-    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
-        """Return a -> derivative of ``value(scores + a * h)``."""
-
-        def derivative(a: float) -> float:
-            return float(self.preferences.total(self.value_and_gradient(scores + a * h)[1] @ h))
-
-        return derivative
-
     @available_if(_loss_has("rounded"))
     def rounded(self, width: float) -> PairLoss:
         """Return a smooth objective, at most ``width / 2`` of the total pair weight below."""
@@ -173,12 +162,6 @@ class PairLoss:
         :math:`\phi''`; each of shape (n_rows,). Never a mean.
         """
         return self._sums.sums(scores, above, below, with_second)
-
-    @available_if(_loss_has("second_derivative"))
-    def second_sums(self, scores: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-        r"""Return :math:`\sum_k b_k \phi''` and :math:`\sum_i a_i \phi''`, as in `sums`."""
-        sums = self.sums(scores, above, below, with_second=True)
-        return sums.second_upper, sums.second_lower
 
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0

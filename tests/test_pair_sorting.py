@@ -17,7 +17,7 @@ from sklearn_rank.pair_sums._row_histogram import blocks, scattered
 ALWAYS_PACKED = patch("sklearn_rank.pair_sums._packed_sort._FEW", 1)
 SHORT_BLOCKS = patch("sklearn_rank.pair_sums._row_histogram._BLOCK", 3)
 
-# Ties, neighbouring floats, subnormal gaps, numbers beside which the others share one cell.
+# Ties, neighbouring floats, subnormal gaps, numbers beside which the others share one bucket.
 _NUMBERS = st.sampled_from(
     [0.0, -0.0, 1.0, np.nextafter(1, 2), np.nextafter(1, 0), -3.5, 5e-324, 1e-310, 1e15, -1e300]
 )

@@ -33,9 +33,6 @@ _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
 """``p = inf`` is reached when J_p can exceed its objective by no more than this."""
 
-SplitShares = tuple[Floats, Floats]
-"""Shares of the segments: of their rows with h = 0, and of those with h = 1."""
-
 
 class SidePush(ExponentialSums, Push):
     r"""P-norm push from one side of the list.
@@ -321,12 +318,10 @@ class BothPush(Push):
         """Return J, and of each side its share in the sum and its inner and outer masses."""
         top, *top_masses = self.top.row_masses(scores)
         bottom, *bottom_masses = self.bottom.row_masses(scores)
-        log_top, log_bottom = self.p * top, self.p * bottom + self.log_bottom_weight
-        value = float(np.logaddexp(log_top, log_bottom))
-        shares = float(np.exp(log_top - value)), float(np.exp(log_bottom - value))
-        inner, outer = top_masses
-        bottom_inner, bottom_outer = bottom_masses
-        return value, [(shares[0], inner, outer), (shares[1], bottom_inner, bottom_outer)]
+        log_risks = np.array([self.p * top, self.p * bottom + self.log_bottom_weight])
+        value = float(np.logaddexp(*log_risks))
+        shares = np.exp(log_risks - value).tolist()
+        return value, [(shares[0], *top_masses), (shares[1], *bottom_masses)]
 
 
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {

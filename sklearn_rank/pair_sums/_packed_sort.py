@@ -8,7 +8,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._row_histogram import blocks
 
 _TINY = 2.0**-20
-"""Share of the range: where half of the numbers lie in less, most cells would be empty."""
+"""Share of the range: where half of the numbers lie in less, most buckets would be empty."""
 
 _FEW = 1 << 14
 """Up to so many numbers `numpy.argsort` is as fast."""
@@ -17,9 +17,9 @@ _FEW = 1 << 14
 def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
     """Return finite numbers sorted, and the order that sorts them.
 
-    Each number is rounded down to one of equal cells, and the number of the cell packed with
+    Each number is rounded down to one of equal buckets, and the number of the bucket packed with
     the position into one integer: NumPy sorts integers three times as fast as it finds an
-    order. What shares a cell and is out of order is sorted once more.
+    order. What shares a bucket and is out of order is sorted once more.
     """
     order = np.argsort(x) if len(x) <= _FEW else None
     if order is None and (packed := _packed(x)) is not None:
@@ -30,7 +30,7 @@ def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
         found = x.take(order, mode="clip")
         is_wrong = found[1:] < found[:-1]
         if is_wrong.any():
-            rows = _of_cells(packed >> bits, is_wrong)
+            rows = _of_buckets(packed >> bits, is_wrong)
             order[rows] = order[rows][np.argsort(found[rows])]
             found[rows] = x[order[rows]]
         return found, order
@@ -44,9 +44,9 @@ def _position_bits(n: int) -> int:
 
 
 def _packed(x: Floats) -> np.ndarray | None:
-    """Return the cell of each number, followed by its position; None when all would share one.
+    """Return the bucket of each number, followed by its position; None when all would share one.
 
-    The cells are equally wide, or, where half of the numbers lie in a tiny part of the range,
+    The buckets are equally wide, or, where half of the numbers lie in a tiny part of the range,
     narrower towards the median.
     """
     bits, low = _position_bits(len(x)), float(x.min())
@@ -54,7 +54,7 @@ def _packed(x: Floats) -> np.ndarray | None:
     low_quarter, median, high_quarter = sample[len(sample) * np.arange(1, 4) // 4]
     with np.errstate(over="ignore", divide="ignore"):
         length = np.float64(x.max()) - low
-        # A little less than there are cells: rounding must not reach beyond the last.
+        # A little less than there are buckets: rounding must not reach beyond the last.
         scale = 2.0 ** (64 - bits) * (1 - 2.0**-40) / length
     if not 0 < scale < np.inf:
         return None
@@ -64,11 +64,11 @@ def _packed(x: Floats) -> np.ndarray | None:
         if is_even:
             place = x[some] - low
             place *= scale
-            cell = place.astype(np.uint64)  # rounded down
+            bucket = place.astype(np.uint64)  # rounded down
         else:
-            cell = _as_integers(x[some] - median) >> np.uint64(bits)
-        cell <<= np.uint64(bits)
-        packed[some] |= cell
+            bucket = _as_integers(x[some] - median) >> np.uint64(bits)
+        bucket <<= np.uint64(bits)
+        packed[some] |= bucket
     return packed
 
 
@@ -79,10 +79,10 @@ def _as_integers(x: Floats) -> np.ndarray:
     return digits.view(np.uint64) ^ np.uint64(2**63)
 
 
-def _of_cells(cell: Indices, is_wrong: np.ndarray) -> Indices:
-    """Return the places of all cells in which a number follows a larger one."""
-    first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+def _of_buckets(bucket: Indices, is_wrong: np.ndarray) -> Indices:
+    """Return the places of all buckets in which a number follows a larger one."""
+    first = np.flatnonzero(np.concatenate([[True], bucket[1:] != bucket[:-1]]))
     number = np.unique(np.searchsorted(first, np.flatnonzero(is_wrong), "right") - 1)
-    length = np.append(first[1:], len(cell))[number] - first[number]
+    length = np.append(first[1:], len(bucket))[number] - first[number]
     start = np.cumsum(length) - length
     return np.repeat(first[number] - start, length) + np.arange(int(length.sum()))

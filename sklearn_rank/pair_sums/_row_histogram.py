@@ -1,4 +1,4 @@
-"""Sums of rows by cell, and rows some at a time."""
+"""Sums of rows by bin, and rows some at a time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def blocks(n: int) -> Iterator[slice]:
 def scattered(values: Floats, order: Indices) -> Floats:
     """Return the array that ``array[order] = values`` makes of an order of all its rows.
 
-    As a histogram with one row in each cell: half the time of the assignment.
+    As a histogram with one row in each bin: half the time of the assignment.
     """
     return Histogram(order.astype(np.int32, copy=False), len(order))(values)
 
 
 class Histogram:
-    """Sums weights per cell, a row of a sparse matrix: half the time of numpy.bincount."""
+    """Sums weights per bin, a row of a sparse matrix: half the time of numpy.bincount."""
 
-    def __init__(self, cell: Indices, n_cells: int) -> None:
-        self._matrix = csr_matrix((1, n_cells))
-        self._matrix.indices = cell
-        self._matrix.indptr = np.array([0, len(cell)], dtype=np.int32)
+    def __init__(self, bin_of_row: Indices, n_bins: int) -> None:
+        self._matrix = csr_matrix((1, n_bins))
+        self._matrix.indices = bin_of_row
+        self._matrix.indptr = np.array([0, len(bin_of_row)], dtype=np.int32)
 
     def __call__(self, weight: Floats) -> Floats:
         """Return the sums."""

@@ -12,8 +12,8 @@ methods:
 
 - *grid*: the rows become weights on a uniform grid, by local polynomial interpolation,
   and the remainder is a convolution. The sums of sigmoid derivatives are the derivatives
-  of the polynomials. The cost is that of the rows and of the cells.
-- *sweep*: where rows are so far apart that most cells would be empty, all rows are sorted,
+  of the polynomials. The cost is that of the rows and of the intervals.
+- *sweep*: where rows are so far apart that most intervals would be empty, all rows are sorted,
   and each is compared with those after it until they are too far away. Crowded stretches of
   the axis are left to a grid.
 

@@ -12,7 +12,7 @@ from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
 from sklearn_rank.rows import Sums as RowSums
 
 _SHORT = 512.0
-"""On an axis no longer than this the cells of the finest grid cost less than 1e5 rows."""
+"""On an axis no longer than this the intervals of the finest grid cost less than 1e5 rows."""
 
 _MOST_LENGTH = 0.4
 """Length for each row of an axis beyond which no grid is the cheapest method."""

@@ -12,7 +12,7 @@ from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
 
 
 class _Fineness(NamedTuple):
-    """Width and degree of the cells, and the largest error for one pair (measured).
+    """Width and degree of the intervals, and the largest error for one pair (measured).
 
     The error of the sums of the sigmoid; that of its derivative is up to a thousand times it.
     """
@@ -35,12 +35,12 @@ _FINENESSES = (
 )
 
 # Nanoseconds on one machine. Only their ratios matter, and only roughly.
-_PER_ROW_AND_DEGREE, _PER_CELL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
-_PER_KERNEL_CELL = 100.0
+_PER_ROW_AND_DEGREE, _PER_INTERVAL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
+_PER_KERNEL_INTERVAL = 100.0
 _PER_SWEPT_ROW = 140.0
 
-_MOST_CELLS = 1 << 20
-"""Cells of a grid that processes share: the weights of their nodes are a message of 16 MB."""
+_MOST_INTERVALS = 1 << 20
+"""Intervals of a grid that processes share: the weights of their nodes are a message of 16 MB."""
 
 
 def cheapest(axis: Axis, allowed: float) -> Grid | None:
@@ -58,9 +58,9 @@ def shared_grid(axis: Axis, n_rows: int, allowed: float) -> Grid:
     Raises
     ------
     ValueError
-        When it has too many cells.
+        When it has too many intervals.
     """
-    widest = _MOST_CELLS * max(one.step for one in _FINENESSES if one.error * 8 <= allowed)
+    widest = _MOST_INTERVALS * max(one.step for one in _FINENESSES if one.error * 8 <= allowed)
     if not axis.high - axis.low <= widest:
         raise ValueError(
             "The logistic loss of one list on several processes needs scores that differ by at "
@@ -76,12 +76,12 @@ def cheapest_grid(axis: Axis, allowed: float, n_rows: int | None = None) -> tupl
     n_rows = len(axis.f) + len(axis.g) if n_rows is None else n_rows
     best: list[tuple[float, Grid]] = []
     for step, degree, error in _FINENESSES:
-        n_cells = length / step + 1
+        n_intervals = length / step + 1
         # The error of a pair decays with its distance as the kernel does.
         if error * 8 * axis.density <= allowed:
-            cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_CELL_AND_DEGREE * n_cells)
-            cost += _PER_KERNEL_CELL * min(2 * REACH / step, 2 * n_cells)
-            cost += _PER_SORTED_ROW * n_rows if n_cells > TILE else 0.0
+            cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_INTERVAL_AND_DEGREE * n_intervals)
+            cost += _PER_KERNEL_INTERVAL * min(2 * REACH / step, 2 * n_intervals)
+            cost += _PER_SORTED_ROW * n_rows if n_intervals > TILE else 0.0
             origin = float(np.floor(axis.low / step) * step)
             size = int((axis.high - origin) / step) + 1
             best.append((cost, Grid(origin, step, size, degree)))

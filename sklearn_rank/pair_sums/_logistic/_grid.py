@@ -21,35 +21,35 @@ from sklearn_rank.rows import ALL_HERE
 from sklearn_rank.rows import Sums as RowSums
 
 TILE = 1 << 14
-"""Cells handled at a time: their tables stay in the second-level cache."""
+"""Intervals handled at a time: their tables stay in the second-level cache."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of one width, in each of which a polynomial through nearby nodes is used.
+    """Intervals of one width, in each of which a polynomial through nearby nodes is used.
 
-    The polynomial of cell c goes through the nodes c, ..., c + degree - 1, of which half
-    lie on either side of the cell's middle, at half-integer multiples of `step`.
+    The polynomial of interval c goes through the nodes c, ..., c + degree - 1, of which half
+    lie on either side of the interval's middle, at half-integer multiples of `step`.
     """
 
     origin: float
     step: float
-    n_cells: int
+    n_intervals: int
     degree: int
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
-        return self.n_cells + self.degree - 1
+        return self.n_intervals + self.degree - 1
 
     def _tiles(self) -> Iterator[slice]:
-        """Yield stretches of cells whose tables fit into the cache."""
-        for start in range(0, self.n_cells, TILE):
-            yield slice(start, min(start + TILE, self.n_cells))
+        """Yield stretches of intervals whose tables fit into the cache."""
+        for start in range(0, self.n_intervals, TILE):
+            yield slice(start, min(start + TILE, self.n_intervals))
 
     def arrange(self, x: Floats, weight: Floats) -> RowsByPanel:
         """Sort rows by tile."""
-        return RowsByPanel(x, weight, self.origin, self.step * TILE, -(-self.n_cells // TILE))
+        return RowsByPanel(x, weight, self.origin, self.step * TILE, -(-self.n_intervals // TILE))
 
     def to_nodes(self, rows: RowsByPanel) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
@@ -57,8 +57,8 @@ class Grid:
         for number, tile in enumerate(self._tiles()):
             moments = np.zeros((self.degree, tile.stop - tile.start))
             for block in rows.blocks(number):
-                cell, place = self._locate(rows.x[block], tile.start)
-                histogram = Histogram(cell, moments.shape[1])
+                interval, place = self._locate(rows.x[block], tile.start)
+                histogram = Histogram(interval, moments.shape[1])
                 power = rows.weight[block].copy()
                 for k in range(self.degree):
                     moments[k] += histogram(power)
@@ -77,13 +77,13 @@ class Grid:
         basis, out = _lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
         scratch = np.empty((3, BLOCK))  # pages of fresh arrays cost more than the sums
         for number, tile in enumerate(self._tiles()):
-            part = nodal[tile.start : tile.stop + self.degree - 1]
-            windows = np.lib.stride_tricks.sliding_window_view(part, tile.stop - tile.start)
+            near = nodal[tile.start : tile.stop + self.degree - 1]
+            windows = np.lib.stride_tricks.sliding_window_view(near, tile.stop - tile.start)
             coefficient = basis @ np.ascontiguousarray(windows)
             for block in rows.blocks(number):
-                cell, place = self._locate(rows.x[block], tile.start)
-                found = _polynomials(coefficient, cell, place, n_values, scratch[:, : len(cell)])
-                out[:, block] = found
+                interval, place = self._locate(rows.x[block], tile.start)
+                part = scratch[:, : len(interval)]
+                out[:, block] = _polynomials(coefficient, interval, place, n_values, part)
         if n_values > 1:
             out[1] /= self.step
         return rows.restored(out)
@@ -108,13 +108,13 @@ class Grid:
         return np.asarray(irfft(product, size)[reach : reach + self.n_nodes])
 
     def _locate(self, x: Floats, first: int) -> tuple[Indices, Floats]:
-        """Return cells counted from `first`, and places in them in [-1/2, 1/2]."""
+        """Return intervals counted from `first`, and places in them in [-1/2, 1/2]."""
         place = (x - self.origin) / self.step
-        cell = place.astype(np.int32)
-        place -= cell
+        interval = place.astype(np.int32)
+        place -= interval
         place -= 0.5
-        cell -= first
-        return cell, place
+        interval -= first
+        return interval, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,18 +190,18 @@ def grid_sums(
 
 
 def _polynomials(
-    coefficient: Floats, cell: Indices, place: Floats, n_values: int, scratch: Floats
+    coefficient: Floats, interval: Indices, place: Floats, n_values: int, scratch: Floats
 ) -> Floats:
-    """Return the polynomials of cells, by rows their coefficients, and their derivatives."""
+    """Return the polynomials of intervals, by rows their coefficients, and their derivatives."""
     value, slope, term = scratch
-    coefficient[-1].take(cell, out=value, mode="clip")  # the mode spares a buffer
+    coefficient[-1].take(interval, out=value, mode="clip")  # the mode spares a buffer
     slope[:] = 0.0
     for each in coefficient[-2::-1]:
         if n_values > 1:
             slope *= place
             slope += value
         value *= place
-        value += each.take(cell, out=term, mode="clip")
+        value += each.take(interval, out=term, mode="clip")
     return scratch[:n_values]
 
 

@@ -20,7 +20,7 @@ _MANY = 24
 """A row with more rows than this within reach lies in a crowd: a grid costs less."""
 
 _LARGE = 64
-"""Smaller crowds are not worth the cells around them."""
+"""Smaller crowds are not worth the intervals around them."""
 
 _TAILS = 3.2
 """Bound of the tails of exp(-|z|) beyond panels of the width of the reach, on both sides."""

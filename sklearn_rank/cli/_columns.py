@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
@@ -115,13 +114,12 @@ class Column:
         if self.table.text is not None:
             cells = self.table.text.iloc[:, self.table.frame.columns.get_loc(self.name)]
         codes, cells = pd.factorize(cells)
-        values: dict[str, int] = {}
-        places, unusual = [], []
-        for text in map(notation.written, np.asarray(cells, dtype=object)):
-            is_missing = text in self.missing or text.casefold() in self.missing
-            unusual += [text] if is_missing and text not in notation.PANDAS_MISSING else []
-            places.append(-1 if is_missing else values.setdefault(text, len(values)))
-        return Texts(list(values), np.array([*places, -1])[codes], unusual)
+        written = map(notation.written, np.asarray(cells, dtype=object))
+        texts = pd.Series(written, dtype=object)
+        is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
+        places, values = pd.factorize(texts.mask(is_missing))
+        unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING)]
+        return Texts(list(values), np.append(places, -1)[codes], list(unusual))
 
     def read(self, form: str) -> Any:
         """Return the values of distinct texts read in a form, NaN or NaT where they do not fit."""
@@ -164,9 +162,6 @@ class Column:
             return (NUMBER, notation.SECONDS) if is_span else (self.content, "")
         if {text.casefold() for text in self.texts.values} <= {"true", "false"}:
             return BOOLEAN, ""
-        return self._choose_form(mark, given)
-
-    def _choose_form(self, mark: str, given: str | None) -> tuple[str, str]:
         values = self.texts.values
         dates = notation.date_forms(values)
         best = max([".", ",", notation.SECONDS, *dates], key=self._share)
@@ -226,12 +221,10 @@ class Column:
         if kind == CATEGORY and self.is_text and n == len(self.texts.values) > 1:
             return f"its text differs in every row, like an id{way}"
         if self.content == NUMBER and n >= _MIN_NUMBERED:
-            # An integer that is no float is refused where numbers are read.
-            with suppress(OverflowError), np.errstate(invalid="ignore", over="ignore"):
-                values = self.cells.to_numpy(dtype=np.float64, na_value=np.nan)
-                steps = np.diff(values)
-                if (values % 1 == 0).all() and ((steps > 0).all() or (steps < 0).all()):
-                    return f"{NUMBERED}{way}"
+            values = pd.Series(self.cells.to_numpy(dtype=np.float64, na_value=np.nan))
+            is_sorted = values.is_monotonic_increasing or values.is_monotonic_decreasing
+            if is_sorted and values.is_unique and (values % 1 == 0).all():
+                return f"{NUMBERED}{way}"
         return ""
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
@@ -239,7 +232,17 @@ class Column:
         if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
             self.note(" had percent signs in training, and has none here")
         try:
-            found = self._found(kind, form, when)
+            if self.is_text:
+                found = self._read_text(kind, form, when)
+            elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
+                if self.cells.notna().any():
+                    self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
+                found = pd.Series(np.full(len(self.cells), np.nan))
+            elif self.content == notation.SECONDS:
+                text = self.cells.astype(str).where(self.cells.notna())
+                found = pd.to_timedelta(text).dt.total_seconds()
+            else:
+                found = self.cells
             if kind == DATE:
                 return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
         except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:
@@ -252,24 +255,11 @@ class Column:
             raise self.table.error(self.name, what)
         return numbers
 
-    def _found(self, kind: str, form: str, when: str) -> Any:
-        """Return numbers or dates as they are stored or written."""
-        if self.is_text:
-            form = form or self._date_form(notation.date_forms(self.texts.values))
-            shown = f" ({form})" if kind == DATE else ""
-            return self._read_text(form, f"must hold {kind}s{shown}{when}")
-        if self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
-            if self.cells.notna().any():
-                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-            return pd.Series(np.full(len(self.cells), np.nan))
-        if self.content == notation.SECONDS:
-            text = self.cells.astype(str).where(self.cells.notna())
-            return pd.to_timedelta(text).dt.total_seconds()
-        return self.cells
-
-    def _read_text(self, form: str, what: str) -> Any:
+    def _read_text(self, kind: str, form: str, when: str) -> Any:
         """Return the numbers or dates that the texts mean, with a note on a notation."""
-        texts, values = self.texts.values, self.read(form)
+        texts = self.texts.values
+        form = form or self._date_form(notation.date_forms(texts))
+        values, what = self.read(form), f"must hold {kind}s{f' ({form})' * (kind == DATE)}{when}"
         if values.isna().any():
             self._refuse_text(what, values.isna())
         if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts):
@@ -293,8 +283,7 @@ class Column:
         values = self.texts.values
         if kind == BOOLEAN:
             values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
-        dtype = pd.CategoricalDtype(sorted(set(values)))
-        return self.spread(pd.Series(values, dtype=object)).astype(dtype)
+        return self.spread(pd.Series(values, dtype="category"))
 
 
 def choose_kinds(

@@ -21,8 +21,9 @@ from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._metrics import Labels, measure
 from sklearn_rank.cli._output import progress
-from sklearn_rank.cli._rankers import fit_pipeline, scores_of
+from sklearn_rank.cli._rankers import fit_pipeline
 from sklearn_rank.cli._settings import Compare
+from sklearn_rank.metrics.scorers import scores_of
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""

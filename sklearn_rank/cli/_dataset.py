@@ -76,9 +76,8 @@ def choose_schema(
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    is_letor = table.is_letor
-    schema = Schema(kinds, target, roles.qid, roles.relevance, positive, is_letor, classes)
-    return replace(schema, weight=roles.weight, decimal=decimal, formats=formats)
+    how = table.is_letor, classes, roles.weight, decimal
+    return Schema(kinds, target, roles.qid, roles.relevance, positive, *how, formats=formats)
 
 
 def with_categories(schema: Schema, X: Any) -> Schema:

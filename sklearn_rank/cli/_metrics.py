@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sklearn_rank import metrics
 from sklearn_rank._protocols import Floats, Indices
@@ -47,8 +48,7 @@ class Measured:
 
     def as_json(self) -> dict[str, Any]:
         """Return nested dictionaries."""
-        content = {key: one for key, one in vars(self).items() if one}
-        return content | ({"below_best": asdict(self.below_best)} if self.below_best else {})
+        return {key: one for key, one in asdict(self).items() if one}
 
 
 Comparison = dict[str, dict[str, Measured]]
@@ -167,15 +167,16 @@ def _with_interval(name: str, rows: Labels, scores: Floats) -> Any:
     """Return a metric with its interval; ValueError if it has none."""
     if rows.qid is not None and name != "auc":
         values = ranking_scorer(name).of_queries(rows.y, scores, qid=rows.qid)
-        _check_enough(int((~np.isnan(values)).sum()), _LEAST)
+        _check_enough(np.isfinite(values).sum())
         return metrics.bootstrap_interval(values, **_RESAMPLING)
     if rows.qid is None:
-        _check_enough(_n_rarer(rows.y), _LEAST)
-        for fold in [] if rows.fold is None else np.unique(rows.fold):
-            _check_enough(_n_rarer(rows.y[rows.fold == fold]), _LEAST / 2)
+        is_whole = rows.fold is None
+        counts = pd.crosstab(np.zeros(len(rows.y)) if is_whole else rows.fold, rows.y)
+        n_rarer = (counts.sum(axis=1) - counts.max(axis=1)).min()
+        _check_enough(n_rarer if is_whole else 2 * n_rarer)
     if name == "auc":
         found = metrics.auc_interval(rows.y, scores, qid=rows.qid, fold=rows.fold)
-        _check_enough(_LEAST if rows.qid is None else found.n_queries, _LEAST)
+        _check_enough(_LEAST if rows.qid is None else found.n_queries)
         return found
     if not name.startswith("tpr@"):
         raise ValueError(f"{name} of one list has no interval")
@@ -183,10 +184,6 @@ def _with_interval(name: str, rows: Labels, scores: Floats) -> Any:
     return metrics.tpr_at_fpr_interval(rows.y, scores, max_fpr=rate, fold=rows.fold, **how)
 
 
-def _check_enough(number: int, least: float) -> None:
-    if number < least:
+def _check_enough(number: int) -> None:
+    if number < _LEAST:
         raise ValueError("too few rows or queries for an interval")
-
-
-def _n_rarer(y: Floats) -> int:
-    return len(y) - int(np.unique(y, return_counts=True)[1].max())

@@ -15,9 +15,9 @@ from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import progress
-from sklearn_rank.cli._rankers import scores_of
 from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
+from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 from sklearn_rank.rows import Groups
 

@@ -16,7 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
@@ -179,9 +178,3 @@ def fit_pipeline(
         model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
     short = "equals RankBoost here, having found no ranking without errors"
     return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
-
-
-def scores_of(pipeline: Pipeline, X: Any) -> Floats:
-    """Return the scores of the rows."""
-    method = "decision_function" if hasattr(pipeline, "decision_function") else "predict"
-    return np.asarray(getattr(pipeline, method)(X), dtype=np.float64)

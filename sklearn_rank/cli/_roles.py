@@ -157,10 +157,9 @@ def choose_classes(
         raise table.error(target, f"{what}; {hint}")
     clear = [name for name in classes if name.casefold() in CLEARLY_ON_TOP]
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
-    if is_text and top != classes[1]:
-        notes.append(f"class {top!r} is on top (by its name); --positive chooses")
-    elif is_text and not clear:
-        notes.append(f"class {top!r} is on top (the later in the alphabet); --positive chooses")
+    if is_text and (top != classes[1] or not clear):
+        why = "by its name" if clear else "the later in the alphabet"
+        notes.append(f"class {top!r} is on top ({why}); --positive chooses")
     return classes, top
 
 

@@ -19,7 +19,7 @@ from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._columns import Schema, check_schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
 from sklearn_rank.cli._output import Output
-from sklearn_rank.cli._rankers import scores_of
+from sklearn_rank.metrics.scorers import scores_of
 
 _FORMAT = "sklearn-rank model"
 _FORMAT_VERSION = 2

@@ -176,12 +176,11 @@ class Column:
             return CATEGORY, ""
         if kind == DATE:
             return DATE, self._date_form(dates)
-        if best == notation.SECONDS:
-            return NUMBER, notation.SECONDS
         if self.table.is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, AS_WRITTEN
-        return NUMBER, self._number_form(mark if self.fits(mark) else best, given)
+        mark = mark if self.fits(mark) else best
+        return NUMBER, best if best == notation.SECONDS else self._number_form(mark, given)
 
     def _share(self, form: str) -> float:
         return float(self.read(form).notna().mean())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -24,12 +24,10 @@ from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline
 from sklearn_rank.cli._settings import Compare
 from sklearn_rank.metrics.scorers import scores_of
+from sklearn_rank.model_selection import QueryKFold
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""
-
-_MAX_STRATIFIED_GROUPS = 10_000
-"""Maximum number of groups to stratify: scikit-learn assigns them in a Python loop."""
 
 Fold = tuple[Indices, Indices]
 
@@ -58,7 +56,7 @@ class FoldResult:
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     """Split into folds of whole queries."""
-    levels, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
+    _, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
     n_lists = len(data.y) if data.qid is None else len(np.unique(data.qid))
     needs = f"--cv {n_folds} needs as many"
     if n_lists < n_folds:
@@ -66,13 +64,11 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
         raise InputError(f"{needs} {unit}; there are {n_lists}")
     if data.schema.relevance == "binary" and data.qid is None and count.min() < n_folds:
         raise InputError(f"{needs} rows of each class; the rarer has {count.min()}")
-    stratify = len(levels) <= _MAX_LEVELS and count.min() >= n_folds
-    splitter = StratifiedKFold if stratify else KFold
+    how: dict[str, Any] = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
     if data.qid is not None:
-        stratify = stratify and n_lists <= _MAX_STRATIFIED_GROUPS
-        splitter = StratifiedGroupKFold if stratify else GroupKFold
-    folds = splitter(n_splits=n_folds, shuffle=True, random_state=seed)
-    return list(folds.split(data.X, level, groups=data.qid))
+        return list(QueryKFold(**how).split(data.X, data.y, qid=data.qid))
+    splitter = StratifiedKFold if len(count) <= _MAX_LEVELS and count.min() >= n_folds else KFold
+    return list(splitter(**how).split(data.X, level))
 
 
 def take(data: Dataset, rows: Indices) -> Dataset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import sys
@@ -72,16 +71,9 @@ def checked_output(
 def write_json(output: Output, content: dict[str, Any]) -> None:
     """Write results as JSON; undefined metrics become null."""
     with output.writing() as temporary:
-        text = json.dumps(_without_nan(content), indent=2, ensure_ascii=False)
+        plain = json.loads(json.dumps(content), parse_constant=lambda _: None)
+        text = json.dumps(plain, indent=2, ensure_ascii=False)
         temporary.write_text(text + "\n", encoding="utf-8")
-
-
-def _without_nan(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _without_nan(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def print_table(

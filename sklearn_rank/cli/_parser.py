@@ -6,7 +6,6 @@ option do not wait for scikit-learn and pandas.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import os
@@ -25,29 +24,32 @@ from sklearn_rank.cli._output import checked_output
 
 _ARGUMENTS = ("data", "model", "card")
 _INPUTS = (*_ARGUMENTS, "validation", "calibration")
+
+
+def _by(parse: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return what has click parse an option by a function."""
+    return {"callback": lambda context, option, given: parse(given)}
+
+
 _SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
 _KINDS: dict[str, dict[str, Any]] = {
     "relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
     "decimal": {"type": click.Choice([".", ","])},
     "seed": {"type": click.IntRange(0), "default": 0},
     "cv": {"type": click.IntRange(2), "default": 5},
-    "n_jobs": {"type": int},
+    "n_jobs": {"type": int, **_by(_settings.parse_n_jobs)},
     "max_terms": {"type": click.IntRange(1), "default": 10},
-    "points": {"default": "-5:5"},
+    "points": {"default": "-5:5", **_by(_settings.parse_points)},
     "top": {"type": click.IntRange(1)},
     "fdr": _SHARE,
     "calibrate": _SHARE,
     "ranker": {"default": "PNormPushRanker"},
-}
-_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "rankers": _settings.split,
-    "metrics": _settings.split,
-    "param": _settings.parse_param,
-    "search": _settings.parse_search,
-    "n_jobs": _settings.parse_n_jobs,
-    "points": _settings.parse_points,
-    "monotone": partial(_settings.parse_by_column, "--monotone"),
-    "special": partial(_settings.parse_by_column, "--special"),
+    "rankers": _by(_settings.split),
+    "metrics": _by(_settings.split),
+    "param": _by(_settings.parse_param),
+    "search": _by(_settings.parse_search),
+    "monotone": _by(partial(_settings.parse_by_column, "--monotone")),
+    "special": _by(partial(_settings.parse_by_column, "--special")),
 }
 _NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to")}
 _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
@@ -88,8 +90,7 @@ def _explain(error: click.UsageError) -> str:
     """Return the message on a wrong word of a command line, and on those allowed."""
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for one in error.ctx.command.params for name in one.opts if "--" in name]
-        close = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
-        guess = f"did you mean {close[0]}? " if close else ""
+        guess = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
         command = error.ctx.info_name
         option = error.option_name + ("" if command == "sklearn-rank" else f" of {command}")
         return f"unknown option {option}; {guess}the options are {listing(known, 99)}"
@@ -155,8 +156,6 @@ def _params(kind: type) -> Iterator[click.Parameter]:
             how: dict[str, Any] = {"is_flag": True} if form == "bool" else {"metavar": metavar}
             how["multiple"] = form.startswith(("Sequence", "Mapping"))
             how |= _KINDS.get(one.name, {})
-            if one.name in _PARSERS:
-                how["callback"] = lambda *given, key=one.name: _PARSERS[key](given[-1])
             is_needed = form == "Output" or (kind, name) in _NEEDED
             names = ["-o"] * (name == "output") + [f"--{name}"]
             yield click.Option(names, help=about, required=is_needed, **how)

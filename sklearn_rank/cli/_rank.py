@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
@@ -19,7 +20,6 @@ from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
-from sklearn_rank.rows import Groups
 
 _N_REASONS = 3
 
@@ -32,7 +32,7 @@ def rank(settings: Rank) -> None:
     data = model_data(settings.data, model.schema, reading, notes, labelled=False)
     with progress("ranking"):
         scores = model_scores(model, data.X, settings.model, notes)
-        added: dict[str, Any] = {"score": scores}
+        added: dict[str, Any] = {}
         if settings.fdr is not None:
             _check_one_list(model.schema, "--fdr")
             known = model.calibration
@@ -45,7 +45,7 @@ def rank(settings: Rank) -> None:
         if settings.explain:
             added |= _reasons(model, data.X)
     is_text = output is None or output.path.suffix != ".parquet"
-    ranked = _ranked(data, added, settings.top, keeps_text=is_text)
+    ranked = _ranked(data, scores, added, settings.top, keeps_text=is_text)
     if output is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
@@ -62,26 +62,26 @@ def rank(settings: Rank) -> None:
     print(f"{output}: {count(len(data.X), 'row')} ranked in {lists}{written}")
 
 
-def _ranked(data: Dataset, added: dict[str, Any], top: int | None, *, keeps_text: bool) -> Any:
+def _ranked(
+    data: Dataset, scores: Floats, added: dict[str, Any], top: int | None, *, keeps_text: bool
+) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
     With `top` only so many rows of each query are returned.
     """
-    table, scores = data.table, added["score"]
-    taken = [name for name in (*added, "rank") if name in table.frame.columns]
+    table = data.table
+    taken = [name for name in ("score", *added, "rank") if name in table.frame.columns]
     if taken:
         raise InputError(
             f"{table.path}: already has a column {taken[0]!r}, which the result needs; rename it"
         )
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
-    order = np.lexsort((-scores, query))
-    ranks = Groups.of_runs(query[order]).positions + 1
-    kept = ranks <= (top or len(ranks))
-    order, ranks = order[kept], ranks[kept]
+    rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
+    order = np.lexsort((rank, query))
+    order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
     rows = table.text if keeps_text and table.text is not None else table.frame
-    columns = {name: values[order] for name, values in added.items()}
-    return rows.iloc[order].assign(score=columns.pop("score"), rank=ranks, **columns)
+    return rows.assign(score=scores, rank=rank, **added).iloc[order]
 
 
 def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:

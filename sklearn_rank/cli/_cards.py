@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema, check_schema
-from sklearn_rank.cli._crossval import make_folds, take
+from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset, training_data
 from sklearn_rank.cli._errors import InputError, listing, noting, show_notes
 from sklearn_rank.cli._output import progress
@@ -88,7 +88,7 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     """Return a line on cards that are fitted without a fold, at the p of this one."""
     figures = []
     for train, test in make_folds(data, _FOLDS, seed):
-        rows = take(data, train)
+        rows = data.take(train)
         ranker = FrozenEstimator(_fit(clone(scorecard.ranker_), rows, []))
         rounded = _fit(clone(scorecard).set_params(ranker=ranker, p=None), rows, [])
         scores = rounded.decision_function(data.X.iloc[test])

@@ -28,9 +28,8 @@ from sklearn.pipeline import Pipeline
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, NUMBERED, Column, Schema
-from sklearn_rank.cli._dataset import choose_schema, with_categories
+from sklearn_rank.cli._dataset import choose_schema, feature_frame, with_categories
 from sklearn_rank.cli._errors import InputError, count, listing, noting, show_notes, with_name
-from sklearn_rank.cli._feature_frame import feature_frame
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._roles import check_names, features_of, relevance, role_column, weights
 from sklearn_rank.cli._settings import TableOptions, Train

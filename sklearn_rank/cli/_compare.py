@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy as np
 import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _metrics, _rankers
-from sklearn_rank.cli._crossval import Candidate, FoldResult, cross_validate
+from sklearn_rank.cli._crossval import FoldResult, cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, show_notes
 from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
@@ -39,13 +37,9 @@ def compare(settings: Compare) -> None:
         _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
     _rankers.stop_early(rankers.values(), settings.param, n_rows)
     models = {**rankers, **_rankers.baselines(data, options.seed, notes)}
-    candidates = [
-        Candidate(name, _rankers.pipeline_for(model, data.schema), settings.search)
-        for name, model in models.items()
-    ]
+    pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
-    with _hint(settings.param, settings.rankers):
-        results = cross_validate(candidates, data, top, settings)
+    results = cross_validate(pipelines, data, top, settings)
     notes += _warnings(results, settings.cv)
     rows, scores = _held_out(results, data)
     table = _metrics.compare_with_best(metrics, rows, scores)
@@ -106,18 +100,6 @@ def _summary(data: Dataset) -> dict[str, Any]:
         key: getattr(data.schema, key)
         for key in ("target", "qid", "weight", "relevance", "positive")
     }
-
-
-@contextmanager
-def _hint(params: Mapping[str, Any], rankers: Sequence[str]) -> Iterator[None]:
-    """Add to an error, if it may be of a parameter that not all rankers take, what to do."""
-    try:
-        yield
-    except InputError as error:
-        if not params or len(rankers) == 1:
-            raise
-        hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
-        raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
 
 
 def _warnings(results: list[FoldResult], n_folds: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._metrics import Labels, measure
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline
-from sklearn_rank.cli._settings import Compare
+from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import QueryKFold
 
@@ -30,15 +30,6 @@ _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""
 
 Fold = tuple[Indices, Indices]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A row of the table: a ranker or a baseline, and the values to search for a ranker."""
-
-    name: str
-    pipeline: Pipeline
-    grid: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,68 +62,75 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     return list(splitter(**how).split(data.X, level))
 
 
-def take(data: Dataset, rows: Indices) -> Dataset:
-    """Return some rows of a data set."""
-    parts = {key: getattr(data, key) for key in ("y", "qid", "weight")}
-    parts = {key: None if one is None else one[rows] for key, one in parts.items()}
-    return replace(data, X=data.X.iloc[rows], **parts)
-
-
 def cross_validate(
-    candidates: list[Candidate], data: Dataset, metric: str, settings: Compare
+    pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare
 ) -> list[FoldResult]:
-    """Fit each candidate on each fold and score the rows held out."""
-    seed = settings.table.seed
-    folds = make_folds(data, settings.cv, seed)
+    """Fit each pipeline on each fold and score the rows held out."""
+    folds = make_folds(data, settings.cv, settings.table.seed)
     tasks = [
-        delayed(_run_fold)(candidate, data, number, fold, metric, seed)
-        for candidate in candidates
+        delayed(_run_fold)(name, pipeline, data, number, fold, metric, settings)
+        for name, pipeline in pipelines.items()
         for number, fold in enumerate(folds)
     ]
     results = []
-    with progress("cross-validating", total=len(tasks)) as advance:
-        for result in Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks):
-            results.append(result)
-            advance()
+    try:
+        with progress("cross-validating", total=len(tasks)) as advance:
+            for result in Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks):
+                results.append(result)
+                advance()
+    except InputError as error:  # perhaps of a parameter that not all rankers take
+        if not settings.param or len(settings.rankers) == 1:
+            raise
+        hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
+        raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     return results
 
 
 def _run_fold(
-    candidate: Candidate, data: Dataset, number: int, fold: Fold, metric: str, seed: int
+    name: str,
+    pipeline: Pipeline,
+    data: Dataset,
+    number: int,
+    fold: Fold,
+    metric: str,
+    settings: Compare,
 ) -> FoldResult:
-    training = take(data, fold[0])
+    training = data.take(fold[0])
     start = time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
-        pipeline, chosen = search(candidate, training, metric, seed)
-        warnings = fit_pipeline(pipeline, training, f"{candidate.name}, fold {number + 1}")
+        pipeline, chosen = search(pipeline, training, metric, settings)
+        warnings = fit_pipeline(pipeline, training, f"{name}, fold {number + 1}")
     seconds = time.perf_counter() - start
     scores = scores_of(pipeline, data.X.iloc[fold[1]])
-    return FoldResult(candidate.name, number, fold[1], scores, seconds, warnings, chosen)
+    return FoldResult(name, number, fold[1], scores, seconds, warnings, chosen)
 
 
-def search(candidate: Candidate, data: Dataset, metric: str, seed: int) -> tuple[Pipeline, str]:
-    """Return the candidate, unfitted, with parameters chosen in two times three folds, and these.
+def search(
+    unfitted: Pipeline, data: Dataset, metric: str, settings: Compare | Train
+) -> tuple[Pipeline, str]:
+    """Return a pipeline, unfitted, with parameters chosen in two times three folds, and these.
 
     Of the settings, in the order given, the first is taken whose metric is within one standard
     error of the best: the error, over folds, of the mean difference from the best.
     """
-    pipelines, model = {}, candidate.pipeline[-1]
-    names = model.get_params() if type(model).__name__ in sklearn_rank.__all__ else ()
-    grid = {name: values for name, values in candidate.grid.items() if name in names}
+    pipelines, model, seed = {}, unfitted[-1], settings.table.seed
+    name = type(model).__name__
+    names = model.get_params() if name in sklearn_rank.__all__ else ()
+    grid = {name: values for name, values in settings.search.items() if name in names}
     for values in itertools.product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
         given = {f"ranker__{key}": value for key, value in setting.items()}
         told = ", ".join(f"{key}={value}" for key, value in setting.items())
-        pipelines[told] = clone(candidate.pipeline).set_params(**given)
+        pipelines[told] = clone(unfitted).set_params(**given)
     if len(pipelines) == 1:
         return next(iter(pipelines.values())), next(iter(pipelines))
     found = []
     for train, test in make_folds(data, 3, seed) + make_folds(data, 3, seed + 1):
-        fitted, held_out = take(data, train), take(data, test)
+        fitted, held_out = data.take(train), data.take(test)
         rows = Labels(held_out.y.astype(float), held_out.qid)
         for told, pipeline in pipelines.items():
             one = clone(pipeline)
-            fit_pipeline(one, fitted, f"{candidate.name} with {told}")
+            fit_pipeline(one, fitted, f"{name} with {told}")
             found.append(measure(metric, rows, scores_of(one, held_out.X), is_quick=True).mean)
     told = list(pipelines)[_first_good(np.reshape(found, (-1, len(pipelines))))]
     return pipelines[told], told

@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.cli._columns import Schema
-from sklearn_rank.cli._crossval import take
 from sklearn_rank.cli._dataset import Dataset, model_data
 from sklearn_rank.cli._errors import InputError, count, show_notes
 from sklearn_rank.cli._output import progress
@@ -88,7 +87,7 @@ def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
     _check_one_list(data.schema, "--calibrate")
     parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
-    return take(data, np.sort(parts[0])), take(data, np.sort(parts[1]))
+    return data.take(np.sort(parts[0])), data.take(np.sort(parts[1]))
 
 
 def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from math import inf
 
 from sklearn_rank._callbacks import observed
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._crossval import Candidate, search
+from sklearn_rank.cli._crossval import search
 from sklearn_rank.cli._dataset import model_data, training_data
 from sklearn_rank.cli._errors import InputError, count, import_extra, show_notes, with_name
 from sklearn_rank.cli._metrics import choose_metrics
@@ -43,7 +43,7 @@ def train(settings: Train) -> None:
     _rankers.stop_early([ranker], settings.param, len(data.y) if validation is None else inf)
     pipeline = _rankers.pipeline_for(ranker, data.schema)
     metric = choose_metrics(metrics, data)[-1]
-    pipeline, chosen = search(Candidate(name, pipeline, settings.search), data, metric, table.seed)
+    pipeline, chosen = search(pipeline, data, metric, settings)
     ranker = pipeline[-1]
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (

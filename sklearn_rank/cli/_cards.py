@@ -49,13 +49,15 @@ def card(settings: MakeCard) -> None:
     with progress("fitting"):
         scorecard = _fit(_unfitted(settings, n_rows), data, notes)
         figures = _held_out_figures(scorecard, data, seed)
-    stored = _with_classes(scorecard.card_, data.schema)
+    positive = str(data.schema.positive)
+    others = [one for one in data.schema.classes or () if one != positive]
+    classes = others[0] if len(others) == 1 else "others", positive
+    stored = replace(scorecard.card_, classes=classes)
     details = {**stored.details, _TABLE: json.dumps(asdict(data.schema))}
     with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
-    text = to_text(_without_note(stored))
-    print(f"{data.summary()}\n\n{text}\n{figures}\n{settings.output}: stored")
+    print(f"{data.summary()}\n\n{to_text(stored)}\n{figures}\n{settings.output}: stored")
 
 
 def _unfitted(settings: MakeCard, n_rows: float) -> Scorecard:
@@ -102,34 +104,25 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     )
 
 
-def _with_classes(fitted: Card, schema: Schema) -> Card:
-    """Return a card with the classes of the table in place of 0 and 1."""
-    positive = str(schema.positive)
-    others = [one for one in schema.classes or () if one != positive]
-    return replace(fitted, classes=(others[0] if len(others) == 1 else "others", positive))
-
-
-def _without_note(stored: Card) -> Card:
-    """Return a card without the note on the table."""
-    details = {key: value for key, value in stored.details.items() if key != _TABLE}
-    return replace(stored, details=details)
-
-
-def _read(name: str) -> Card:
+def _read(name: str) -> tuple[Card, str]:
+    """Return a stored card, and its note on how columns are read."""
     try:
-        return card_from_json(Path(name).read_text(encoding="utf-8"))
+        stored = card_from_json(Path(name).read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{name}: is not a card. {error}") from error
+    details = dict(stored.details)
+    note = details.pop(_TABLE, "{}")
+    return replace(stored, details=details), note
 
 
 def load_card(name: str) -> tuple[Pipeline, Schema]:
     """Return a stored card, whose scores are totals of the columns on it, and their schema."""
-    stored = _read(name)
+    stored, note = _read(name)
     names = tuple(one.name for one in stored.variables)
     kinds = {one.name: CATEGORY if one.groups else NUMBER for one in stored.variables}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
     try:
-        table = {**plain, "kinds": kinds, **json.loads(stored.details.get(_TABLE, "{}"))}
+        table = {**plain, "kinds": kinds, **json.loads(note)}
         for key, value in table.items():
             if isinstance(value, dict):
                 table[key] = {name: value[name] for name in names if name in value}
@@ -143,7 +136,7 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
         for k, one in enumerate(stored.variables)
     )
     used = replace(stored, variables=variables, n_features=len(names), feature_names=names, cut=0)
-    return Pipeline([("card", Scorecard.from_json(card_to_json(_without_note(used))))]), schema
+    return Pipeline([("card", Scorecard.from_json(card_to_json(used)))]), schema
 
 
 def export(settings: ExportCard) -> None:
@@ -157,7 +150,7 @@ def export(settings: ExportCard) -> None:
     if output is None and export.to_bytes is not None:
         raise InputError(f"--to {form} needs -o FILE{export.suffix}")
     with noting([], settings.card, (ValueError, ImportError)):
-        content = export.content(_without_note(_read(settings.card)))
+        content = export.content(_read(settings.card)[0])
     if output is None:
         print(content)
         return

@@ -149,7 +149,7 @@ def _sentence(
     gap = f"{column[first].mean - column[second].mean:.3f} more than {second}, {kind}"
     if not (column[first].interval and column[second].interval):
         return f"{start}, {gap} (how sure that is can't be said)."
-    found = _metrics.difference(metric, rows, scores[first], scores[second])
+    found = _metrics.estimate(metric, rows, scores[first], scores[second])
     sure = "" if found.low > 0 else ", which may be chance"
     ends = f"95 % interval of the difference: {found.low:.3f} to {found.high:.3f}"
     return f"{start}, {gap}{sure} ({ends})."

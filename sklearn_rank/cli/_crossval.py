@@ -19,7 +19,7 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._metrics import Labels, measure
+from sklearn_rank.cli._metrics import value
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline
 from sklearn_rank.cli._settings import Compare, Train
@@ -127,11 +127,11 @@ def search(
     found = []
     for train, test in make_folds(data, 3, seed) + make_folds(data, 3, seed + 1):
         fitted, held_out = data.take(train), data.take(test)
-        rows = Labels(held_out.y.astype(float), held_out.qid)
         for told, pipeline in pipelines.items():
             one = clone(pipeline)
             fit_pipeline(one, fitted, f"{name} with {told}")
-            found.append(measure(metric, rows, scores_of(one, held_out.X), is_quick=True).mean)
+            scores = scores_of(one, held_out.X)
+            found.append(value(metric, held_out.y.astype(float), scores, held_out.qid))
     told = list(pipelines)[_first_good(np.reshape(found, (-1, len(pipelines))))]
     return pipelines[told], told
 

@@ -86,24 +86,28 @@ def heading(name: str) -> str:
     return {"precision": "P@", "map": "AP"}.get(kind, name.upper()[: len(kind) + 1]) + at
 
 
-def measure(name: str, rows: Labels, scores: Floats, *, is_quick: bool = False) -> Measured:
-    """Return a metric, its values in folds and (unless quick) interval; NaN if not defined."""
-    n_folds = 0 if rows.fold is None else int(rows.fold.max()) + 1
-    parts = [rows.fold == number for number in range(n_folds)] or [np.ones(len(rows.y), bool)]
-    folds = []
-    for part in parts:
-        try:
-            qid = None if rows.qid is None else rows.qid[part]
-            folds.append(ranking_scorer(name).measure(rows.y[part], scores[part], qid=qid))
-        except ValueError:  # no pair, no relevant row, or NDCG of a negative or huge relevance
-            folds.append(float("nan"))
-    defined = [one for one in folds if np.isfinite(one)]
-    measured = Measured(float(np.mean(defined)) if defined else float("nan"), None, folds[:n_folds])
-    if is_quick:
-        return measured
+def value(name: str, y: Floats, scores: Floats, qid: Indices | None) -> float:
+    """Return a metric; NaN if it is not defined."""
     try:
-        found = _with_interval(name, rows, scores)
+        return ranking_scorer(name).measure(y, scores, qid=qid)
+    except ValueError:  # no pair, no relevant row, or NDCG of a negative or huge relevance
+        return float("nan")
+
+
+def measure(name: str, rows: Labels, scores: Floats) -> Measured:
+    """Return a metric, its values in folds, and its interval; NaN if not defined."""
+    folds = []
+    for number in [] if rows.fold is None else np.unique(rows.fold):
+        part = rows.fold == number
+        qid = None if rows.qid is None else rows.qid[part]
+        folds.append(value(name, rows.y[part], scores[part], qid))
+    mean = pd.Series(folds or [value(name, rows.y, scores, rows.qid)]).mean()  # of those defined
+    measured = Measured(float(mean), None, folds)
+    try:
+        found = estimate(name, rows, scores)
     except ValueError:  # fewer than two queries with a pair in a fold, or NaN
+        return measured
+    if (_n_rarer(rows) if rows.qid is None else found.n_queries) < _LEAST:
         return measured
     mean = found.auc if name == "auc" else found.mean
     return replace(measured, mean=mean, interval=(found.low, found.high))
@@ -118,7 +122,7 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
         others = {key: one for key, one in column.items() if key != best}
         if all(one.interval for one in column.values()):
             for key, one in others.items():
-                found = difference(name, rows, scores[best], scores[key])
+                found = estimate(name, rows, scores[best], scores[key])
                 # The best is chosen from the same data. Dividing the error rate by the number of
                 # the others still bounds the probability that the true best is starred (Hsu1981).
                 is_worse = found.p_value < 0.05 / len(others)
@@ -127,15 +131,21 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
     return table
 
 
-def difference(name: str, rows: Labels, a: Floats, b: Floats) -> Any:
-    """Return the RankingComparison of two rankings by a metric that has intervals."""
+def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
+    """Return a metric of a ranking, or of two the RankingComparison; ValueError if it has none."""
+    is_one = len(scores) == 1
     if name == "auc":
-        return metrics.compare_auc(rows.y, a, b, qid=rows.qid, fold=rows.fold)
-    if rows.qid is None:
-        rate, how = float(name.partition("@")[2]), _RESAMPLING
-        return metrics.compare_tpr_at_fpr(rows.y, a, b, max_fpr=rate, fold=rows.fold, **how)
-    values = (ranking_scorer(name).of_queries(rows.y, one, qid=rows.qid) for one in (a, b))
-    return metrics.compare_rankings(*values, **_RESAMPLING)
+        of_auc = metrics.auc_interval if is_one else metrics.compare_auc
+        return of_auc(rows.y, *scores, qid=rows.qid, fold=rows.fold)
+    if rows.qid is not None:
+        values = [ranking_scorer(name).of_queries(rows.y, one, qid=rows.qid) for one in scores]
+        of_queries = metrics.bootstrap_interval if is_one else metrics.compare_rankings
+        return of_queries(*values, **_RESAMPLING)
+    kind, _, rate = name.partition("@")
+    if kind != "tpr":
+        raise ValueError(f"{name} of one list has no interval")
+    of_tpr = metrics.tpr_at_fpr_interval if is_one else metrics.compare_tpr_at_fpr
+    return of_tpr(rows.y, *scores, max_fpr=float(rate), fold=rows.fold, **_RESAMPLING)
 
 
 def cells(column: Mapping[str, Measured]) -> dict[str, str]:
@@ -163,27 +173,8 @@ def about_names(names: Iterable[str]) -> str:
     return "".join(f" {heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
 
 
-def _with_interval(name: str, rows: Labels, scores: Floats) -> Any:
-    """Return a metric with its interval; ValueError if it has none."""
-    if rows.qid is not None and name != "auc":
-        values = ranking_scorer(name).of_queries(rows.y, scores, qid=rows.qid)
-        _check_enough(np.isfinite(values).sum())
-        return metrics.bootstrap_interval(values, **_RESAMPLING)
-    if rows.qid is None:
-        is_whole = rows.fold is None
-        counts = pd.crosstab(np.zeros(len(rows.y)) if is_whole else rows.fold, rows.y)
-        n_rarer = (counts.sum(axis=1) - counts.max(axis=1)).min()
-        _check_enough(n_rarer if is_whole else 2 * n_rarer)
-    if name == "auc":
-        found = metrics.auc_interval(rows.y, scores, qid=rows.qid, fold=rows.fold)
-        _check_enough(_LEAST if rows.qid is None else found.n_queries)
-        return found
-    if not name.startswith("tpr@"):
-        raise ValueError(f"{name} of one list has no interval")
-    rate, how = float(name.partition("@")[2]), _RESAMPLING
-    return metrics.tpr_at_fpr_interval(rows.y, scores, max_fpr=rate, fold=rows.fold, **how)
-
-
-def _check_enough(number: int) -> None:
-    if number < _LEAST:
-        raise ValueError("too few rows or queries for an interval")
+def _n_rarer(rows: Labels) -> int:
+    """Return the number of rows of the rarer class; of folds, twice that in the worst."""
+    fold = np.zeros(len(rows.y)) if rows.fold is None else rows.fold
+    counts = pd.crosstab(fold, rows.y)
+    return (1 if rows.fold is None else 2) * int((counts.sum(axis=1) - counts.max(axis=1)).min())

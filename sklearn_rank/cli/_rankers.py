@@ -146,16 +146,16 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
 def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     categories = schema.columns_of(BOOLEAN, CATEGORY)
     few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
+    texts, dates = [name for name in categories if name not in few], schema.columns_of(DATE)
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
     steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
-    for i, name in enumerate(one for one in categories if one not in few):
-        # skrub takes seconds to import, so only where it is needed.
-        encoder = import_extra("skrub").StringEncoder(random_state=0)
-        steps.append((f"text {i}", encoder, name))
-    for i, name in enumerate(schema.columns_of(DATE)):
-        encoder = import_extra("skrub").DatetimeEncoder(resolution="second", add_weekday=True)
-        steps.append((f"date {i}", encoder, name))
+    if texts or dates:
+        skrub = import_extra("skrub")  # takes seconds, so only where it is needed
+        letters = skrub.StringEncoder(random_state=0)
+        steps += [(f"text {i}", letters, name) for i, name in enumerate(texts)]
+        parts = skrub.DatetimeEncoder(resolution="second", add_weekday=True)
+        steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
     # Only a data frame keeps categories, which arrays are faster without.
     made = ColumnTransformer(steps)
     return made.set_output(transform="pandas") if keeps_categories else made

@@ -116,7 +116,7 @@ READ = {
         csv(t=[f"{i % 24}:{i % 60:02}" for i in SHUFFLED]),
         {},
         {"t": "number"},
-        ["is read as"],
+        ["is read as", " seconds"],
     ),
     "whole numbers beyond 64 bits": (
         csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
@@ -408,7 +408,8 @@ def test_odd_files_are_read_as_meant_and_again(tmp_path, name):
     assert list(data.X) == list(data.schema.kinds)
     # A model reads the file in the same way; its schema is plain data.
     schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
-    again = model_data(path, schema, options.reading, [], labelled=True)
+    again = model_data(path, schema, options.reading, notes := [], labelled=True)
+    assert "--category" not in "\n".join(notes)  # an option of training
     pd.testing.assert_frame_equal(again.X, data.X)
     np.testing.assert_array_equal(again.y, data.y)
     unlabelled = model_data(path, schema, options.reading, [], labelled=False)

@@ -265,7 +265,8 @@ class Column:
             if form[0] in ".,":
                 self._check_marks(form[0], what)
             odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text]))
-            self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}")
+            unit = " seconds" if form == notation.SECONDS else ""
+            self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
         return self.spread(values)
 
     def _check_marks(self, mark: str, what: str) -> None:

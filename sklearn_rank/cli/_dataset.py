@@ -184,7 +184,8 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
             X[name] = column.values(kind, form, when) if kind == DATE else column.categories(kind)
         if column.is_text and column.texts.unusual:
             texts = " and ".join(map(repr, column.texts.unusual))
-            column.note(f": {texts} is read as missing; --category {quote(name)} keeps it")
+            hint = f"; --category {quote(name)} keeps it" if when == "," else ""
+            column.note(f": {texts} is read as missing{hint}")
     return pd.DataFrame(X)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from shlex import quote
 from typing import Any, NamedTuple, NoReturn
 
@@ -57,17 +58,15 @@ class Schema:
 
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
-    texts = (*schema.kinds, *(schema.classes or ()), schema.target)
     optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
-    if not all(isinstance(one, str) for one in (*texts, *optional)):
-        raise ValueError("the names of columns and classes must be texts")
+    texts = (*schema.kinds, *(schema.classes or ()), schema.target, *optional)
+    if not all(isinstance(one, str) for one in chain(texts, *schema.categories.values())):
+        raise ValueError("the names of columns, classes and categories must be texts")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
     forms = {*notation.FORMS, AS_WRITTEN}
     if schema.decimal not in (".", ",") or not set(schema.formats.values()) <= forms:
         raise ValueError("the formats of the columns are unknown")
-    if not all(isinstance(one, str) for known in schema.categories.values() for one in known):
-        raise ValueError("the categories must be texts")
 
 
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:
@@ -129,7 +128,7 @@ class Column:
 
     def fits(self, form: str) -> bool:
         """Return whether all texts have a form."""
-        return self.is_text and len(self.read(form)) > 0 and bool(self.read(form).notna().all())
+        return self.is_text and self._share(form) == 1
 
     def spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
@@ -297,12 +296,11 @@ def choose_kinds(
     kinds: dict[str, str] = {}
     forms: dict[str, str] = {}
     for column in columns:
-        name = column.name
-        reason = "" if name in roles.category else column.fault
-        if not reason:
-            is_given = name in roles.category
-            kind, form = (CATEGORY, AS_WRITTEN) if is_given else column.choose(mark, given)
-            if name not in {*roles.keep, *roles.category} and not table.is_letor:
+        name, kind, form, reason = column.name, CATEGORY, AS_WRITTEN, ""
+        if column in free:
+            reason = column.fault
+            kind, form = (CATEGORY, "") if reason else column.choose(mark, given)
+            if not (reason or name in roles.keep or table.is_letor):
                 reason = column.id_reason(kind)
         if reason:
             column.note(f" is not used: {reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _metrics, _rankers
-from sklearn_rank.cli._crossval import FoldResult, cross_validate
+from sklearn_rank.cli._crossval import cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, show_notes
 from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
@@ -39,24 +38,28 @@ def compare(settings: Compare) -> None:
     models = {**rankers, **_rankers.baselines(data, options.seed, notes)}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
-    results = cross_validate(pipelines, data, top, settings)
-    notes += _warnings(results, settings.cv)
-    rows, scores = _held_out(results, data)
+    found = cross_validate(pipelines, data, top, settings)
+    rows, scores = found.rows, found.scores
+    notes += [
+        f"{name}, {n} of {settings.cv} folds: {line.removeprefix(f'{name}: ')}"
+        for (name, line), n in found.warnings.items()
+    ]
     table = _metrics.compare_with_best(metrics, rows, scores)
     sentence = _sentence(top, table, rows, scores, list(rankers))
     if shown.plot is not None:
         plot_comparison(shown.plot, rows, scores, table, data.summary())
     show_notes(notes)
-    searched = Counter((one.name, one.chosen) for one in results if one.chosen)
-    seconds = _seconds(results)
+    seconds = {
+        name: Measured(float(np.mean(one)), None, one) for name, one in found.seconds.items()
+    }
     columns = {heading(name): _metrics.cells(column) for name, column in table.items()}
     columns["fit s"] = {name: f"{one.mean:.2g}" for name, one in seconds.items()}
-    about = _footnotes(table, searched, data, settings.cv)
+    about = _footnotes(table, found.chosen, data, settings.cv)
     print_table(data.summary(), columns, about, sentence)
     if shown.json is not None:
         content = _summary(data) | {"cv": settings.cv, "seed": options.seed}
         content |= {"params": dict(settings.param), "best_at_the_top": sentence}
-        content["searched"] = [[*setting, n] for setting, n in searched.items()]
+        content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
         content["results"] = _by_ranker({**table, "seconds": seconds})
         write_json(shown.json, content)
 
@@ -102,35 +105,10 @@ def _summary(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _warnings(results: list[FoldResult], n_folds: int) -> list[str]:
-    counts = Counter((one.name, message) for one in results for message in one.warnings)
-    return [
-        f"{name}, {n} of {n_folds} folds: {message.removeprefix(f'{name}: ')}"
-        for (name, message), n in counts.items()
-    ]
-
-
 def _by_ranker(measured: Comparison) -> dict[str, Any]:
     """Return nested dictionaries of what each ranker reached."""
     names = next(iter(measured.values()))
     return {name: {key: one[name].as_json() for key, one in measured.items()} for name in names}
-
-
-def _seconds(results: list[FoldResult]) -> dict[str, Measured]:
-    found: dict[str, list[float]] = {}
-    for one in results:
-        found.setdefault(one.name, []).append(one.seconds)
-    return {name: Measured(float(np.mean(one)), None, one) for name, one in found.items()}
-
-
-def _held_out(results: list[FoldResult], data: Dataset) -> tuple[Labels, dict[str, Floats]]:
-    """Return all rows with their folds, and the held-out scores of each candidate."""
-    fold = np.empty(len(data.y), dtype=np.intp)
-    scores: dict[str, Floats] = {result.name: np.empty(len(data.y)) for result in results}
-    for result in results:
-        fold[result.rows] = result.fold
-        scores[result.name][result.rows] = result.scores
-    return Labels(data.y.astype(float), data.qid, fold), scores
 
 
 def _sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._metrics import value
+from sklearn_rank.cli._metrics import Labels, value
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline
 from sklearn_rank.cli._settings import Compare, Train
@@ -33,16 +34,14 @@ Fold = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
-class FoldResult:
-    """What one candidate did on one fold."""
+class HeldOut:
+    """Scores of rows by models that were fitted without them, and how the fits went, by name."""
 
-    name: str
-    fold: int
-    rows: Indices
-    scores: Floats
-    seconds: float
-    warnings: list[str]
-    chosen: str
+    rows: Labels
+    scores: dict[str, Floats]
+    seconds: dict[str, list[float]]
+    warnings: Counter[tuple[str, str]]  # the number of folds with each
+    chosen: Counter[tuple[str, str]]  # that of folds in which a search chose these parameters
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
@@ -64,45 +63,48 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
 
 def cross_validate(
     pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare
-) -> list[FoldResult]:
+) -> HeldOut:
     """Fit each pipeline on each fold and score the rows held out."""
-    folds = make_folds(data, settings.cv, settings.table.seed)
+    folds, fold = make_folds(data, settings.cv, settings.table.seed), np.empty(len(data.y), np.intp)
+    for number, (_, test) in enumerate(folds):
+        fold[test] = number
+    rows = Labels(data.y.astype(float), data.qid, fold)
+    found = HeldOut(rows, {}, {}, Counter(), Counter())
+    runs = list(itertools.product(pipelines, range(len(folds))))
     tasks = [
-        delayed(_run_fold)(name, pipeline, data, number, fold, metric, settings)
-        for name, pipeline in pipelines.items()
-        for number, fold in enumerate(folds)
+        delayed(_run_fold)(
+            f"{name}, fold {k + 1}", pipelines[name], data, folds[k], metric, settings
+        )
+        for name, k in runs
     ]
-    results = []
     try:
         with progress("cross-validating", total=len(tasks)) as advance:
-            for result in Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks):
-                results.append(result)
+            results = Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks)
+            for (name, k), (scores, seconds, lines, chosen) in zip(runs, results, strict=True):
+                found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
+                found.seconds.setdefault(name, []).append(seconds)
+                found.warnings.update((name, line) for line in lines)
+                found.chosen.update([(name, chosen)] if chosen else [])
                 advance()
     except InputError as error:  # perhaps of a parameter that not all rankers take
         if not settings.param or len(settings.rankers) == 1:
             raise
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
-    return results
+    return found
 
 
 def _run_fold(
-    name: str,
-    pipeline: Pipeline,
-    data: Dataset,
-    number: int,
-    fold: Fold,
-    metric: str,
-    settings: Compare,
-) -> FoldResult:
+    name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare
+) -> tuple[Floats, float, list[str], str]:
+    """Return the scores of the rows held out, seconds, warnings and the parameters chosen."""
     training = data.take(fold[0])
     start = time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
         pipeline, chosen = search(pipeline, training, metric, settings)
-        warnings = fit_pipeline(pipeline, training, f"{name}, fold {number + 1}")
+        warnings = fit_pipeline(pipeline, training, name)
     seconds = time.perf_counter() - start
-    scores = scores_of(pipeline, data.X.iloc[fold[1]])
-    return FoldResult(name, number, fold[1], scores, seconds, warnings, chosen)
+    return scores_of(pipeline, data.X.iloc[fold[1]]), seconds, warnings, chosen
 
 
 def search(

@@ -51,9 +51,7 @@ class Dataset:
         parts = [f"{self.name}: {count(len(self.X), 'row')}", count(self.X.shape[1], "column")]
         if self.qid is not None:
             parts.append(count(self.qid.max() + 1, "query"))
-        if self.y is None:
-            pass
-        elif self.schema.relevance == "binary":
+        if self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
             parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:

@@ -28,7 +28,8 @@ def rank(settings: Rank) -> None:
     notes: list[str] = []
     output, reading = settings.output, settings.reading
     model = load_model(settings.model, notes)
-    data = model_data(settings.data, model.schema, reading, notes, labelled=False)
+    how = model.schema, reading, notes
+    data = model_data(settings.data, *how, labelled=False)
     with progress("ranking"):
         scores = model_scores(model, data.X, settings.model, notes)
         added: dict[str, Any] = {}
@@ -36,9 +37,7 @@ def rank(settings: Rank) -> None:
             _check_one_list(model.schema, "--fdr")
             known = model.calibration
             if settings.calibration is not None:
-                other = model_data(
-                    settings.calibration, model.schema, reading, notes, labelled=True
-                )
+                other = model_data(settings.calibration, *how, labelled=True)
                 known = calibration(model.pipeline, other)
             added["selected"] = _select(scores, known, settings.fdr, settings.model, notes)
         if settings.explain:
@@ -71,9 +70,8 @@ def _ranked(
     table = data.table
     taken = [name for name in ("score", *added, "rank") if name in table.frame.columns]
     if taken:
-        raise InputError(
-            f"{table.path}: already has a column {taken[0]!r}, which the result needs; rename it"
-        )
+        what = f"already has a column {taken[0]!r}, which the result needs; rename it"
+        raise InputError(f"{table.path}: {what}")
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
     rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
     order = np.lexsort((rank, query))

@@ -27,7 +27,7 @@ _INPUTS = (*_ARGUMENTS, "validation", "calibration")
 
 
 def _by(parse: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return what has click parse an option by a function."""
+    """Return the keyword by which click parses an option with a function."""
     return {"callback": lambda context, option, given: parse(given)}
 
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard._folds import make_folds, merged_rows, smallest_of_the_best
+from sklearn_rank.scorecard._folds import make_folds, smallest_of_the_best
 from sklearn_rank.scorecard._reasons import most_lost
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import round_steps
@@ -29,7 +29,7 @@ def small_problem(seed, p, n_features=2):
     ranker = PNormPushRanker(p=p, n_estimators=6, weak_ranker=Stumps(max_thresholds=3)).fit(X, y)
     steps = ranker.step_functions_
     data = Rows(X, y, None, np.ones(60), np.array([False, True]))
-    return BinnedTraining.of(ranker, steps, data), steps
+    return BinnedTraining.of(ranker, data), steps
 
 
 @settings(max_examples=12)
@@ -48,14 +48,14 @@ def test_summed_rows_have_the_objective_of_all_rows(seed, p):
 def test_rounding_loses_least_of_all_scales(seed, p, points):
     """No scale tried has rounded tables that lose less on the objective of the ranker."""
     training, steps = small_problem(seed, p)
-    found = round_steps(training, steps, points)
+    found = round_steps(training, points)
     assert training.objective(training.totals(found.tables), found.multiplier) == found.loss
     for table, step in zip(found.tables, steps, strict=True):
         assert points[0] <= table.min() <= table.max() <= points[1]
         assert len(table) == step.bins.n_bins
         jumps = np.diff(table), np.diff(step.values)
         assert (jumps[0] * jumps[1] >= 0).all()  # no bin passes its neighbour
-    for scale in np.linspace(0.1, 1.0, 7) * found.scale:
+    for scale in np.linspace(0.1, 1.0, 7) / found.multiplier:
         tables = [
             np.floor(scale * (step.values - step.values[np.argmax(weight)]) + 0.5)
             for step, weight in zip(steps, training.weight_by_bin, strict=True)
@@ -70,14 +70,14 @@ def test_rounding_loses_least_of_all_scales(seed, p, points):
 def test_many_points_lose_nothing(seed, p):
     training, steps = small_problem(seed, p)
     exact = training.objective(training.totals([step.values for step in steps]), 1.0)
-    assert round_steps(training, steps, (-5000, 5000)).loss == pytest.approx(exact, abs=1e-3)
+    assert round_steps(training, (-5000, 5000)).loss == pytest.approx(exact, abs=1e-3)
 
 
 def test_an_unseen_bin_moves_with_its_like():
     """The missing bin, without rows, keeps the points of the bin with the value of the ranker."""
     for seed in range(6):
         training, steps = small_problem(seed, 2.0, n_features=3)
-        found = round_steps(training, steps, (-5, 5))
+        found = round_steps(training, (-5, 5))
         for table, step, weight in zip(found.tables, steps, training.weight_by_bin, strict=True):
             assert weight[-1] == 0
             assert table[-1] in table[:-1][step.values[:-1] == step.values[-1]]
@@ -190,7 +190,7 @@ def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
     shuffled = data.take(order)
     found = []
     for one in (data, shuffled):
-        merged = merged_rows(one)
+        merged = one.distinct()
         repeats = make_folds(merged, np.arange(len(merged.y)), 3, 2, np.random.RandomState(0))
         for folds in repeats:
             tested = np.concatenate([test for _, test in folds])
@@ -229,7 +229,7 @@ def test_the_cut_is_the_rankers_own():
     cut = training.cut(totals, 0.3)
     errors = [weight[(totals > one) != positive].sum() for one in range(-60, 60)]
     assert weight[(totals > cut) != positive].sum() == min(errors)
-    balanced = BinnedTraining(RankBoost(), training.data, training.n_bins)
+    balanced = BinnedTraining(RankBoost(), training.data)
     mass = [
         (weight * np.exp(-np.where(positive, 1, -1) * 0.3 * (totals - one)))
         for one in (balanced.cut(totals, 0.3), balanced.cut(totals, 0.3) + 1)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
-from sklearn_rank.models import StepFunction
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._folds import HeldOut, moments
@@ -52,15 +50,10 @@ class CardBuilder:
     scaling: Any
     held_out: HeldOut | None
 
-    @cached_property
-    def steps(self) -> list[StepFunction]:
-        """The step functions of the ranker."""
-        return list(self.ranker.step_functions_)
-
     @shared_property
     def training(self) -> BinnedTraining:
         """The training rows by their bins."""
-        return BinnedTraining.of(self.ranker, self.steps, self.data)
+        return BinnedTraining.of(self.ranker, self.data)
 
     def build(self) -> Card:
         """Return the card."""
@@ -79,7 +72,9 @@ class CardBuilder:
         given = tuple(self.ranker.stump_settings()["thresholds"])
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
-        variables = make_variables(self.steps, tables, self.data, columns, categories, given)
+        variables = make_variables(
+            self.training.steps, tables, self.data, columns, categories, given
+        )
         first, second = self.ranker.classes_.tolist()
         return Card(
             variables,
@@ -96,19 +91,13 @@ class CardBuilder:
         """Return the integer tables before scaling; real ones with points=None."""
         if self.points is None:
             return self._unrounded
-        return round_steps(self.training, self.steps, self.points)
+        return round_steps(self.training, self.points)
 
     @shared_property
     def _unrounded(self) -> Rounded:
-        """The step functions as they are, with 0 in the bin with most rows."""
-        weights = self.training.weight_by_bin
-        tables: list[Any] = [
-            step.values - step.values[int(np.argmax(weight))]
-            for step, weight in zip(self.steps, weights, strict=True)
-        ]
-        return Rounded(
-            tables, 1.0, *self.training.best_multiplier(self.training.totals(tables), 1.0)
-        )
+        """The step functions as they are, but for shifts."""
+        tables: list[Any] = self.training.centred
+        return Rounded(tables, *self.training.best_multiplier(self.training.totals(tables), 1.0))
 
     def _scaled(self, rounded: Rounded) -> tuple[Tables, int]:
         """Return integer tables and the intercept, without the cut."""

@@ -27,11 +27,6 @@ Fold = tuple[Indices, Indices]
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-def merged_rows(data: Rows) -> Rows:
-    """Return rows of which equal ones are one, in an order that the input has no part in."""
-    return data.distinct()
-
-
 def make_folds(
     data: Rows, place: Indices, cv: int, n_repeats: int, random: Any
 ) -> list[list[Fold]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sklearn_rank._protocols import Indices
-from sklearn_rank.models import StepFunction
 from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard._training import BinnedTraining
 
@@ -26,23 +24,18 @@ class Rounded:
     ----------
     tables : list of ndarray of int
         Points by bin, for each step function.
-    scale : float
-        What the step functions were multiplied with.
     multiplier : float
-        What brings totals back to the scores of the ranker.
+        Factor that brings totals back to the scores of the ranker.
     loss : float
         The objective at that multiple of the totals.
     """
 
     tables: list[Indices]
-    scale: float
     multiplier: float
     loss: float
 
 
-def round_steps(
-    training: BinnedTraining, steps: Sequence[StepFunction], points: tuple[int, int]
-) -> Rounded:
+def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
     r"""Return integer points whose totals have the least objective, of many scales.
 
     Points are :math:`\lfloor c \, (v_b - v_r) + 1/2 \rfloor` with v the values of a step
@@ -54,42 +47,25 @@ def round_steps(
     Parameters
     ----------
     training : BinnedTraining
-        The training rows.
-    steps : list of StepFunction
-        What is rounded.
+        The training rows, and the step functions to round.
     points : (int, int)
         Least and greatest points of a bin.
     """
-    span = max((float(np.ptp(step.values)) for step in steps), default=0.0)
-    if span == 0:
-        return _scaled(training, steps, 1.0, points)
-    widest = (points[1] - points[0] + 0.49) / span
-    scales = np.concatenate([np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)])
-    return _first_least([_scaled(training, steps, scale, points) for scale in scales * widest])
+    span = max((float(np.ptp(step.values)) for step in training.steps), default=0.0)
+    scales = np.ones(1)
+    if span > 0:
+        ends = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
+        scales = np.concatenate(ends) * ((points[1] - points[0] + 0.49) / span)
+    found = [_scaled(training, scale, points) for scale in scales]
+    # The first of those whose losses differ by no more than rounding errors.
+    least = min(one.loss for one in found)
+    return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))
 
 
-def _scaled(
-    training: BinnedTraining,
-    steps: Sequence[StepFunction],
-    scale: float,
-    points: tuple[int, int],
-) -> Rounded:
+def _scaled(training: BinnedTraining, scale: float, points: tuple[int, int]) -> Rounded:
     """Return step functions times a scale, rounded, with the objective at 1 / scale."""
-    tables = _rounded_tables(training, steps, scale, points)
-    loss = training.objective(training.totals(tables), 1 / scale)
-    return Rounded(tables, scale, 1 / scale, loss)
-
-
-def _rounded_tables(
-    training: BinnedTraining,
-    steps: Sequence[StepFunction],
-    scale: float,
-    points: tuple[int, int],
-) -> list[Indices]:
-    return [
-        _in_range(nearest(scale * (step.values - step.values[int(np.argmax(weight))])), points)
-        for step, weight in zip(steps, training.weight_by_bin, strict=True)
-    ]
+    tables = [_in_range(nearest(scale * one), points) for one in training.centred]
+    return Rounded(tables, 1 / scale, training.objective(training.totals(tables), 1 / scale))
 
 
 def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
@@ -97,9 +73,3 @@ def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
     low, high = points
     shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
     return np.clip(table + shift, low, high)
-
-
-def _first_least(found: Sequence[Rounded]) -> Rounded:
-    """Return the first whose loss is the least but for rounding errors."""
-    least = min(one.loss for one in found)
-    return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))

@@ -13,7 +13,6 @@ from scipy.optimize import minimize_scalar
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.models import StepFunction
 from sklearn_rank.rows import Preferences, Rows
-from sklearn_rank.scorecard._folds import merged_rows
 
 _ROUNDING = 1e-9
 
@@ -29,24 +28,26 @@ class BinnedTraining:
     data : Rows
         One row for each set of equal ones, with their summed weight. `X` holds the bins, one
         column for each step function.
-    n_bins : list of int
-        Number of bins of each step function.
     """
 
     ranker: Any
     data: Rows
-    n_bins: list[int]
 
     @classmethod
-    def of(cls, ranker: Any, steps: Sequence[StepFunction], data: Rows) -> BinnedTraining:
+    def of(cls, ranker: Any, data: Rows) -> BinnedTraining:
         """Sum up training rows by their bins."""
+        steps = ranker.step_functions_
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
             bins[:, column] = step.bins(data.X[:, step.feature])
-        everywhere, _ = merged_rows(replace(data, X=bins)).everywhere()
+        everywhere, _ = replace(data, X=bins).distinct().everywhere()
         summed = everywhere.with_moderate_weights()
-        n_bins = [step.bins.n_bins for step in steps]
-        return cls(ranker, replace(summed, X=summed.X.astype(np.intp)), n_bins)
+        return cls(ranker, replace(summed, X=summed.X.astype(np.intp)))
+
+    @cached_property
+    def steps(self) -> list[StepFunction]:
+        """The step functions of the ranker."""
+        return list(self.ranker.step_functions_)
 
     @property
     def preferences(self) -> Preferences:
@@ -68,8 +69,16 @@ class BinnedTraining:
         """Weight of the rows in each bin of each step function."""
         weight = self.preferences.weight
         return [
-            np.bincount(bins, weight, size).astype(np.float64)
-            for bins, size in zip(self.bins, self.n_bins, strict=True)
+            np.bincount(bins, weight, step.bins.n_bins).astype(np.float64)
+            for bins, step in zip(self.bins, self.steps, strict=True)
+        ]
+
+    @cached_property
+    def centred(self) -> list[Floats]:
+        """The values of each step function by bin, with 0 in the bin with most rows."""
+        return [
+            step.values - step.values[int(np.argmax(weight))]
+            for step, weight in zip(self.steps, self.weight_by_bin, strict=True)
         ]
 
     def totals(self, tables: Sequence[Floats | Indices]) -> Floats:

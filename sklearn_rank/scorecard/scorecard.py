@@ -48,7 +48,6 @@ from sklearn_rank.scorecard._folds import (
     given_folds,
     make_folds,
     measure,
-    merged_rows,
     search_power,
     smallest_of_the_best,
 )
@@ -431,7 +430,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
     ) -> dict[str, Any]:
         """Return the fitted attributes, given the folds that the user may have given."""
         check_weight_range(type(self).__name__, data.weight)
-        merged = merged_rows(data)
+        merged = data.distinct()
         known, place = merged.everywhere(with_features=False)
         if self.ranker is None and self._is_small:
             ranker.set_params(alpha=RIDGE / number_of_rows(known.weight))
@@ -479,7 +478,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
             )
         data = ranker.training_data(X, y, **arrays, is_fitted=True)
         check_weight_range(type(self).__name__, data.weight)
-        return ranker, merged_rows(data)
+        return ranker, data.distinct()
 
     # Scoring -------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from sklearn_rank.scorecard.monitoring._bands import (
     band_of,
     band_sums,
     cuts_of,
-    ratio,
 )
 
 _LARGEST_POINTS = 1e300
@@ -212,15 +211,12 @@ def _index(old: Floats, new: Floats) -> tuple[Floats, float, float]:
     masses = [np.where(one > 0, one, 0.5 * _row(one)) for one in (old, new)]
     totals = [one.sum() for one in (old, new)]
     p, q = (mass / total for mass, total in zip(masses, totals, strict=True))
+    # Shares too small for a float still have a logarithm.
     log_p, log_q = (
         np.log(mass) - np.log(total) for mass, total in zip(masses, totals, strict=True)
     )
-    # Shares too small for a float still have a logarithm.
-    quotient = ratio(q, p)
-    is_far = ~((quotient > 0) & (quotient < np.inf))
-    log_quotient = np.where(is_far, log_q - log_p, np.log(np.where(is_far, 1.0, quotient)))
     filled = (old > 0) | (new > 0)
-    index = np.where(filled, (q - p) * log_quotient, 0.0)
+    index = np.where(filled, (q - p) * (log_q - log_p), 0.0)
     unit, freedom = 1 / float(old.sum()) + 1 / float(new.sum()), int(filled.sum()) - 1
     p_value = float(stats.chi2.sf(index.sum() / unit, freedom)) if freedom else 1.0
     return index, freedom * unit, p_value

@@ -12,7 +12,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._folds import HeldOut, moments
+from sklearn_rank.scorecard._folds import moments
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._rounding import Rounded, round_steps
 from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
@@ -39,8 +39,8 @@ class CardBuilder:
         Least and greatest points of a bin.
     scaling : None, "minmax" or dict
         As in `Scorecard`.
-    held_out : HeldOut or None
-        What the totals are calibrated on; None for the training rows.
+    held_out : Rows or None
+        Rows with standardised scores, to calibrate the totals on; None for the training rows.
     """
 
     ranker: Any
@@ -48,7 +48,7 @@ class CardBuilder:
     known: Rows
     points: tuple[int, int] | None
     scaling: Any
-    held_out: HeldOut | None
+    held_out: Rows | None
 
     @shared_property
     def training(self) -> BinnedTraining:
@@ -118,8 +118,8 @@ class CardBuilder:
         z = (totals - mean) / deviation
         total = float(weight.sum())
         if self.held_out is not None:
-            found, total = self.held_out, float(self.known.weight.sum())
-            positive, weight, z = found.positive, found.weight, found.standardised
+            rows, total = self.held_out, float(self.known.weight.sum())
+            positive, weight, z = rows.y, rows.weight, rows.X[:, 0]
         # Weights below one say nothing about the number of rows.
         weight = weight * (number_of_rows(self.known.weight) / total)
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)

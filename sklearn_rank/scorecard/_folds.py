@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_column
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
@@ -161,15 +161,15 @@ class FoldFits:
         measured = measure(self.scorer, data.take(test), scores[test])
         return FoldFit(data.agree(measured), (scores[test] - mean) / deviation)
 
-    def held_out(self, fits: Sequence[FoldFit]) -> HeldOut | None:
-        """Return rows and their scores by the first ranker fitted without each."""
-        if not fits:
-            return None
+    def held_out(self, fits: Sequence[FoldFit]) -> Rows:
+        """Return rows whose one feature is the standardised score by a ranker fitted without them.
+
+        Of several such rankers it is the first.
+        """
         rows = np.concatenate([test for _, test in self.folds])
         scores = np.concatenate([one.standardised for one in fits])
         rows, first = np.unique(rows, return_index=True)
-        found, scores = _scored(replace(self.data.take(rows), qid=None), scores[first])
-        return HeldOut(np.asarray(found.y), found.weight, scores)
+        return _scored(replace(self.data.take(rows), qid=None), scores[first])
 
 
 class _SharedBins(Stumps):
@@ -192,25 +192,6 @@ def _sharing(ranker: Any, shared: list[BinnedFeatures]) -> Any:
     return ranker
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Rows, and their scores by rankers fitted without them.
-
-    Attributes
-    ----------
-    positive : ndarray of bool
-        Whether each is of the upper class.
-    weight : ndarray
-        Their multiplicities.
-    standardised : ndarray
-        Scores less their mean over the rows of the fit, by the standard deviation.
-    """
-
-    positive: Mask
-    weight: Floats
-    standardised: Floats
-
-
 def moments(values: Floats, weight: Floats, sums: Sums = ALL_HERE) -> tuple[float, float]:
     """Return the weighted mean and standard deviation; 1 in place of a deviation of 0."""
     total, first = sums.totals(float(weight.sum()), float((values * weight).sum()))
@@ -219,16 +200,15 @@ def moments(values: Floats, weight: Floats, sums: Sums = ALL_HERE) -> tuple[floa
     return mean, float(np.sqrt(variance)) if variance > 0 else 1.0
 
 
-def _scored(data: Rows, scores: Floats) -> tuple[Rows, Floats]:
-    """Return the rows of all processes and their scores, those that are equal as one."""
-    found, _ = replace(data, X=scores[:, np.newaxis]).everywhere()
-    return found, found.X[:, 0]
+def _scored(data: Rows, scores: Floats) -> Rows:
+    """Return the rows of all processes with their scores as X, those that are equal as one."""
+    return replace(data, X=scores[:, np.newaxis]).everywhere()[0]
 
 
 def measure(scorer: RankingScorer, data: Rows, scores: Floats) -> float:
     """Return a metric; a row of weight 2 counts twice, also in metrics that know no weights."""
-    data, scores = _scored(data, scores)
-    weight = data.weight
+    data = _scored(data, scores)
+    scores, weight = data.X[:, 0], data.weight
     if scorer.takes_weights:
         return scorer.measure(data.y, scores, qid=data.qid, sample_weight=weight)
     if (weight == 1).all():

@@ -26,7 +26,6 @@ from sklearn_rank.scorecard.monitoring import (
     StabilityTable,
 )
 
-_SIZE = (4.6, 3.3)
 _EVENT, _OTHER = COLOURS[1], COLOURS[0]
 _MANY_TOTALS = 40
 _SLANTED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
@@ -41,10 +40,11 @@ class Picture:
     description: str
 
 
-def _new_axes() -> Any:
+def _new_axes(n_columns: int = 1, height: float = 3.3) -> Any:
     """Return the axes of a figure that no window shows."""
-    figure = import_matplotlib("report", "figure").Figure(figsize=_SIZE, layout="constrained")
-    return figure.subplots()
+    size = (4.6, height)
+    figure = import_matplotlib("report", "figure").Figure(figsize=size, layout="constrained")
+    return figure.subplots(1, n_columns, sharey=True)
 
 
 def picture_style() -> Any:
@@ -176,9 +176,7 @@ def stability(table: StabilityTable) -> Picture:
 
 def groups(name: str, table: GroupReport) -> Picture:
     """Draw selection rates and AUCs by group."""
-    size = (_SIZE[0], 0.9 + 0.3 * len(table.group))
-    figure = import_matplotlib("report", "figure").Figure(figsize=size, layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
+    left, right = _new_axes(2, height=0.9 + 0.3 * len(table.group))
     place = np.arange(len(table.group))[::-1]
     left.barh(place, table.selection_rate, height=0.6, color="0.65")
     left.set_ylim(-0.6, len(place) - 0.4)

@@ -44,7 +44,6 @@ from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._folds import (
     POWERS,
     FoldFits,
-    HeldOut,
     given_folds,
     make_folds,
     measure,
@@ -454,7 +453,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         data: Rows,
         known: Rows,
         scores: dict[float, Floats] | None = None,
-        held_out: HeldOut | None = None,
+        held_out: Rows | None = None,
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
         points = None if self.points is None else (int(self.points[0]), int(self.points[1]))

@@ -13,9 +13,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.rows import Rows
-
-_SAME_PLACE = 1e-12
-"""Distance, relative to the summands, below which rows count as equal: sums round differently."""
+from sklearn_rank.rows.distinct import distinct_rows
 
 
 def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
@@ -48,26 +46,22 @@ def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along the rows sorted by relevance.
 
-    Inside a relevance the rows lie along a random direction, where equal rows are
-    neighbours and stay together: no row is on both sides, and weight 2 is held out as
-    the row twice would be.
+    Inside a relevance the rows lie along a random direction. Equal rows stay together: no row is
+    on both sides, and weight 2 is held out as the row twice would be.
     """
-    rng = np.random.default_rng(seed)
-    direction = rng.standard_normal(data.X.shape[1])
-    features = data.X if issparse(data.X) else np.nan_to_num(data.X)
+    rows, *_, number = distinct_rows(data.code, data.y, None, data.weight)
+    X, y = data.X[rows], data.y[rows]
+    direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        place, size = features @ direction, abs(features) @ np.abs(direction)
-        order = np.lexsort((place, data.y))
-        apart = np.abs(np.diff(place[order])) > _SAME_PLACE * size[order][1:]
-    is_new = np.concatenate([[True], apart | (data.y[order][1:] != data.y[order][:-1])])
-    number = np.cumsum(is_new) - 1
+        place = (X if issparse(X) else np.nan_to_num(X)) @ direction
     # Each of two classes gives its share, and at least one row; grades are one line.
-    levels = [0, number[-1] + 1]
-    if data.y.dtype == np.bool_:
-        levels.insert(1, number[np.count_nonzero(~data.y)])
-    held_out = np.concatenate([_evenly(last - first, fraction) for first, last in pairwise(levels)])
-    is_held_out = np.empty(len(order), dtype=bool)
-    is_held_out[order] = held_out[number]
+    n_lower = [int(np.count_nonzero(~y))] if y.dtype == np.bool_ else []
+    levels = [0, *n_lower, len(y)]
+    is_held_out = np.empty(len(y), dtype=bool)
+    is_held_out[np.lexsort((place, y))] = np.concatenate(
+        [_evenly(last - first, fraction) for first, last in pairwise(levels)]
+    )
+    is_held_out = is_held_out[number]
     return data.take(np.flatnonzero(~is_held_out)), data.take(np.flatnonzero(is_held_out))
 
 

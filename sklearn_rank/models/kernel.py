@@ -96,10 +96,6 @@ class KernelModel:
             return _KernelView(self._matrix[rows], rows)
         return _KernelView(self._kernel(self._X[rows], self._X), rows)
 
-    def row_keys(self, weight: Floats) -> Floats:
-        """Return a number for each row, equal for equal rows."""
-        return self._product(weight)
-
     def _product(self, coefficients: Floats) -> Floats:
         """Return the kernel matrix times a vector."""
         if self._matrix is not None:

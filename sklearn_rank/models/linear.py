@@ -200,10 +200,6 @@ class LinearModel:
             square[first : first + _FEW_ROWS] = np.einsum("nj,nj->n", some, some)
         return square
 
-    def row_keys(self, weight: Floats) -> Floats:
-        """Return a number for each row, equal for equal rows."""
-        return self.scores(self.pull_back(weight))
-
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
         """Add the gradient by the coefficients to `coefficients`, in place."""
         coefficients += self.pull_back(gradient)

@@ -174,7 +174,9 @@ class _PairSampler:
     def __init__(self, problem: Any, rng: np.random.RandomState) -> None:
         rows = problem.preferences
         segment = rows.spread(np.arange(rows.segments.n_groups))
-        self._order = np.lexsort((problem.model.row_keys(rows.weight), segment))
+        # Equal rows have the same score by any element of the space, as by this one.
+        scores = problem.model.element_scores(problem.model.representer(rows.weight))
+        self._order = np.lexsort((scores, segment))
         weight = rows.weight[self._order]
         below = rows.scan_below(np.add, rows.reduce(np.add, weight), 0.0)
         self._pairs = np.cumsum(weight * rows.spread(below))

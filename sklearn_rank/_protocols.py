@@ -206,6 +206,9 @@ class Rules(Protocol):
     Further methods are abilities that some rules have:
 
     - ``coefficients(weights, n_features)`` of a linear model, which becomes `coef_`;
+    - ``feature``, the column that each looks at, or ``importances(credit, n_features)``, the
+      credit of each feature given that of each rule, None if unknown: they become
+      `feature_importances_`;
     - ``contributions(X, weights, n_features)`` where each rule is a function of a single
       feature: an array of shape (n_samples, n_features) whose column j is the sum of the
       rules on feature j, and whose rows sum to `scores`. Rankers then have
@@ -222,9 +225,6 @@ class Rules(Protocol):
 
     def equal(self, other: object) -> bool:
         """Whether these are the same weak rankers in the same order."""
-
-    def importances(self, credit: Floats, n_features: int) -> Floats | None:
-        """Return the credit of each feature, given that of each rule; None if unknown."""
 
 
 class WeakRankers(Protocol):

@@ -47,9 +47,6 @@ class SquareRules:
     def contributions(self, X, weights, n_features):
         return self.rules.contributions(X**2, weights, n_features)
 
-    def importances(self, credit, n_features):
-        return None
-
 
 LBFGS = {"solver": "lbfgs", "alpha": 0.1}
 FORMS = {
@@ -298,7 +295,7 @@ class OnlyScores(Squares):
 
 class WithoutParts:
     def __init__(self, rules):
-        self.scores, self.equal, self.importances = rules.scores, rules.equal, rules.importances
+        self.scores, self.equal = rules.scores, rules.equal
 
 
 @pytest.mark.parametrize(

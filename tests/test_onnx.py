@@ -348,9 +348,6 @@ class OwnRules:
     def scores(self, X, weights, threads=None):
         return self._rules.scores(X, weights, threads)
 
-    def importances(self, credit, n_features):
-        return self._rules.importances(credit, n_features)
-
 
 def dot(x, y):
     return float(x @ y)

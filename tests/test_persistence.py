@@ -32,7 +32,7 @@ from sklearn_rank import (
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._versions import InconsistentRankerVersionWarning
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, FeatureRules, Stumps
+from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, Stumps
 from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
@@ -283,16 +283,6 @@ def test_rules_are_never_changed():
         rows = np.resize(grid.T, (n_rows, 4))
         rows.setflags(write=False)
         rules.scores(rows, weights, POOL)
-    rules.importances(weights, 4)
-
-
-def test_importances_are_the_credit_of_each_feature():
-    credit = np.array([0.5, 0.25, 1.0])
-    stumps = rules_of(np.array([2, 0, 2]), np.zeros(3), np.zeros(3, dtype=bool))
-    features = FeatureRules(np.array([2, 0, 2]))
-    for rules in (stumps, features):
-        np.testing.assert_array_equal(rules.importances(credit, 4), [0.25, 0, 1.5, 0])
-        np.testing.assert_array_equal(rules.importances(credit.astype(int), 3).dtype, np.float64)
 
 
 def test_importances_of_estimators_are_shared_by_theirs():

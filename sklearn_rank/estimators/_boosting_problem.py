@@ -312,7 +312,11 @@ class BoostingProblem:
             fitted["coef_"] = rules.coefficients(weights, n_features)
         if hasattr(rules, "contributions"):
             fitted["_mean_contributions_"] = self._mean_contributions(rules, indices, weights)
-        importance = rules.importances(credit, n_features)
+        importance = None
+        if hasattr(rules, "feature"):
+            importance = np.bincount(rules.feature, credit, n_features)
+        elif hasattr(rules, "importances"):
+            importance = rules.importances(credit, n_features)
         if importance is not None:
             importance = np.maximum(importance, 0.0)
             total = importance.sum()

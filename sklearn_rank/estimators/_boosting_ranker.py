@@ -24,10 +24,10 @@ from sklearn_rank.estimators._record import FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
+    WEAK_RANKER,
     StepFunction,
     StumpConstraints,
     Stumps,
-    WeakRankerChoice,
     as_model,
 )
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
@@ -51,7 +51,7 @@ class BoostingRanker(RoundsRanker):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         **RoundsRanker._allowed,
-        "weak_ranker": WeakRankerChoice(),
+        "weak_ranker": WEAK_RANKER,
         "tol": Number(0, closed="left"),
         "warm_start": Flag(),
     }

@@ -14,16 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._predictor import is_binary
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Constraint, Number, OrNone, refuse_dates
+from sklearn_rank._validation import Constraint, Number, OrNone, is_data_frame, refuse_dates
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.estimators._early_stopping import metric_of_rows
 from sklearn_rank.metrics.scorers import SCORING
-from sklearn_rank.models.feature_parameters import (
-    CategoricalFeatures,
-    Positions,
-    find_categorical,
-)
+from sklearn_rank.models.stumps import CATEGORICAL, Positions
 from sklearn_rank.rows import Rows
 
 
@@ -68,7 +64,7 @@ class RoundsRanker(BaseRanker):
         "n_estimators": Number(1, integer=True),
         "learning_rate": Number(0, 1, "right"),
         "max_bins": Number(2, 65_535, integer=True),
-        "categorical_features": CategoricalFeatures(),
+        "categorical_features": CATEGORICAL,
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
         "scoring": OrNone(SCORING),
@@ -287,7 +283,7 @@ class RoundsRanker(BaseRanker):
         X : {array-like, data frame} of shape (n_samples, n_features)
             Rows to learn from.
         """
-        found = find_categorical(X, self._wanted_categories, type(self).__name__)
+        found = _find_categorical(X, self._wanted_categories, type(self).__name__)
         self.category_codes_ = CategoryCodes(as_table(X), found) if found else None
 
     @property
@@ -340,3 +336,40 @@ def _are_given(owner: str, validation: dict[str, Any]) -> bool:
             f"{' and '.join(given)} without {' and '.join(missing)}."
         )
     return bool(given)
+
+
+def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
+    """Return the positions of the categorical features of X."""
+    if wanted is None:
+        return ()
+    if isinstance(wanted, str):
+        dtypes = X.dtypes if is_data_frame(X) else ()
+        return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
+    given = np.asarray(wanted)
+    if not given.size:
+        return ()
+    n_features = as_table(X).shape[1]
+    if given.dtype.kind == "b":
+        if len(given) != n_features:
+            raise ValueError(
+                f"categorical_features of {owner} must have one boolean for each of the "
+                f"{n_features} features. Got {len(given)}."
+            )
+        return tuple(np.flatnonzero(given).tolist())
+    names = {name: number for number, name in enumerate(getattr(X, "columns", ()))}
+    positions = []
+    for one in given.tolist():
+        position = names.get(one, -1) if isinstance(one, str) else one
+        is_index = np.asarray(position).dtype.kind in "iu"
+        if not is_index or not 0 <= position < n_features:
+            raise ValueError(
+                f"categorical_features of {owner} must be names or indices of the {n_features} "
+                f"features. Got {one!r}."
+            )
+        positions.append(position)
+    return tuple(sorted(set(positions)))
+
+
+def _is_category(dtype: Any) -> bool:
+    """Whether a type of pandas or polars is one of categories."""
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")

@@ -27,7 +27,7 @@ from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import EarlyStopping, split_validation
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.models.feature_parameters import check_monotonic
+from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank.models.bin_sums import first_positive
-from sklearn_rank.models.feature_parameters import StumpConstraints
 from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
+
+_ROUNDING = 1e-9
+"""How much less a share of a size may be, relatively: it is rounded up."""
 
 
 class BoundedStumps(StumpColumns):
@@ -21,17 +24,26 @@ class BoundedStumps(StumpColumns):
 
     Parameters
     ----------
-    constraints : StumpConstraints
-        Bounds of the model.
+    monotonic : dict of int to int
+        1 where the score must not fall with a feature, -1 where it must not rise.
+    max_features, max_thresholds : int or None
+        Largest number of features, and of stumps with a net coefficient other than zero.
     **options
         As for `StumpColumns`; thresholds have missing values below.
     """
 
-    def __init__(self, *parts: Any, constraints: StumpConstraints, **options: Any) -> None:
+    def __init__(
+        self,
+        *parts: Any,
+        monotonic: Mapping[int, int],
+        max_features: int | None,
+        max_thresholds: int | None,
+        **options: Any,
+    ) -> None:
         super().__init__(*parts, both_sides=False, **options)
-        self._constraints = constraints
+        self._largest = [max_features, max_thresholds]
         signs = np.zeros(self._shape[0])
-        signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
+        signs[list(monotonic)] = list(monotonic.values())
         # The sign that the net coefficient of each threshold must have; 0: any.
         self._sign = np.where(self._is_value, signs[:, np.newaxis], 0.0)
         self._net: defaultdict[int, float] = defaultdict(float)
@@ -43,14 +55,14 @@ class BoundedStumps(StumpColumns):
         """Return the same stumps, without coefficients, on some of the training rows."""
         part = super().at_rows(rows, weight)
         part._earlier, part._net = list(earlier), defaultdict(float)
-        part._constraints = self._constraints.shared(share)
+        share *= 1 - _ROUNDING
+        part._largest = [None if most is None else ceil(most * share) for most in self._largest]
         return part
 
     @property
     def limits_size(self) -> bool:
         """Whether the number of stumps or of features in the model is limited."""
-        sizes = self._constraints.max_features, self._constraints.max_thresholds
-        return sizes != (None, None)
+        return self._largest != [None, None]
 
     # The coefficients so far --------------------------------------------------------------
 
@@ -80,7 +92,7 @@ class BoundedStumps(StumpColumns):
 
     def _steps(self) -> tuple[Floats, Floats] | None:
         """Return the smallest and the largest step of each stump; None without signs."""
-        if not self._constraints.monotonic:
+        if not self._sign.any():
             return None
         net: Floats = np.zeros(self._n_fixed)
         fixed = [index for index in self._net if index < self._n_fixed]
@@ -97,7 +109,7 @@ class BoundedStumps(StumpColumns):
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
-        most, (is_tried, _) = self._constraints.max_features, super()._allowed()
+        most, (is_tried, _) = self._largest[0], super()._allowed()
         if most is not None:
             used = np.zeros(self._shape[0], dtype=bool)
             used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
@@ -108,7 +120,7 @@ class BoundedStumps(StumpColumns):
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
-        in_model, most = self._in_model, self._constraints.max_thresholds
+        in_model, most = self._in_model, self._largest[1]
         if most is None or len(in_model) < most:
             return super()._best(by_bin, gain, curvature, excluded)
         left = [index for index in in_model if index not in excluded]

@@ -48,10 +48,6 @@ class FeatureRules:
         """Whether these are the same weak rankers in the same order."""
         return isinstance(other, FeatureRules) and np.array_equal(self.feature, other.feature)
 
-    def importances(self, credit: Floats, n_features: int) -> Floats:
-        """Return the credit of each feature, given that of each rule."""
-        return np.bincount(self.feature, credit, n_features).astype(np.float64)
-
     def scores(self, X: Any, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
         return np.asarray(X @ self.coefficients(weights, X.shape[1]))

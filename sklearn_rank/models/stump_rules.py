@@ -113,10 +113,6 @@ class StumpRules:
             )
         )
 
-    def importances(self, credit: Floats, n_features: int) -> Floats:
-        """Return the credit of each feature, given that of each rule."""
-        return np.bincount(self.feature, credit, n_features).astype(np.float64)
-
     def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
         """Return the numbers of the rules, one for each stump, and their net coefficients.
 

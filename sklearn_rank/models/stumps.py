@@ -1,30 +1,173 @@
-"""The model ``weak_ranker="stump"``: its parameters, and what they mean for some features."""
+"""Stumps as a model: their parameters, which speak of single features, and what these mean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Constraint, Number, check_parameters
-from sklearn_rank.bins.binned_features import BinnedFeatures, encode
+from sklearn_rank._protocols import Floats, Model, Values
+from sklearn_rank._validation import Constraint, Described, Number, check_parameters
+from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes, encode
 from sklearn_rank.models.bounded_stumps import BoundedStumps
-from sklearn_rank.models.feature_parameters import (
-    CategoricalFeatures,
-    FeatureDict,
-    StumpConstraints,
-    by_position,
-    check_monotonic,
-)
+from sklearn_rank.models.estimator import EstimatorModel
+from sklearn_rank.models.linear import Features
 from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
 from sklearn_rank.rows import FitRows
 
-__all__ = ["Stumps"]
+__all__ = ["StumpConstraints", "Stumps"]
+
+Positions = tuple[int, ...]
 
 _NO_CATEGORIES: Mapping[int, int] = {}
+
+_ROUNDING = 1e-9
+"""How much less than the smallest size of a bin, relatively, sums of weights may be."""
+
+
+def _is_dict(value: Any) -> bool:
+    """Whether a parameter is None or has features as keys."""
+    return value is None or hasattr(value, "items")
+
+
+def _are_features(value: Any) -> bool:
+    """Whether a parameter names features."""
+    if value is None or isinstance(value, str):
+        return value in (None, "from_dtype")
+    return np.ndim(value) == 1 and (not len(value) or np.asarray(value).dtype.kind in "biuUO")
+
+
+CATEGORICAL = Described(
+    "'from_dtype', None, or an array of indices, names or True and False of features",
+    _are_features,
+)
+"""What ``categorical_features`` may be, as in scikit-learn's HistGradientBoosting."""
+
+_DICT = "None or a dict from names or indices of features to "
+
+
+def by_position(
+    owner: str, parameter: str, given: Mapping[Any, Any], names: Values | None, n_features: int
+) -> dict[int, Any]:
+    """Return a dict with features as keys with their positions as keys."""
+    known: dict[Any, int] = {} if names is None else {one: j for j, one in enumerate(names)}
+    known.update({j: j for j in range(n_features)})
+    unknown = [one for one in given if _is_flag(one) or one not in known]
+    if unknown:
+        raise ValueError(
+            f"{parameter} of {owner} has {unknown}, which are neither feature names nor indices "
+            f"below {n_features}."
+        )
+    found = {known[one]: value for one, value in given.items()}
+    if len(found) < len(given):
+        raise ValueError(f"{parameter} of {owner} has a feature twice. Got {list(given)}.")
+    return found
+
+
+def _is_flag(value: object) -> bool:
+    """Whether a value is True or False, which are equal to 1 and 0."""
+    return np.asarray(value).dtype.kind == "b"
+
+
+def check_monotonic(
+    owner: str, given: Any, names: Values | None, n_features: int, categorical: Positions
+) -> Positions | None:
+    """Return the monotonic constraint of each feature, -1, 0 or 1; None for None."""
+    if given is None:
+        return None
+    wanted = given
+    if hasattr(given, "keys"):
+        signs = by_position(owner, "monotonic_cst", given, names, n_features)
+        wanted = [signs.get(j, 0) for j in range(n_features)]
+    found = np.array(wanted, dtype=object)
+    if found.shape != (n_features,) or not all(one in (-1, 0, 1) for one in found):
+        raise ValueError(
+            f"monotonic_cst of {owner} must be -1, 0 or 1 for each of the "
+            f"{n_features} features. Got {given!r}."
+        )
+    if any(found[number] for number in categorical):
+        raise ValueError(
+            f"monotonic_cst of {owner} must be 0 for categories, which have "
+            f"no order. Got {given!r}, and categorical features {list(categorical)}."
+        )
+    return tuple(found.astype(int).tolist())
+
+
+@dataclass(frozen=True)
+class StumpConstraints:
+    """What stumps may be; features are column numbers.
+
+    Attributes
+    ----------
+    monotonic : dict of int to int
+        1 where the score must not fall with a feature, -1 where it must not rise.
+    max_features, max_thresholds : int or None
+        Largest number of features, and of weak rankers with a net coefficient other than zero.
+    thresholds : dict of int to ndarray
+        The only thresholds of some features, increasing.
+    min_bin_size : float
+        Share of the weight of the training rows that every bin must have.
+    min_bin_events : float
+        Weight of the rows of the upper class that every bin must have.
+    n_categories : dict of int to int
+        Number of codes 0, 1, ... of each categorical feature.
+    special : dict of int to ndarray
+        Special codes of some features, increasing.
+    """
+
+    monotonic: Mapping[int, int] = field(default_factory=dict)
+    max_features: int | None = None
+    max_thresholds: int | None = None
+    thresholds: Mapping[int, Floats] = field(default_factory=dict)
+    min_bin_size: float = 0.0
+    min_bin_events: float = 0.0
+    n_categories: Mapping[int, int] = field(default_factory=dict)
+    special: Mapping[int, Floats] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The constraints by parameter of `Stumps`, as plain values that can be compared."""
+
+        def plain(given: Mapping[int, Floats]) -> dict[int, list[float]]:
+            return {j: values.tolist() for j, values in sorted(given.items())}
+
+        return {
+            "monotonic_cst": dict(self.monotonic),
+            "max_features_used": self.max_features,
+            "max_thresholds": self.max_thresholds,
+            "thresholds": plain(self.thresholds),
+            "min_bin_size": self.min_bin_size,
+            "min_bin_events": self.min_bin_events,
+            "categorical_features": sorted(self.n_categories),
+            "special_values": plain(self.special),
+        }
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the coefficients or the size of a model have bounds."""
+        sizes = self.max_features, self.max_thresholds
+        return bool(self.monotonic) or sizes != (None, None)
+
+    def binning(self, max_bins: int) -> Binning:
+        """Return how values become bins, before small ones are merged."""
+        return Binning(max_bins, self.thresholds, self.special, self.n_categories)
+
+    def bin_sizes(self, rows: FitRows) -> BinSizes:
+        """Return the least that a bin must weigh, of these training rows."""
+        weight = rows.weight
+        events = weight * rows.rows.y[rows.order]
+        least = self.min_bin_size
+        if least > 0:
+            least *= float(rows.total(float(weight.sum()))) * (1 - _ROUNDING)
+        return BinSizes(weight, events, least, self.min_bin_events * (1 - _ROUNDING), rows)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is constrained."""
+        return self.settings == StumpConstraints().settings
 
 
 class Stumps(BaseEstimator):
@@ -99,9 +242,9 @@ class Stumps(BaseEstimator):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "max_bins": Number(2, 65_535, integer=True, other=(None,)),
-        "categorical_features": CategoricalFeatures(),
-        "special_values": FeatureDict("lists of codes"),
-        "thresholds": FeatureDict("increasing values"),
+        "categorical_features": CATEGORICAL,
+        "special_values": Described(_DICT + "lists of codes", _is_dict),
+        "thresholds": Described(_DICT + "increasing values", _is_dict),
         "max_features_used": Number(1, integer=True, other=(None,)),
         "max_thresholds": Number(1, integer=True, other=(None,)),
         "min_bin_size": Number(0, 0.5),
@@ -191,7 +334,14 @@ class Stumps(BaseEstimator):
         subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
         if not found.is_bounded:
             return StumpColumns(binned, rows, both_sides=False, subsets=subsets)
-        return BoundedStumps(binned, rows, constraints=found, subsets=subsets)
+        return BoundedStumps(
+            binned,
+            rows,
+            monotonic=found.monotonic,
+            max_features=found.max_features,
+            max_thresholds=found.max_thresholds,
+            subsets=subsets,
+        )
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
@@ -239,3 +389,30 @@ def _check_numbers(
             f"{values.tolist()}."
         )
     return rising
+
+
+WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
+"""Each `Model` of the package by the name that the boosting rankers take as `weak_ranker`."""
+
+
+def as_model(weak_ranker: Any) -> Model:
+    """Return the model that a name, an estimator or a model of the user's own stands for."""
+    if isinstance(weak_ranker, str):
+        return WEAK_RANKERS[weak_ranker]
+    return weak_ranker if hasattr(weak_ranker, "on_rows") else EstimatorModel(weak_ranker)
+
+
+def _is_weak_ranker(value: Any) -> bool:
+    """Whether a parameter is a name, an estimator, or an object of the protocol `Model`."""
+    if isinstance(value, str):
+        return value in WEAK_RANKERS
+    is_estimator = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+    return not isinstance(value, type) and (is_estimator or hasattr(value, "on_rows"))
+
+
+WEAK_RANKER = Described(
+    f"one of {', '.join(map(repr, WEAK_RANKERS))}, a scikit-learn regressor or classifier, or a "
+    "model with on_rows",
+    _is_weak_ranker,
+)
+"""What ``weak_ranker`` may be."""

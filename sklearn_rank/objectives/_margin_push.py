@@ -297,6 +297,8 @@ class MarginPush(Push):
             return (1 + (self.p - 1) * self.loss.self_bound) * curvature
         _, outer = at.side.by_role(at.above, at.below)
         _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
+        # b of a pair is a product of its slope and the sum of all slopes of the outer row: the sums
+        # of first derivatives, with other weights, give it.
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
         above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
         sums = self._pair_loss.sums(scores, above, below)

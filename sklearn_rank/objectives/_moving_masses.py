@@ -233,6 +233,7 @@ class ExponentialState(_MassState):
             (candidate.one / total).tolist(),
             (candidate.zero / total).tolist(),
         )
+        # The mass of a pair is the product of those of its rows: shares of pairs are products too.
         tied = above_one * below_one + above_zero * below_zero
         return PairShares(above_one * below_zero, above_zero * below_one, tied)
 
@@ -393,8 +394,10 @@ class BothState(_MassState):
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:
         """Move the masses, which have the sums `one` and `zero`, and the gradient with them."""
         old = np.array([mass.total for mass in self._masses])
+        # Each mass is divided by its old sum as it moves: new sums stay near one.
         total = (one * np.exp(self._exponents * step) + zero) / old
         log_total = np.log(old) + np.log(total) + [mass.log_scale for mass in self._masses]
+        # The gradient of a risk is its share times the normalised masses of its rows.
         factor = (np.tile(self._shares(log_total), 2) / total).reshape(2, 2)
 
         def move(number: int) -> None:

@@ -61,6 +61,7 @@ class PairMatrix:
         logs = [safe_log(height) for height in heights]
         weights = self.log_weight.values()
         powers = [weight + self.p * log for weight, log in zip(weights, logs, strict=True)]
+        # In logarithms: p-th powers of large or small heights are no floats.
         log_sum = log_sum_exp(np.concatenate(powers))
         value = float(np.exp((log_sum - self.log_norm) / self.p))
         outer = [
@@ -81,6 +82,7 @@ class PairMatrix:
             ratio = np.divide(u, height, out=np.zeros_like(u), where=height > 0)
             hessian += (self.p - 1) * (gradients.T * ratio) @ gradients
             hessian += self._curvature(second, side, u)
+        # That of the p-th root of a sum: the outer product is what the root takes away again.
         hessian = value * (hessian + (1 - self.p) * np.outer(g, g))
         return value * g + self.alpha * c, hessian + self.alpha * np.eye(len(c))
 
@@ -101,6 +103,7 @@ class PairMatrix:
         """Return the sum of the second derivatives of the heights, times `u`."""
         (above, below), (upper, lower) = self.weight, self.columns
         pairs = second * (np.outer(above, u) if side == "top" else np.outer(u, below))
+        # A pair depends on the difference of two rows: four products of their columns.
         crossed = upper.T @ pairs @ lower
         both = (upper.T * pairs.sum(axis=1)) @ upper + (lower.T * pairs.sum(axis=0)) @ lower
         return np.asarray(both - crossed - crossed.T)

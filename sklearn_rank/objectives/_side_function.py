@@ -44,7 +44,7 @@ class SideFunction:
         for h, log_weight, a in zip(self.columns, self.log_weight, self.exponents, strict=True):
             share = h @ (a * c)
             share += log_weight
-            top = share.max()
+            top = share.max()  # exponentials of at most 0
             share -= top
             np.exp(share, out=share)
             mass = share.sum()

@@ -167,7 +167,7 @@ class SecondOrderState(ScoreState):
         total, one = rows.totals(float(c.sum()), float(c @ (h - low)))
         if total == 0 or width == 0:
             return 0.0
-        spread = h - (low + one / total)
+        spread = h - (low + one / total)  # from the mean, where the sum of squares is smallest
         square = float(rows.total(float(c @ (spread * spread))))
         return min(2.0 * square, width * min(one, width * total - one))
 

@@ -118,6 +118,7 @@ class Batch:
         """Multiply the upper rows, at most `most` at a time; as pairs, with fewer upper rows."""
         before, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
         after = pairs.shape[self.row_axis + 1 :]
+        # Rows r, r + n_left, r + 2 n_left, ... make one product: a reduction over whole arrays.
         n_left = -(-n_upper // most)
         n_factors = n_upper // n_left
         rows = pairs.reshape(*before, n_upper, -1)
@@ -162,7 +163,7 @@ def batches(blocks: Indices, queries: Groups) -> Iterator[Batch]:
     after the other by rising number of upper rows.
     """
     n_upper, n_lower = np.diff(blocks, axis=1).T
-    n_digits = np.frexp(n_lower - 1)[1]
+    n_digits = np.frexp(n_lower - 1)[1]  # within a factor of two: less than half is filling
     order = np.lexsort((n_upper, n_digits))
     blocks, n_digits = blocks[order], n_digits[order]
     query = np.searchsorted(queries.start, blocks[:, 0], side="right") - 1
@@ -192,6 +193,7 @@ def _filled(blocks: Indices, query: Indices) -> Batch:
         np.arange(n)[:, np.newaxis] if is_small else np.arange(n) for n in (height, width)
     )
     upper, lower = first + upper, middle + lower
+    # Places beyond a block repeat its last row, so that each has a score; what they add is 0.
     no_upper, no_lower = np.flatnonzero(upper >= middle), np.flatnonzero(lower >= last)
     np.minimum(upper, middle - 1, out=upper)
     np.minimum(lower, last - 1, out=lower)

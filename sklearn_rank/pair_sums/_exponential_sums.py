@@ -151,6 +151,7 @@ class ExponentialSums:
             np.multiply(scores, exponent, out=share)
             share += self.preferences.log_weight[rows]
             top = float(share.max())
+        # One top for all processes; then some rows at a time, while they are in the cache.
         top, total = float(self.preferences.largest(top)), 0.0
         for some in blocks(len(share)):
             part = share[some]
@@ -171,6 +172,7 @@ class ExponentialSums:
         with np.errstate(divide="ignore"):  # weights of zero
             log_weight = rows.log_weight if weight is None else np.log(weight)
             log_mass = log_weight - self.sign * scores
+            # Finite, where a segment has no weight at all: -inf - (-inf) would be NaN.
             top = np.maximum(rows.reduce(np.maximum, log_mass), np.finfo(float).min)
             log_mass -= rows.spread(top)
             inner = top + np.log(rows.reduce(np.add, np.exp(log_mass, out=log_mass)))
@@ -179,6 +181,7 @@ class ExponentialSums:
     def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each segment in its inner and its outer role."""
         bracket = self._inner_scan(inner)
+        # p J_p is the log of the sum of such terms: masses in the outer role are shares in it.
         log_terms = outer + self.p * bracket
         log_total = self.preferences.lists.log_total(log_sum_exp(log_terms))
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
@@ -200,7 +203,7 @@ class ExponentialSums:
     def _outer_sums(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return each segment's log mass in its outer role, and each row's share of it."""
         outer, share = self.preferences.normalised(scores, self.sign * self.p)
-        if self.p != 1:
+        if self.p != 1:  # at p = 1 every pair counts alike
             outer += (1 - self.p) * self._log_pairs
         return outer, share
 
@@ -241,6 +244,7 @@ class FactoredSums:
             log_value, inner, gradient = top.row_masses(scores)
             curvature = inner + gradient if with_second else EMPTY
             gradient -= inner
+        # In logarithms: the sum may be infinite where its quotient by the scale is not.
         log_value -= float(np.log(scale))
         with np.errstate(over="ignore"):
             value = float(np.exp(log_value))

@@ -127,6 +127,8 @@ def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floa
 
 def _squared(line: SortedSides, above: Floats, below: Floats) -> PairSums:
     """Return the sums of the squared hinge loss, given A and B at each place."""
+    # The derivative of a row is the integral of the weight on the other side: its active pairs,
+    # each times its residual.
     behind = integral(line.gap, above)
     ahead = integral(line.gap[::-1], below[::-1])[::-1]
     upper, lower = _split(line, ahead, behind)

@@ -63,6 +63,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
         n = int(np.floor(axis.high / step) - first) + 1
         empty = _empty_before(n, upper, lower)
         removed = np.cumsum(np.maximum(empty - np.ceil(REACH / step), 0.0))
+        # No grid will be taken: the density, for which histograms are made, is not needed.
         if length - removed[-1] * step > _MOST_LENGTH * (len(f) + len(g)):
             return axis
         mass, other = Histogram(upper, n)(a), Histogram(lower, n)(b)
@@ -115,6 +116,7 @@ def _without(
 ) -> Axis:
     """Take away as many bins below each bin as `removed` says; `mass` is the upper rows'."""
     taken = np.diff(removed, prepend=0.0)
+    # A lower row loses the length of each gap below it once for each upper row below the gap.
     ramp = (step * np.cumsum(taken * (np.cumsum(mass) - mass)))[lower]
     # Towards zero, where floats are dense: moving away from it would lose digits.
     shift = (removed - removed[int(np.clip(-first, 0, len(removed) - 1))]) * step
@@ -132,6 +134,7 @@ def _density(mass: Floats, step: float, total: float) -> float:
 
     The mean over a few units, where bins allow it: so far do errors of single rows cancel.
     """
+    # A stretch of length one touches so many bins, each of which holds at most the fullest one's.
     bins = 1 + int(np.ceil(1 / step))
     length = float(np.clip(bins * step, 1.0, 4.0))
     return min(1.0, bins * float(mass.max()) / (length * total)) if total > 0 else 1.0

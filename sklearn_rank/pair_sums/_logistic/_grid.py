@@ -55,6 +55,8 @@ class Grid:
         """Return weights of the nodes that stand for the weights of the rows."""
         basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
         for number, tile in enumerate(self._tiles()):
+            # Interpolation transposed: a row's weights of its nodes are the Lagrange polynomials at
+            # its place, sums of powers of it, so that powers are summed and then combined once.
             moments = np.zeros((self.degree, tile.stop - tile.start))
             for block in rows.blocks(number):
                 interval, place = self._locate(rows.x[block], tile.start)
@@ -79,6 +81,7 @@ class Grid:
         for number, tile in enumerate(self._tiles()):
             near = nodal[tile.start : tile.stop + self.degree - 1]
             windows = np.lib.stride_tricks.sliding_window_view(near, tile.stop - tile.start)
+            # Column c: the polynomial through the values at the nodes c, ..., c + degree - 1.
             coefficient = basis @ np.ascontiguousarray(windows)
             for block in rows.blocks(number):
                 interval, place = self._locate(rows.x[block], tile.start)
@@ -90,6 +93,7 @@ class Grid:
 
     def sigmoid_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid(z), z the height above it."""
+        # The step as a running sum, exact over any distance; what is left decays.
         return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, _odd_rest)
 
     def softplus_sums(self, nodal: Floats) -> Floats:
@@ -193,7 +197,7 @@ def _polynomials(
     coefficient: Floats, interval: Indices, place: Floats, n_values: int, scratch: Floats
 ) -> Floats:
     """Return the polynomials of intervals, by rows their coefficients, and their derivatives."""
-    value, slope, term = scratch
+    value, slope, term = scratch  # Horner's rule for both
     coefficient[-1].take(interval, out=value, mode="clip")  # the mode spares a buffer
     slope[:] = 0.0
     for each in coefficient[-2::-1]:

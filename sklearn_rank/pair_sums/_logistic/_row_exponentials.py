@@ -57,7 +57,7 @@ class RowExponentials:
             self._spread = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)
         self._each = each
-        np.clip(centred, -_WIDEST, _WIDEST, out=centred)
+        np.clip(centred, -_WIDEST, _WIDEST, out=centred)  # wide queries go pair by pair
         self._rising = np.exp(centred, out=centred)
         self._falling = 1.0 / self._rising
         self._factor = float(np.exp(min(rows.margin, _WIDEST)))
@@ -76,6 +76,7 @@ class RowExponentials:
         value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
+        # x / (1 + x) = P Q / (1 + P Q): the factors of a row leave the sum over the other rows.
         share = np.reciprocal(total, out=total)
         sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
         if with_second:
@@ -110,6 +111,7 @@ class RowExponentials:
             heaviest = batch.to_rows(self._heaviest[batch.query])
         if self._above is None or self._is_even[batch.query].all():
             # So many factors 1 + x have a product below the largest float.
+            # The logarithm of a product for the sum of logarithms: one for many pairs.
             n_factors = max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
             logs = batch.multiply_upper(total, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
@@ -142,6 +144,7 @@ def _mend_small(heights: Floats, upper: Floats, lower: Floats, above: Floats, ax
         return
     x = np.where(is_small, lower, 0.0)
     series = np.zeros_like(x)
+    # By Horner's rule in Q; with P in the weights of the sums over the upper rows.
     for terms in (above * upper * upper / 3, above * upper / -2, above):
         series += np.add.reduce(terms, axis=axis, keepdims=True)
         series *= x

@@ -50,6 +50,8 @@ class SortedScores:
         above, below = self.sides.weights(a, b)
         self.weight = above + below
         self.total = float(a.sum()), float(b.sum())
+        # Rows further away than this would add less than the error, were all weight there. A row
+        # outside crowds has few rows at any distance, which makes its reach shorter.
         self.margin = float(np.log(_TAILS / allowed))
         shares = [x.max() / total for x, total in zip((a, b), self.total, strict=True) if total]
         share = min(1.0, _MANY * float(max(shares, default=1.0)))
@@ -59,6 +61,8 @@ class SortedScores:
 
 def _crowds(x: Floats, reach: float, margin: float) -> tuple[Mask | None, Mask | None]:
     """Return which rows lie in a crowd, and which within the margin of one; None without."""
+    # A crowd begins at each row that has so many others after it within reach; those that
+    # overlap are one.
     is_first = x[_MANY:] - x[:-_MANY] < reach
     if not is_first.any():
         return None, None
@@ -76,7 +80,7 @@ def _crowds(x: Floats, reach: float, margin: float) -> tuple[Mask | None, Mask |
 
 
 def _covered(n: int, first: Indices, stop: Indices) -> Mask:
-    """Return which of n places lie in one of the stretches."""
+    """Return which of n places lie in one of the stretches, which may overlap."""
     change = np.zeros(n + 1, dtype=np.int32)
     np.add.at(change, first, 1)
     np.add.at(change, stop, -1)
@@ -94,10 +98,10 @@ def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) ->
     rows = SortedScores(axis.f, a, axis.g, b, allowed)
     far, heights = _far_sums(rows.sides, *rows.sides.weights(a, b))
     if rows.in_grid is not None:
-        weights = rows.sides.weights(a, b)
-        outside = _far_sums(rows.sides, *(one * ~rows.in_grid for one in weights))
-        np.copyto(far, outside[0], where=rows.in_grid)
-        np.copyto(heights, outside[1], where=rows.in_grid)
+        # The grid counts the far pairs of its rows too: they get those with rows elsewhere alone.
+        elsewhere = (one * ~rows.in_grid for one in rows.sides.weights(a, b))
+        for sums, others in zip((far, heights), _far_sums(rows.sides, *elsewhere), strict=True):
+            np.copyto(sums, others, where=rows.in_grid)
     value, sums = _near_sums(rows, n_orders)
     if n_orders:
         sums[0] += far

@@ -11,6 +11,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_parameters
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
+from sklearn_rank.metrics._ranked import rank_rows
 from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
@@ -236,18 +237,15 @@ def ks_interval(y_true: Any, y_score: Any, *, confidence: float = 0.95) -> KSInt
             "ks_interval needs rows with relevance above 0 and others. Got "
             f"{n_found} and {n_other}."
         )
-    scores, place = np.unique(-rows.score, return_inverse=True)
-    tpr, fpr = (
-        np.cumsum(np.bincount(place.ravel()[mask], minlength=len(scores))) / mask.sum()
-        for mask in (relevant, ~relevant)
-    )
+    ranked = rank_rows(rows)
+    tpr = np.cumsum(ranked.relevant) / n_found
+    fpr = np.cumsum(ranked.ties.length - ranked.relevant) / n_other
     best = int(np.argmax(tpr - fpr >= np.max(tpr - fpr) - _ROUNDING))  # the first
     t, f = tpr[[best]], fpr[[best]]
-    (t_low, t_high), (f_low, f_high) = (
-        wilson(t, n_found, confidence),
-        wilson(f, n_other, confidence),
-    )
+    t_low, t_high = wilson(t, n_found, confidence)
+    f_low, f_high = wilson(f, n_other, confidence)
     ks = float(t[0] - f[0])
     low = ks - float(np.hypot(t - t_low, f_high - f)[0])
     high = ks + float(np.hypot(t_high - t, f - f_low)[0])
-    return KSInterval(ks, low, high, float(-scores[best]))
+    first = ranked.order[ranked.ties.start[best]]
+    return KSInterval(ks, low, high, float(rows.score[first]))

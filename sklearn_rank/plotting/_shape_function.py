@@ -14,7 +14,6 @@ from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import StepFunction
 from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting._step_functions import (
-    check_rows,
     choose_features,
     drawn_ranges,
     functions_of,
@@ -167,7 +166,7 @@ class ShapeFunctionDisplay:
         has_missing = np.array([one.values[-1] != 0 for one in functions])
         columns = None
         if X is not None:
-            columns = check_rows(X, estimator.n_features_in_, codes)[:, chosen].T
+            columns = estimator.check_rows(X)[:, chosen].T
             has_missing |= np.isnan(columns).any(axis=1)
         display = cls(
             features=chosen,

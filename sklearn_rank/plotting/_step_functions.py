@@ -5,23 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.models import FeatureBins, StepFunction
-
-
-def check_rows(X: Any, n_features: int, codes: CategoryCodes | None = None) -> Floats:
-    """Return rows as floats, categories as codes; missing values are allowed."""
-    if codes is not None:
-        X = codes.encode(as_table(X))
-    rows = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
-    if rows.shape[1] != n_features:
-        raise ValueError(
-            f"X has {rows.shape[1]} features, but the ranker was fitted with {n_features}."
-        )
-    return np.asarray(rows)
 
 
 def choose_features(

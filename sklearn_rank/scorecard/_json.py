@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard._cases import LARGEST_TOTAL, common_kind, largest_total
 from sklearn_rank.scorecard.card import Card, Variable, plain
+
+LARGEST_TOTAL = 2**31 - 1
+"""Totals fit into the integers of every database."""
 
 _FORMAT = "sklearn_rank.scorecard"
 _VERSION = 1
@@ -294,7 +296,9 @@ def _rules(card: Card) -> Rules:
         yield from _rules_of(one, name)
     yield from _distinct((one.column for one in card.variables), "columns of variables")
     yield from _distinct((one.name for one in card.variables), "names of variables")
-    largest = largest_total(card.intercept, [one.points for one in card.variables])
+    # A bound on the absolute totals and all their partial sums.
+    ranges = (max(map(abs, one.points), default=0) for one in card.variables)
+    largest = abs(card.intercept) + sum(ranges)
     yield largest <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
     yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
     for total, *shares in card.risk:
@@ -310,12 +314,11 @@ def _rules_of(one: Variable, name: str) -> Rules:
     """Yield what must hold between the fields of a variable."""
     limits, groups, n_bins = one.thresholds, one.groups or (), one.n_bins
     yield _increase(limits), f"thresholds of {name} must increase. Got {_shown(list(limits))}"
-    has_both = one.groups is not None and bool(limits)
-    yield not has_both, f"{name} must have thresholds or groups of categories, not both"
+    is_of_one_kind = one.kind == "number" or not limits
+    yield is_of_one_kind, f"{name} must have thresholds or groups of categories, not both"
     yield all(groups), f"a group of {name} must have a category"
     values = [*one.special, *chain(*groups)]
     yield from _distinct(values, f"special codes and categories of {name}")
-    common_kind(values if groups else [], one.name)
     wanted = (
         f"{n_bins}: {one.n_values} of bins of values, {len(one.special)} of special codes and 1 "
         "of missing values"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn_rank._release import __version__
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
-from sklearn_rank.scorecard._cases import largest_points
 from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard._report_figures import TOP, Estimate, figures_of
 from sklearn_rank.scorecard.card import Card, class_label
@@ -61,7 +59,7 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
         page=page,
         card=card,
         tables=tables,
-        largest=largest_points(card) or 1,
+        largest=card.largest_points or 1,
         has_counts=any(one.counts for one in card.variables),
         risks=_text.thinned(card.risk, _MAX_RISKS),
     )
@@ -186,11 +184,11 @@ def _interval(ends: Estimate | tuple[float, float], digits: int = 3) -> str:
     return "no interval" if np.isnan(low) else f"{_number(low, digits)} to {_number(high, digits)}"
 
 
-def _lines(table: Any) -> Iterator[SimpleNamespace]:
+def _lines(table: Any) -> Iterator[dict[str, Any]]:
     """Yield the lines of a table of figures, by column."""
     columns = table.to_dict()
     for line in zip(*columns.values(), strict=True):
-        yield SimpleNamespace(**dict(zip(columns, line, strict=True)))
+        yield dict(zip(columns, line, strict=True))
 
 
 def _verdict(table: StabilityTable) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
-from sklearn_rank.scorecard._cases import cases_of, column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable, number_text
 
 _FIELDS = {
@@ -69,7 +68,7 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
     header = _element(document, "Header")
     _element(header, "Application", name="sklearn_rank", version=__version__)
-    fields = [(column_name(card, one), kind_of(one)) for one in card.variables]
+    fields = [(card.column_name(one), one.kind) for one in card.variables]
     dictionary = _element(document, "DataDictionary", numberOfFields=str(len(fields)))
     for field, kind in fields:
         optype, data_type = _FIELDS[kind]
@@ -142,7 +141,7 @@ def _add_characteristic(parent: Any, variable: Variable, field: str, kind: str) 
         _element(parent, "SimplePredicate", field=field, operator=operator, **value)
 
     simple(attribute(points[-1]), "isMissing")
-    cases, other = cases_of(variable)
+    cases, other = variable.cases()
     for operator, values, of_case in cases:
         place = attribute(of_case)
         if len(values) > 1:

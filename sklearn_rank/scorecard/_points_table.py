@@ -10,7 +10,6 @@ import os
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
-from sklearn_rank.scorecard._cases import column_name
 from sklearn_rank.scorecard.card import Bin, Card, number_text, plain
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
@@ -25,7 +24,7 @@ def tables_of(card: Card) -> list[tuple[str, list[Bin]]]:
         first = card.variables[0]
         count, events = float(sum(first.counts)) or math.nan, float(sum(first.events))
     intercept = Bin("", int(card.intercept), count, events, "intercept")
-    variables = ((column_name(card, one), one.listed()) for one in card.variables)
+    variables = ((card.column_name(one), one.listed()) for one in card.variables)
     return [("intercept", [intercept]), *variables]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.scorecard._cases import cases_of, column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable
 
 _EXACT, _DIGITS, _POWER = 2**53, 15, 22
@@ -195,7 +194,7 @@ def to_sql(
     source = "" if table is None else ".".join(_quoted(sql, part) for part in _parts(table))
     terms = [str(int(card.intercept))]
     for variable in card.variables:
-        terms.append(_case(sql, variable, _quoted(sql, column_name(card, variable))))
+        terms.append(_case(sql, variable, _quoted(sql, card.column_name(variable))))
     expression = "(\n  " + "\n  + ".join(terms) + "\n)"
     if table is None:
         return expression
@@ -222,7 +221,7 @@ def _quoted(sql: _Sqlite, name: Any) -> str:
 
 def _case(sql: _Sqlite, variable: Variable, column: str) -> str:
     """Return the points of a variable."""
-    kind, (cases, other) = kind_of(variable), cases_of(variable)
+    kind, (cases, other) = variable.kind, variable.cases()
     lines, compared = [], sql.exact_text(column) if kind == "str" else column
     if kind == "number":
         lines.append(f"WHEN {sql.is_missing(column)} THEN {int(variable.points[-1])}")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.scorecard._cases import largest_points
 from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard.card import Bin, Card, class_label, plain
 
@@ -134,7 +133,7 @@ def _points(card: Card, width: int) -> Iterator[str]:
     has_counts = not all(math.isnan(one.count) for one in bins)
     heads = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
     widths = [max(map(len, column)) for column in zip(heads, *map(_cells, bins), strict=True)]
-    largest = largest_points(card)
+    largest = card.largest_points
     bar_width = min(largest, _LONGEST_BAR) if width >= _WIDE else 0
     right = sum(2 + one for one in (*widths[1:], bar_width) if one)
     longest = max(len(_label(one)) for one in bins)

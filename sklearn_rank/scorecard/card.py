@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,36 @@ class Variable:
             for label, points, count, of_them, place in columns
         ]
 
+    @property
+    def kind(self) -> str:
+        """The kind of values: "number", or of categories "str", "bool", "int" or "float"."""
+        if self.groups is None:
+            return "number"
+        values = map(plain, chain(*self.groups, self.special))
+        kinds = {type(one).__name__ for one in values} or {"str"}
+        if kinds in ({"str"}, {"bool"}):
+            return kinds.pop()
+        if kinds <= {"bool", "int"}:
+            return "int"
+        if kinds <= {"bool", "int", "float"}:
+            return "float"
+        raise ValueError(
+            f"The categories of {self.name!r} must be all strings or all numbers. "
+            f"Got {', '.join(sorted(kinds))}."
+        )
+
+    def cases(self) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
+        """Return cases in their order, each with its points, and the points of all other values.
+
+        A case is "=" with several values or "<=" with one. Missing values, which come first in a
+        variable of numbers, are none.
+        """
+        bins = self.listed()
+        ranges = [one for one in bins if one.kind == "range"]
+        cases = [("=", one.values, one.points) for one in bins if one.values]
+        cases += [("<=", (one.up_to,), one.points) for one in ranges[:-1]]
+        return cases, (ranges or bins)[-1].points
+
     def bins(self, x: Values) -> Indices:
         """Return the bin of each value, numbers or categories; NaN and None are missing."""
         if self.groups is not None:
@@ -204,6 +234,15 @@ class Card:
     feature_names: tuple[str, ...] | None = None
     risk: tuple[tuple[float, float, float, float], ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def largest_points(self) -> int:
+        """The largest absolute points of a bin, 0 without variables."""
+        return max((abs(one) for variable in self.variables for one in variable.points), default=0)
+
+    def column_name(self, variable: Variable) -> str:
+        """Return the name of the column of a variable in tables to score."""
+        return f"x{variable.column}" if self.feature_names is None else variable.name
 
     def bins(self, X: Any) -> Indices:
         """Return the bin of each row and variable, shape (n_rows, n_variables).

@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.scorecard._cases import column_name, kind_of
 from sklearn_rank.scorecard.card import Card, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
@@ -61,8 +60,8 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     if dtype not in ("float64", "float32"):
         raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
     graph = GraphBuilder(prefix=f"{name}/")
-    kinds = [kind_of(one) for one in card.variables]
-    names = [column_name(card, one) for one in card.variables]
+    kinds = [one.kind for one in card.variables]
+    names = [card.column_name(one) for one in card.variables]
     has_categories = bool(set(kinds) - {"number"})
     inputs = names if has_categories else ["X"]
     if name in inputs or not all([name, *inputs]):
@@ -78,7 +77,7 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
 
     def column_of(variable: Variable, kind: str) -> str:
         if has_categories:
-            values = column_name(card, variable)
+            values = card.column_name(variable)
         else:
             place = graph.constant(np.array([variable.column], dtype=np.int64))
             values = graph.node("Gather", "X", place, axis=1)
@@ -104,7 +103,7 @@ def card_totals(
     n_rows = graph.node("Shape", first_input, start=0, end=1)
     total = graph.node("Expand", _integers(graph, [int(card.intercept)]), n_rows)
     for variable in card.variables:
-        kind = kind_of(variable)
+        kind = variable.kind
         points = _points(graph, variable, kind, column_of(variable, kind))
         total = graph.node("Add", total, points)
     return total

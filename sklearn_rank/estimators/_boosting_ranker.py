@@ -20,7 +20,7 @@ from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
 from sklearn_rank.estimators._early_stopping import split_validation
-from sklearn_rank.estimators._record import FitRecord
+from sklearn_rank.estimators._record import Coefficients, FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
@@ -32,7 +32,7 @@ from sklearn_rank.models import (
 )
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.rows import FitRows, Rows
-from sklearn_rank.solvers import BoostingSolver, Coefficients, Coordinate
+from sklearn_rank.solvers import BoostingSolver, Coordinate
 
 _SHARED = ("max_bins", "monotonic_cst", "categorical_features")
 """Parameters that boosters and `Stumps` have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,10 +24,30 @@ from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.objectives import balancing_offset, error_cut
 from sklearn_rank.objectives.offsets import rising_cut
 from sklearn_rank.rows import Preferences, Rows, Sums
-from sklearn_rank.solvers import Coefficients, Round
+from sklearn_rank.solvers import Round
 
 _MOST_ROWS = 1 << 13
 """Rows from which the cuts of stages are found; that of the last has them all."""
+
+
+@dataclass
+class Coefficients:
+    """Net coefficients of the weak rankers so far, and their l1 norm."""
+
+    values: dict[int, float] = field(default_factory=dict)
+    l1_norm: float = 0.0
+
+    def add(self, index: int, step: float) -> None:
+        """Add a step to a coefficient."""
+        old = self.values.get(index, 0.0)
+        self.values[index] = old + step
+        self.l1_norm += abs(old + step) - abs(old)
+
+    def dense(self, length: int) -> Floats:
+        """Return the coefficients as an array."""
+        out = np.zeros(length)
+        out[list(self.values)] = list(self.values.values())
+        return out
 
 
 class Record:

@@ -2,17 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Candidate, ObjectiveState, Values
 from sklearn_rank._warnings import warn
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._record import Coefficients
 from sklearn_rank.rows import Rows
-from sklearn_rank.solvers import Coefficients, SmoothMarginStep
+from sklearn_rank.solvers import PushStep, smooth_margin_root
+
+
+@dataclass
+class SmoothMarginStep:
+    r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
+
+    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never
+    lowers G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
+    with :math:`\tau(\alpha) = F(\lambda + \alpha e_j) / F(\lambda)`, which for a 0/1
+    weak ranker is eq. 12.
+
+    Parameters
+    ----------
+    rankboost : PushStep
+        The step at p = 1.
+    coefficients : Coefficients
+        Net coefficients.
+    log_scale : float
+        Logarithm of the factor that makes every pair weight at least one.
+    smallest_difference : callable
+        Maps h to the minimum of ``h_i - h_k`` over pairs: where it is at least g the
+        slope is never reached, and the step is bounded as `rankboost` is.
+    """
+
+    rankboost: PushStep
+    coefficients: Coefficients
+    log_scale: float
+    smallest_difference: Callable[[Values], float]
+
+    def smooth_margin(self, value: float) -> float:
+        r"""Return :math:`G = -\ln F / \|\lambda\|_1`, given ``value = ln F``."""
+        if self.coefficients.l1_norm == 0:
+            return -np.inf
+        return -(value + self.log_scale) / self.coefficients.l1_norm
+
+    def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
+        """Return the signed step along h."""
+        g = self.smooth_margin(state.value)
+        if not self.rankboost.rows.agree(0 < g < abs(candidate.edge)):
+            return self.rankboost(state, candidate, h)
+        sign = float(np.sign(candidate.edge))
+        shares = state.pair_shares(candidate, h)
+        if shares is None:
+            bound = self.rankboost.bound(h)
+            smallest = self.smallest_difference(sign * h)
+            if self.rankboost.rows.agree(smallest >= g):
+                return sign * bound
+            slope = state.slope(candidate, h)
+            while self.rankboost.rows.agree(sign * slope(sign * bound) < -g):
+                bound *= 2
+            return self.rankboost.to_slope(slope, -sign * g, bound)
+        if sign < 0:
+            shares = shares.flipped()
+        step = smooth_margin_root(shares, g)
+        return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
 
 
 class SmoothMarginRanker(BoostingRanker):

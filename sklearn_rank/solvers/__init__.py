@@ -4,13 +4,11 @@ from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIO
 from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
 from sklearn_rank.solvers.coordinate_descent import (
-    Coefficients,
     Coordinate,
     OptimalGain,
     PushStep,
     QuadraticGain,
     Round,
-    SmoothMarginStep,
     smooth_margin_root,
     steepest,
 )
@@ -40,7 +38,6 @@ __all__ = [
     "SOLVERS",
     "STOPPED",
     "BoostingSolver",
-    "Coefficients",
     "Coordinate",
     "Corrective",
     "FunctionSpaceLBFGS",
@@ -55,7 +52,6 @@ __all__ = [
     "RegularisedLBFGS",
     "Regulariser",
     "Round",
-    "SmoothMarginStep",
     "Solver",
     "SolverChoice",
     "smooth_margin_root",

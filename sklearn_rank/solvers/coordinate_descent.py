@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,6 @@ _TOLERANCE = 1e-12
 
 _FIRST_BRACKET = 1 / 16
 """Share of the longest step that is tried first: most steps are far shorter."""
-
-
-@dataclass
-class Coefficients:
-    """Net coefficients of the weak rankers so far, and their l1 norm."""
-
-    values: dict[int, float] = field(default_factory=dict)
-    l1_norm: float = 0.0
-
-    def add(self, index: int, step: float) -> None:
-        """Add a step to a coefficient."""
-        old = self.values.get(index, 0.0)
-        self.values[index] = old + step
-        self.l1_norm += abs(old + step) - abs(old)
-
-    def dense(self, length: int) -> Floats:
-        """Return the coefficients as an array."""
-        out = np.zeros(length)
-        out[list(self.values)] = list(self.values.values())
-        return out
 
 
 StepRule = Callable[[ObjectiveState, Candidate, Values], float]
@@ -187,61 +167,6 @@ def smooth_margin_root(shares: PairShares, g: float) -> float:
     if denominator == 0:
         return np.inf
     return float(np.log(2 * (1 - g) * shares.right / denominator))
-
-
-@dataclass
-class SmoothMarginStep:
-    r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
-
-    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never
-    lowers G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
-    with :math:`\tau(\alpha) = F(\lambda + \alpha e_j) / F(\lambda)`, which for a 0/1
-    weak ranker is eq. 12.
-
-    Parameters
-    ----------
-    rankboost : PushStep
-        The step at p = 1.
-    coefficients : Coefficients
-        Net coefficients.
-    log_scale : float
-        Logarithm of the factor that makes every pair weight at least one.
-    smallest_difference : callable
-        Maps h to the minimum of ``h_i - h_k`` over pairs: where it is at least g the
-        slope is never reached, and the step is bounded as `rankboost` is.
-    """
-
-    rankboost: PushStep
-    coefficients: Coefficients
-    log_scale: float
-    smallest_difference: Callable[[Values], float]
-
-    def smooth_margin(self, value: float) -> float:
-        r"""Return :math:`G = -\ln F / \|\lambda\|_1`, given ``value = ln F``."""
-        if self.coefficients.l1_norm == 0:
-            return -np.inf
-        return -(value + self.log_scale) / self.coefficients.l1_norm
-
-    def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
-        """Return the signed step along h."""
-        g = self.smooth_margin(state.value)
-        if not self.rankboost.rows.agree(0 < g < abs(candidate.edge)):
-            return self.rankboost(state, candidate, h)
-        sign = float(np.sign(candidate.edge))
-        shares = state.pair_shares(candidate, h)
-        if shares is None:
-            bound = self.rankboost.bound(h)
-            smallest = self.smallest_difference(sign * h)
-            if self.rankboost.rows.agree(smallest >= g):
-                return sign * bound
-            slope = state.slope(candidate, h)
-            while self.rankboost.rows.agree(sign * slope(sign * bound) < -g):
-                bound *= 2
-            return self.rankboost.to_slope(slope, -sign * g, bound)
-        if sign < 0:
-            shares = shares.flipped()
-        step = smooth_margin_root(shares, g)
-        return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from sklearn_rank._protocols import RowGradient
 from sklearn_rank.models import StumpConstraints, Stumps
 from sklearn_rank.models.stump_columns import smaller_side
 from sklearn_rank.rows import FitRows
-from sklearn_rank.solvers import OptimalGain, QuadraticGain, steepest
+from sklearn_rank.solvers.coordinate_descent import OptimalGain, QuadraticGain, steepest
 
 N_ROUNDS = 6
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker", "ignore:.*smooth margin stayed")

@@ -18,11 +18,11 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.rows import FitRows, Preferences, Rows
-from sklearn_rank.solvers import Corrective, steepest
+from sklearn_rank.solvers import Corrective
 from sklearn_rank.solvers._bounded_newton import bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
-from sklearn_rank.solvers._composition import CoefficientObjective
-from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
+from sklearn_rank.solvers.coordinate_descent import steepest
 
 FEWER = settings(max_examples=settings.default.max_examples * 2 // 5)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -25,7 +25,7 @@ from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.solvers import RegularisedLBFGS
 from sklearn_rank.solvers._regularised import minimise_regularised
-from sklearn_rank.solvers._regularisers import Lasso, Ridge
+from sklearn_rank.solvers.regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)

@@ -22,7 +22,7 @@ from sklearn_rank.objectives import (
     make_push,
 )
 from sklearn_rank.rows import Preferences
-from sklearn_rank.solvers import PushStep
+from sklearn_rank.solvers.coordinate_descent import PushStep
 
 POWERS = [1, 2, 4, 16, 64]
 SIDES = ["top", "bottom"]

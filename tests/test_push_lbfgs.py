@@ -16,8 +16,7 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.rows import FitRows, Preferences, Rows
-from sklearn_rank.solvers._composition import CoefficientObjective
-from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 
 
 def noisy_data(n_rows=30, n_features=3, seed=0):

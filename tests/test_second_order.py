@@ -26,8 +26,7 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.rows import Preferences
-from sklearn_rank.solvers import PushStep, QuadraticGain
-from sklearn_rank.solvers.coordinate_descent import second_order_step
+from sklearn_rank.solvers.coordinate_descent import PushStep, QuadraticGain, second_order_step
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")
 LOSSES = [loss for loss in MARGIN_LOSSES if loss != "exponential"]

@@ -13,7 +13,7 @@ from sklearn_rank import RankBoost, SmoothMarginRanker
 from sklearn_rank._protocols import PairShares
 from sklearn_rank.estimators._record import Coefficients
 from sklearn_rank.estimators.smooth_margin import SmoothMarginStep
-from sklearn_rank.solvers import PushStep
+from sklearn_rank.solvers.coordinate_descent import PushStep
 
 X_6, Y_6 = np.vstack([oracles.THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
 SHARES = st.tuples(*[st.floats(0.01, 1.0)] * 3).map(lambda d: np.array(d) / np.sum(d))

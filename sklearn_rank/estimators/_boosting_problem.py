@@ -21,13 +21,8 @@ from sklearn_rank._protocols import (
 from sklearn_rank.models.kernel import row_blocks, working_rows
 from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.rows import Preferences, Rows, shared_property
-from sklearn_rank.solvers import (
-    OptimalGain,
-    PushStep,
-    QuadraticGain,
-    Round,
-    steepest,
-)
+from sklearn_rank.solvers import Round
+from sklearn_rank.solvers.coordinate_descent import OptimalGain, PushStep, QuadraticGain, steepest
 
 _LARGEST_LOG_SIZE = 700.0
 """Logarithm of the largest number of pairs: e of more would be zero."""

@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, IterateHook
 from sklearn_rank.rows import ALL_HERE, Sums
-from sklearn_rank.solvers import OnlineDescent, Regulariser
+from sklearn_rank.solvers.list_solvers import OnlineDescent
+from sklearn_rank.solvers.regularisers import Regulariser
 
 _NO_VARIANCE = 1e-12
 """Variance inside the queries, relative to the mean square, that rounding explains."""

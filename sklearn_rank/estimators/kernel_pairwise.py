@@ -34,16 +34,8 @@ from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.rows import Rows
-from sklearn_rank.solvers import (
-    DIVERGED,
-    INDEFINITE,
-    KERNEL_SOLVERS,
-    OUT_OF_ITERATIONS,
-    STOPPED,
-    FunctionSpaceLBFGS,
-    GradientDescent,
-    KernelSolver,
-)
+from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
+from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 
 _SPARSE_KERNELS = frozenset(

@@ -33,14 +33,10 @@ from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.rows import Queries, Rows
-from sklearn_rank.solvers import (
-    LINEAR_SOLVERS,
-    REGULARISERS,
-    STOPPED,
-    LinearSolver,
-    OnlineDescent,
-    Regulariser,
-)
+from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
+from sklearn_rank.solvers.list_solvers import OnlineDescent
+from sklearn_rank.solvers.messages import STOPPED
+from sklearn_rank.solvers.regularisers import REGULARISERS, Regulariser
 from sklearn_rank.theory import lipschitz_constant, ogd_step
 
 _LARGEST_FEATURE = 1e70

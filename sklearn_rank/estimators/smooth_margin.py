@@ -16,7 +16,7 @@ from sklearn_rank.estimators._boosting_problem import BoostingProblem, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._record import Coefficients
 from sklearn_rank.rows import Rows
-from sklearn_rank.solvers import PushStep, smooth_margin_root
+from sklearn_rank.solvers.coordinate_descent import PushStep, smooth_margin_root
 
 
 @dataclass

@@ -1,42 +1,18 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
-from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.solvers._regularisers import REGULARISERS, Regulariser
 from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
-from sklearn_rank.solvers.coordinate_descent import (
-    Coordinate,
-    OptimalGain,
-    PushStep,
-    QuadraticGain,
-    Round,
-    smooth_margin_root,
-    steepest,
-)
+from sklearn_rank.solvers.coordinate_descent import Coordinate, Round
 from sklearn_rank.solvers.corrective import Corrective
-from sklearn_rank.solvers.function_space import (
-    FunctionSpaceLBFGS,
-    GradientDescent,
-    KernelSolver,
-)
+from sklearn_rank.solvers.function_space import FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.lbfgs_path import LBFGS
-from sklearn_rank.solvers.list_solvers import (
-    LinearSolver,
-    OnlineDescent,
-    OnlineGradientDescent,
-    RegularisedLBFGS,
-)
+from sklearn_rank.solvers.list_solvers import LinearSolver, OnlineGradientDescent, RegularisedLBFGS
 
 __all__ = [
     "BOOSTING_SOLVERS",
-    "DIVERGED",
-    "INDEFINITE",
     "KERNEL_SOLVERS",
     "LBFGS",
     "LINEAR_SOLVERS",
-    "OUT_OF_ITERATIONS",
-    "REGULARISERS",
     "SOLVERS",
-    "STOPPED",
     "BoostingSolver",
     "Coordinate",
     "Corrective",
@@ -44,18 +20,10 @@ __all__ = [
     "GradientDescent",
     "KernelSolver",
     "LinearSolver",
-    "OnlineDescent",
     "OnlineGradientDescent",
-    "OptimalGain",
-    "PushStep",
-    "QuadraticGain",
     "RegularisedLBFGS",
-    "Regulariser",
     "Round",
     "Solver",
-    "SolverChoice",
-    "smooth_margin_root",
-    "steepest",
 ]
 
 BOOSTING_SOLVERS = SolverChoice(

@@ -1,40 +1,205 @@
-"""Gradient descent in a function space: over all pairs, or over pairs drawn at random."""
+"""Descent in a function space, by steps of given sizes or by L-BFGS with its inner product."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
+from scipy.optimize import line_search
 
-from sklearn_rank._protocols import (
-    Floats,
-    FunctionSpace,
-    Indices,
-    IterateHook,
-    Objective,
-    RowSpace,
-    Solution,
-)
-from sklearn_rank.rows import ALL_HERE, Sums
-from sklearn_rank.solvers._messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
+from sklearn_rank.rows import Sums
+from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 
-PairDraw = Callable[[], tuple[Indices, Indices]]
-"""Draws the upper and the lower rows of some pairs."""
+_MEMORY = 20
 
-PairLossOf = Callable[[Floats], tuple[Floats, Floats]]
-"""Maps margins to losses and their left derivatives."""
-
-ROUNDING = 1e-10
-"""Relative to a squared norm at zero, a negative one that rounding can explain."""
+_ROUNDING = 1e-10
+"""Relative to a squared norm at the start, a negative one that rounding can explain."""
 
 _NOISE = 1e-13
 """Squared norm of a gradient, relative to the sizes of its terms, that rounding can explain."""
 
-_WINDOW = 100
-"""Stochastic steps whose mean objective is compared with that of the steps before."""
+
+@dataclass(frozen=True, eq=False)
+class SpaceFunction:
+    r"""The function ``objective(scores(f)) + alpha / 2 * ||f||^2`` of elements of a space.
+
+    Attributes
+    ----------
+    space : FunctionSpace
+        The space.
+    objective : Objective
+        The objective, of scores.
+    alpha : float
+        The ridge.
+    rows : Sums
+        Sums over all rows; of several processes the first chooses directions and steps.
+    """
+
+    space: FunctionSpace
+    objective: Objective
+    alpha: float
+    rows: Sums
+
+    def value(self, f: Floats) -> float:
+        """Return the value at an element; the objective need not be smooth."""
+        return self.objective.value(self.space.element_scores(f)) + self.ridge(f)
+
+    def ridge(self, f: Floats) -> float:
+        """Return the last term."""
+        return self.alpha / 2 * float(f[0] @ f[1])
 
 
-class _Path:
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """An element of the space, its scores, and the objective there without the ridge.
+
+    `slopes` are the gradient of the objective by the scores.
+    """
+
+    f: Floats
+    scores: Floats
+    value: float
+    slopes: Floats
+
+    @classmethod
+    def at(cls, function: SpaceFunction, f: Floats) -> Iterate:
+        """Evaluate an element."""
+        scores = function.space.element_scores(f)
+        return cls(f, scores, *function.objective.value_and_gradient(scores))
+
+
+class GivenSteps:
+    """Steps along the gradient, whose sizes `step_size` gives by their number, from 0 on."""
+
+    def __init__(self, step_size: Callable[[int], float]) -> None:
+        self._step_size, self._number = step_size, 0
+
+    def direction(self, gradient: Floats) -> None:
+        """Return None: processes have nothing to agree on."""
+
+    def move(
+        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Any
+    ) -> Iterate:
+        """Return the iterate one step along the gradient."""
+        step = self._step_size(self._number)
+        self._number += 1
+        return Iterate.at(function, at.f - step * gradient)
+
+
+class QuasiNewtonSteps:
+    """L-BFGS: SciPy's has only the inner product of R^n.
+
+    In the coefficients of a kernel the problem is as ill-conditioned as the square of
+    the kernel matrix; in the inner product of the function space it is not. A step
+    costs one product with the kernel matrix: scores are linear in f, so that
+    the line search needs none.
+    """
+
+    def __init__(self) -> None:
+        self._memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+        self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
+
+    def direction(self, gradient: Floats) -> tuple[Floats, bool]:
+        """Return the direction, and whether it is more than minus the gradient.
+
+        Of several processes all take that of the first.
+        """
+        if self._last is not None:
+            move, change = self._last[0], gradient - self._last[1]
+            curvature = float(move[0] @ change[1])
+            if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
+                self._memory.append((move, change, curvature))
+            self._last = None
+        return -self._preconditioned(gradient), bool(self._memory)
+
+    def move(
+        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Any
+    ) -> Iterate | None:
+        """Return the end of a line search, the second one along the gradient."""
+        along, has_memory = direction
+        first = 1.0 if self._memory else min(1.0, float(gradient[0] @ gradient[1]) ** -0.5)
+        line = _Line(function, at, along)
+        step = line.search(first)
+        if step is not None:
+            self._last = step * along, gradient
+            return line.at(step)
+        self._memory.clear()
+        again = function.rows.agree((-gradient, False))
+        return self.move(function, at, gradient, again) if has_memory else None
+
+    def _preconditioned(self, gradient: Floats) -> Floats:
+        """Return the inverse Hessian, as far as the last moves tell, times the gradient."""
+        out = gradient.copy()
+        shares = []
+        for move, change, curvature in reversed(self._memory):
+            share = float(move[0] @ out[1]) / curvature
+            out -= share * change
+            shares.append(share)
+        if self._memory:
+            _, change, curvature = self._memory[-1]
+            out *= curvature / float(change[0] @ change[1])
+        for (move, change, curvature), share in zip(self._memory, reversed(shares), strict=True):
+            out += (share - float(change[0] @ out[1]) / curvature) * move
+        return out
+
+
+class _Line:
+    """The function along a direction from an iterate, from scores alone."""
+
+    def __init__(self, function: SpaceFunction, at: Iterate, direction: Floats) -> None:
+        self._function, self._start, self._direction = function, at, direction
+        self._along = function.space.element_scores(direction)
+        # alpha / 2 * ||f + a d||^2 is a parabola in a.
+        f = at.f
+        self._ridge = (function.alpha / 2) * np.array(
+            [direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]]
+        )
+        self.at = cache(self._at)
+
+    def _at(self, step: float) -> Iterate:
+        """Return the iterate at a step."""
+        scores = self._start.scores + step * self._along
+        found = self._function.objective.value_and_gradient(scores)
+        return Iterate(self._start.f + step * self._direction, scores, *found)
+
+    def search(self, first: float) -> float | None:
+        """Return a step that satisfies the strong Wolfe conditions, None without one."""
+
+        def search(functions: Mapping[str, Callable[..., Any]]) -> float | None:
+            return self._search(first, cache(functions["evaluate"]))
+
+        return self._function.rows.lead(search, {"evaluate": self._evaluate})
+
+    def _search(self, first: float, evaluate: Callable[[float], Any]) -> float | None:
+        """Return the step, given the objective and its slope at any step."""
+
+        def value(a: Floats) -> float:
+            step = first * float(a[0])
+            return float(evaluate(step)[0]) + float(np.polyval(self._ridge, step))
+
+        def slope(a: Floats) -> Floats:
+            step = first * float(a[0])
+            ridge = float(np.polyval(np.polyder(self._ridge), step))
+            return np.array([first * (evaluate(step)[1] + ridge)])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SciPy warns where it returns None
+            share = line_search(value, slope, np.zeros(1), np.ones(1), maxiter=30)[0]
+        return None if share is None else first * float(share)
+
+    def _evaluate(self, step: float) -> tuple[float, float]:
+        """Return the objective and its slope at a step."""
+        at = self._start if step == 0 else self.at(step)
+        return at.value, float(self._function.rows.total(at.slopes @ self._along))
+
+
+class Path:
     """The iterates of a descent: their objectives and their average."""
 
     def __init__(self, start: Floats, on_iterate: IterateHook) -> None:
@@ -59,121 +224,69 @@ class _Path:
         return Solution(self.f, values, len(values), message, average=average)
 
 
-def gradient_descent(
-    space: FunctionSpace,
-    objective: Objective,
+def minimise_in_space(
+    function: SpaceFunction,
     start: Floats,
+    steps: GivenSteps | QuasiNewtonSteps,
     *,
-    alpha: float,
-    step_size: Callable[[int], float],
     max_iter: int,
     tol: float,
+    is_relative: bool = True,
     on_iterate: IterateHook,
-    rows: Sums = ALL_HERE,
 ) -> Solution:
-    r"""Minimise ``objective(scores(f)) + alpha / 2 * ||f||^2`` by gradient steps.
+    r"""Minimise a convex function in a function space.
+
+    With steps of given sizes
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
 
-    with g the gradient of the objective by the scores (Chen2012, eq. 1.5). `step_size` maps
-    the number of the step, from 0 on, to :math:`\eta`. Ends after `max_iter` steps, when
-    the norm of the gradient is at most `tol` times that at zero, or when the next
-    function is not finite. `x` and `average` of the solution are elements of the space. Of
-    several processes the first decides when it ends.
+    with g the gradient of the objective by the scores (Chen2012, eq. 1.5). Ends after
+    `max_iter` steps, when the norm of the gradient is at most `tol`, if `is_relative` times
+    that at zero, or when the next function is not finite. `x` and `average` of the solution
+    are elements of the space. Of several processes the first decides when it ends.
     """
-    path = _Path(start, on_iterate)
+    path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
-        value, slopes = objective.value_and_gradient(space.element_scores(path.f))
-        gradient = space.representer(slopes)
-        at_zero = square_at_zero(space, objective, path.f, gradient)
-        noise = rounding_of_square(space, slopes, rows)
+        at = Iterate.at(function, path.f)
+        value = at.value
+        gradient = space.representer(at.slopes)
+        scale = _square_at_zero(function, path.f, gradient)
+        limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
+        noise = _rounding_of_square(function, at.slopes)
         for number in range(max_iter):
             if number > 0:
-                gradient = space.representer(slopes)
-            gradient += alpha * path.f
+                gradient = space.representer(at.slopes)
+            gradient += function.alpha * at.f
             square = float(gradient[0] @ gradient[1])
-            is_indefinite = square < -max(ROUNDING * abs(at_zero), noise)
-            is_met = tol > 0 and (square <= tol**2 * at_zero or abs(at_zero) <= noise)
-            is_indefinite, is_met = rows.agree((is_indefinite, is_met))
-            if is_indefinite or is_met:
+            is_met = square <= limit or abs(scale) <= noise
+            is_indefinite = square < -max(_ROUNDING * abs(scale), noise)
+            known = is_met, is_indefinite, steps.direction(gradient)
+            is_met, is_indefinite, direction = rows.agree(known)
+            if is_met or is_indefinite:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
-            f = path.f - step_size(number) * gradient
-            loss, slopes = objective.value_and_gradient(space.element_scores(f))
-            message = path.moves_to(f, loss + alpha / 2 * float(f[0] @ f[1]))
+            moved = steps.move(function, at, gradient, direction)
+            if moved is None:
+                return path.ends("", value)
+            at = moved
+            message = path.moves_to(at.f, at.value + function.ridge(at.f))
             if message:
                 return path.ends(message, value)
     return path.ends(OUT_OF_ITERATIONS if tol > 0 else "")
 
 
-def square_at_zero(
-    space: FunctionSpace, objective: Objective, f: Floats, gradient: Floats
-) -> float:
+def _square_at_zero(function: SpaceFunction, f: Floats, gradient: Floats) -> float:
     """Return the squared norm of the objective's gradient at zero; `gradient` is that at f."""
     if f.any():
-        slopes = objective.value_and_gradient(space.element_scores(0.0 * f))[1]
-        gradient = space.representer(slopes)
+        gradient = function.space.representer(Iterate.at(function, 0.0 * f).slopes)
     return float(gradient[0] @ gradient[1])
 
 
-def rounding_of_square(space: FunctionSpace, slopes: Floats, rows: Sums = ALL_HERE) -> float:
+def _rounding_of_square(function: SpaceFunction, slopes: Floats) -> float:
     """Return which squared norm of a gradient may be rounding, given that by the scores.
 
     The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
     all rows are equal: then every function has the same order, and zero is the minimum.
     """
-    largest = rows.largest(np.max(space.square_norms(), initial=0.0))
+    rows = function.rows
+    largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
     return _NOISE * float(largest) * float(rows.total(np.abs(slopes).sum())) ** 2
-
-
-def stochastic_descent(
-    space: RowSpace,
-    loss: PairLossOf,
-    draw: PairDraw,
-    start: Floats,
-    *,
-    alpha: float,
-    step_size: Callable[[int], float],
-    max_iter: int,
-    tol: float,
-    on_iterate: IterateHook,
-) -> Solution:
-    """Take steps along the mean gradient of a few pairs, which `draw` draws.
-
-    `start` and the solution are coefficients. The objective before a step is estimated
-    from its pairs. Ends after `max_iter` steps, or when the mean estimate of a hundred
-    steps is lower than that of the hundred before by at most `tol` times its size; not
-    with ``tol=0``.
-    """
-    path = _Path(start, on_iterate)
-    square = float(space.element(start)[0] @ space.element(start)[1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        for number in range(max_iter):
-            rows, place = np.unique(np.concatenate(draw()), return_inverse=True)
-            upper, lower = place.ravel()[: len(place) // 2], place.ravel()[len(place) // 2 :]
-            view = space.at_rows(rows)
-            scores = view.scores(path.f)
-            losses, slopes = loss(scores[upper] - scores[lower])
-            by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
-            gradient: Floats = (by_upper - by_lower) / len(upper)
-            value = float(losses.mean()) + alpha / 2 * square
-            eta = step_size(number)
-            shrink = 1 - eta * alpha
-            f = shrink * path.f
-            view.add_representer(f, -eta * gradient)
-            # The norm of the next function, from what is known at these rows.
-            square = shrink**2 * square - 2 * eta * shrink * float(gradient @ scores)
-            square += eta**2 * view.square(gradient)
-            message = path.moves_to(f, value)
-            if message:
-                return path.ends(message, value)
-            if tol > 0 and _is_level(path.values, tol):
-                return path.ends("")
-    return path.ends(OUT_OF_ITERATIONS if tol > 0 else "")
-
-
-def _is_level(values: list[float], tol: float) -> bool:
-    """Whether the mean of the last window is hardly lower than that of the one before."""
-    if len(values) % _WINDOW or len(values) < 2 * _WINDOW:
-        return False
-    before = float(np.mean(values[-2 * _WINDOW : -_WINDOW]))
-    return before - float(np.mean(values[-_WINDOW:])) <= tol * abs(before)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rank._protocols import Floats, IterateHook, Solution
-from sklearn_rank.solvers._messages import STOPPED
+from sklearn_rank._protocols import Floats, IterateHook, LinearScores, Objective, Solution
+from sklearn_rank.solvers.messages import STOPPED
 
 _NO_LOWER_POINT, _FLAT = 2, 1e-6
 """SciPy's status when its line search fails; relative slope at which that means a minimum."""
@@ -21,6 +21,43 @@ Function = Callable[[Floats], tuple[float, Floats]]
 
 Residual = Callable[[Floats, Floats], float]
 """Distance of coefficients, with this gradient, from meeting the conditions of a minimum."""
+
+
+class CoefficientObjective:
+    r"""The objective as a function of the coefficients, with a ridge.
+
+    .. math:: F(w) = L(H w) + \frac\alpha2 \|w\|^2, \qquad
+        \nabla F(w) = H^\top \nabla L(H w) + \alpha w
+
+    where L is the objective, of scores, and ``H @ w`` are the scores of the model.
+
+    Parameters
+    ----------
+    objective : Objective
+        L.
+    model : LinearScores
+        H: `scores` and `pull_back` are its products.
+    alpha : float, default=0.0
+        Strength of the ridge.
+    """
+
+    def __init__(self, objective: Objective, model: LinearScores, alpha: float = 0.0) -> None:
+        self.objective = objective
+        self.model = model
+        self.alpha = alpha
+
+    def __call__(self, coefficients: Floats) -> tuple[float, Floats]:
+        """Return value and gradient."""
+        value, gradient = self.objective.value_and_gradient(self.model.scores(coefficients))
+        slopes = self.alpha * coefficients + self.model.pull_back(gradient)
+        return value + self._ridge(coefficients), slopes
+
+    def value(self, coefficients: Floats) -> float:
+        """Return the value; the objective need not be smooth."""
+        return self.objective.value(self.model.scores(coefficients)) + self._ridge(coefficients)
+
+    def _ridge(self, coefficients: Floats) -> float:
+        return self.alpha / 2 * float(coefficients @ coefficients)
 
 
 def credit_of(before: Floats, after: Floats, change: Floats, decrease: float) -> Floats:

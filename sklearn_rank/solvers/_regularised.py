@@ -10,8 +10,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
 from sklearn_rank.solvers._lbfgs import Function, minimise
-from sklearn_rank.solvers._messages import OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.solvers._regularisers import Regulariser, without_zeros
+from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers.regularisers import Regulariser, without_zeros
 
 _NEWTON_STEPS, _NEWTON_ENOUGH, _DAMPINGS, _ROUNDING = 8, 1e-4, 6, 1e-9
 """Newton's method: maximum of steps, error relative to the limit, trials of a step, growth."""

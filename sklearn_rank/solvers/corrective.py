@@ -12,8 +12,7 @@ from sklearn_rank._protocols import Candidate, Floats, Indices, Mask, Solution
 from sklearn_rank._validation import Number
 from sklearn_rank.solvers._bounded_newton import TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
-from sklearn_rank.solvers._composition import CoefficientObjective
-from sklearn_rank.solvers._lbfgs import minimise
+from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers._solver import BoostingSolver
 
 __all__ = ["Corrective"]

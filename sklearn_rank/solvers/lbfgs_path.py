@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._protocols import Floats, Solution, require
 from sklearn_rank._warnings import warn
-from sklearn_rank.solvers._composition import CoefficientObjective
-from sklearn_rank.solvers._lbfgs import Function, minimise
-from sklearn_rank.solvers._messages import STOPPED
+from sklearn_rank.solvers._lbfgs import CoefficientObjective, Function, minimise
 from sklearn_rank.solvers._solver import BoostingSolver
+from sklearn_rank.solvers.messages import STOPPED
 
 
 class LBFGS(BoostingSolver):
@@ -59,9 +58,12 @@ class LBFGS(BoostingSolver):
         problem: Any, start: Floats, record: Any, on_iterate: Callable[[Floats, list[float]], bool]
     ) -> Solution:
         """Minimise the objective, or the smooth ones of its path."""
-        function = CoefficientObjective(problem.objective, problem.weak_rankers, problem.alpha)
-        make_path = getattr(problem.objective, "smooth_path", None)
-        path = [function] if make_path is None else list(map(function.with_objective, make_path()))
+
+        def function(objective: Any) -> CoefficientObjective:
+            return CoefficientObjective(objective, problem.weak_rankers, problem.alpha)
+
+        exact, make_path = problem.objective, getattr(problem.objective, "smooth_path", None)
+        path = [function(one) for one in ([exact] if make_path is None else make_path())]
         n_iterations = record.n_left if make_path is None else record.n_iterations
 
         def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
@@ -77,7 +79,7 @@ class LBFGS(BoostingSolver):
 
         functions: dict[str, Callable[..., Any]] = {
             "stage": at_stage,
-            "target": function.value,
+            "target": function(exact).value,
             "on_iterate": on_iterate,
         }
         return problem.preferences.lead(solve, functions)

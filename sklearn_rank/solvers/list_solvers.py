@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._messages import STOPPED
 from sklearn_rank.solvers._regularised import minimise_regularised
-from sklearn_rank.solvers._regularisers import Regulariser
 from sklearn_rank.solvers._solver import Solver
+from sklearn_rank.solvers.messages import STOPPED
+from sklearn_rank.solvers.regularisers import Regulariser
 
 
 class LinearSolver(Solver):

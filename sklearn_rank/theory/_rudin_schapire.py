@@ -21,7 +21,7 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.solvers import smooth_margin_root
+from sklearn_rank.solvers.coordinate_descent import smooth_margin_root
 from sklearn_rank.theory._checks import checked
 
 

@@ -169,14 +169,14 @@ class ClusterFit:
             outcomes: list[Outcome] = self.client.gather(tasks)
         except Exception as error:  # lost between its end and the transfer
             raise LostWorkersError(f"The model was lost with its worker: {error}") from error
-        if len({outcome.digest for outcome in outcomes}) > 1:
+        attributes, _, news = outcomes[0]
+        if len({digest for _, digest, _ in outcomes}) > 1:
             raise RuntimeError(
                 "The workers ended the fit with different models, of which none is kept. Please "
                 "report this, with the processors of the workers."
             )
-        for news in outcomes[0].news:
-            self._take(news)
-        attributes = outcomes[0].attributes
+        for one in news:
+            self._take(one)
         assert attributes is not None
         return attributes
 

@@ -58,23 +58,8 @@ class FitPlan:
     earlier: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a worker returns.
-
-    Attributes
-    ----------
-    attributes : dict or None
-        Fitted attributes, from the first worker.
-    digest : str
-        Digest of the model.
-    news : list of News
-        What the client has not taken.
-    """
-
-    attributes: dict[str, Any] | None
-    digest: str
-    news: list[News]
+Outcome = tuple[dict[str, Any] | None, str, list[News]]
+"""Fitted attributes, from the first worker, a digest of them, and news that were not taken."""
 
 
 def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
@@ -89,7 +74,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
             rows = worker_rows(parts, plan)
             release_unused_memory()
             attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
-        return Outcome(attributes if rank == 0 else None, digest_of(attributes), box.news())
+        return attributes if rank == 0 else None, digest_of(attributes), box.news()
 
 
 def release_unused_memory() -> None:

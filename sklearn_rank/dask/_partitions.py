@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from sklearn_rank._validation import (
     is_missing,
 )
 from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +150,7 @@ def _paired(rows: Partition) -> Partition:
     if rows.qid is None or not rows.n_rows:
         return rows
     code = np.unique(rows.qid, return_inverse=True)[1].ravel()
-    low, high = np.full(code.max() + 1, np.inf), np.full(code.max() + 1, -np.inf)
-    np.minimum.at(low, code, rows.y)
-    np.maximum.at(high, code, rows.y)
-    return rows.take((low < high)[code])
+    return rows.take(Rows(None, rows.y, code, rows.weight).paired_rows())
 
 
 def on_rows(function: Any, checks: RowChecks, number: int, chunks: Any, *arguments: Any) -> Any:
@@ -294,23 +293,16 @@ def _check_numbers(n_chunks: dict[str, int], owner: str) -> None:
         raise ValueError(f"The partitions of {owner}'s rows must line up: {got}.")
 
 
-def _known_lengths(values: Any) -> Any:
-    """Return the lengths of the partitions, None where they are not known."""
-    if not isinstance(values, da.Array) or np.isnan(values.chunks[0]).any():
-        return None
-    return values.chunks[0]
-
-
 def _check_known_lengths(owner: str, **collections: Any) -> None:
     """Raise ValueError for partitions whose lengths are known and differ."""
-    lengths = {name: _known_lengths(one) for name, one in collections.items()}
-    known = {name: one for name, one in lengths.items() if one is not None}
-    if len(set(known.values())) > 1:
-        (first, a), (second, b) = next(
-            (x, y) for x in known.items() for y in known.items() if x[1] != y[1]
-        )
-        place = next(k for k, pair in enumerate(zip(a, b, strict=True)) if pair[0] != pair[1])
-        raise ValueError(
-            f"The partitions of {owner}'s rows must line up: partition {place} has {a[place]} "
-            f"rows in {first} and {b[place]} in {second}. rechunk brings them together."
-        )
+    arrays = {name: one for name, one in collections.items() if isinstance(one, da.Array)}
+    lengths = {name: one.chunks[0] for name, one in arrays.items()}
+    known = {name: one for name, one in lengths.items() if not np.isnan(one).any()}
+    for (first, a), (second, b) in pairwise(known.items()):
+        for place, (length, other) in enumerate(zip(a, b, strict=True)):
+            if length != other:
+                raise ValueError(
+                    f"The partitions of {owner}'s rows must line up: partition {place} has "
+                    f"{length} rows in {first} and {other} in {second}. rechunk brings them "
+                    "together."
+                )

@@ -28,6 +28,16 @@ _RANKERS = (
     Scorecard,
 )
 
+_ALLOWED = {
+    "n_iter_no_change": (None, "no rows are held out there"),
+    "warm_start": (False, "a fit on a cluster starts anew"),
+    "batch_size": (None, "every step there is taken on all rows"),
+    "n_bags": (1, "rows are not resampled there"),
+    "kernel": ("linear", "its matrix needs all pairs of rows; use 'linear'"),
+    "engine": ("xgboost", "only XGBoost trains trees there; use 'xgboost'"),
+}
+"""The one value of some parameters that can be fitted, and why the others can't."""
+
 
 def check_supported(estimator: Any, has_queries: bool) -> None:
     """Raise TypeError or ValueError for what can't be fitted on a cluster, by name.
@@ -68,25 +78,25 @@ def _refused_of_cards(card: Scorecard) -> Iterator[tuple[str, str]]:
 def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
     """Yield settings that are refused, and why."""
     values = ranker.get_params(deep=False)
-    yield from _refused_of_any(values)
+    for name, (allowed, reason) in _ALLOWED.items():
+        if values.get(name, allowed) != allowed:
+            yield f"{name}={values[name]!r}", reason
+    if values.get("p") == np.inf:
+        yield "p=inf", "it is fitted at one power after the other; use a finite p"
     if hasattr(ranker, "solver") and not ranker.solver_in_use.on_cluster:
         yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"
-    if isinstance(ranker, KernelPairwiseSGDRanker) and ranker.kernel != "linear":
-        yield f"kernel={ranker.kernel!r}", "its matrix needs all pairs of rows; use 'linear'"
-    if isinstance(ranker, BoostedTreesRanker) and ranker.engine != "xgboost":
-        yield f"engine={ranker.engine!r}", "only XGBoost trains trees there; use 'xgboost'"
-    if isinstance(ranker, ListNetLinear) and not has_queries:
+    if has_queries:
+        return
+    if isinstance(ranker, ListNetLinear):
         yield "qid=None", "its loss is a sum over queries, each of which one worker holds"
-    loss = values.get("loss")
-    is_pairwise = isinstance(ranker, PNormPushRanker | KernelPairwiseSGDRanker | BoostedTreesRanker)
-    if is_pairwise and not has_queries and not _is_additive(loss):
+    elif "loss" in values and not _is_additive(ranker.loss):
+        known = ", ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if _is_additive(loss))
         yield (
-            f"loss={loss!r} in one list",
+            f"loss={ranker.loss!r} in one list",
             "its sum over pairs sorts all rows. With qid, where each query is on one worker, it "
-            f"can; in one list the losses are {', '.join(map(repr, _additive_losses()))}, and "
-            "objects with the method `in_processes`",
+            f"can; in one list the losses are {known}, and objects with the method `in_processes`",
         )
 
 
@@ -94,22 +104,3 @@ def _is_additive(loss: Any) -> bool:
     """Whether the sum over the pairs of one list is a function of sums over rows."""
     loss = MARGIN_LOSSES.get(loss) if isinstance(loss, str) else loss
     return getattr(loss, "factorises", False) or hasattr(loss, "in_processes")
-
-
-def _additive_losses() -> list[str]:
-    return [name for name, loss in MARGIN_LOSSES.items() if _is_additive(loss)]
-
-
-def _refused_of_any(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield refused settings that several rankers have."""
-    if values.get("n_iter_no_change") is not None:
-        yield f"n_iter_no_change={values['n_iter_no_change']!r}", "no rows are held out there"
-    if values.get("warm_start"):
-        yield "warm_start=True", "a fit on a cluster starts anew"
-    if values.get("batch_size") is not None:
-        yield f"batch_size={values['batch_size']!r}", "every step there is taken on all rows"
-    if values.get("n_bags", 1) > 1:
-        yield f"n_bags={values['n_bags']!r}", "rows are not resampled there"
-    p = values.get("p")
-    if p is not None and np.isinf(p):
-        yield "p=inf", "it is fitted at one power after the other; use a finite p"

@@ -115,20 +115,13 @@ class LightGBM(Engine):
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
         leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes
         params = {
+            **self._main_params(settings),
             "objective": objective,
             "boosting": "gbdt",
             "num_class": 1,
-            "num_iterations": settings.n_estimators,
             "early_stopping_round": 0,
-            "learning_rate": settings.learning_rate,
-            "max_depth": settings.max_depth,
             "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
-            "max_bin": settings.max_bins,
-            "bagging_fraction": settings.subsample,
             "bagging_freq": int(settings.subsample < 1),
-            "feature_fraction": settings.colsample,
-            "seed": settings.seed,
-            "num_threads": settings.n_threads,
             "deterministic": True,
             "force_col_wise": True,
             # Equal rows are one row here, so that a weight is still the row so many times.
@@ -143,10 +136,6 @@ class LightGBM(Engine):
         if settings.min_child_weight is not None:
             least = max(settings.min_child_weight, _LEAST_CURVATURE)
             params["min_sum_hessian_in_leaf"] = least
-        if settings.reg_lambda is not None:
-            params["lambda_l2"] = settings.reg_lambda
-        if settings.monotonic is not None:
-            params["monotone_constraints"] = list(settings.monotonic)
         if "force_row_wise" in settings.engine_params:
             del params["force_col_wise"]
         return {**params, **settings.engine_params}

@@ -45,10 +45,8 @@ class _Given(NamedTuple):
 
     def same_as(self, other: _Given) -> bool:
         """Whether all arrays are equal."""
-        return all(
-            a is b or (a is not None and b is not None and np.array_equal(a, b))
-            for a, b in zip(self, other, strict=True)
-        )
+        pairs: Any = zip(self, other, strict=True)
+        return all(np.array_equal(one, another) for one, another in pairs)
 
     def query_codes(self) -> Indices | None:
         """Return the query of each row."""

@@ -86,30 +86,18 @@ class XGBoost(Engine):
         )
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
-        params = {
+        params = self._main_params(settings)
+        if settings.max_leaf_nodes is not None:  # it decides both `max_leaves` and the policy
+            params["grow_policy"] = "lossguide"
+        return {
+            **params,
             "objective": objective,
-            "learning_rate": settings.learning_rate,
-            "max_depth": settings.max_depth,
-            "max_bin": settings.max_bins,
-            "subsample": settings.subsample,
-            "colsample_bytree": settings.colsample,
-            "seed": settings.seed,
-            "nthread": settings.n_threads,
             "tree_method": "hist",
             "disable_default_eval_metric": True,
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
+            **settings.engine_params,
         }
-        if settings.min_child_weight is not None:
-            params["min_child_weight"] = settings.min_child_weight
-        if settings.reg_lambda is not None:
-            params["reg_lambda"] = settings.reg_lambda
-        if settings.max_leaf_nodes is not None:
-            params["grow_policy"] = "lossguide"
-            params["max_leaves"] = settings.max_leaf_nodes
-        if settings.monotonic is not None:
-            params["monotone_constraints"] = settings.monotonic
-        return {**params, **settings.engine_params}
 
     def _make_callback(self, train: Any, held_out: Any, descent: Descent) -> Any:
         to_bytes = self.to_bytes
@@ -131,8 +119,8 @@ class XGBoost(Engine):
         if settings.engine_params.get("tree_method", "hist") != "hist":
             options.pop("ref", None)
             dense = X.toarray() if issparse(X) else X
-            return self.module.DMatrix(dense, nthread=settings.n_threads, **options)
-        options = {"max_bin": settings.max_bins, "nthread": settings.n_threads, **options}
+            return self.module.DMatrix(dense, nthread=settings.n_jobs, **options)
+        options = {"max_bin": settings.max_bins, "nthread": settings.n_jobs, **options}
         if not issparse(X):
             return self.module.QuantileDMatrix(X, **options)
         return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)

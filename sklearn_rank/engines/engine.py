@@ -24,15 +24,13 @@ class TreeSettings:
     Attributes
     ----------
     n_estimators, learning_rate, max_leaf_nodes, max_depth, max_bins, min_samples_leaf, \
-min_child_weight, reg_lambda, subsample, colsample, engine_params
+min_child_weight, reg_lambda, subsample, colsample, random_state, engine_params
         As in `BoostedTreesRanker`.
-    monotonic : tuple of int or None
+    monotonic_cst : tuple of int or None
         1, 0 or -1 for each feature.
     categorical : tuple of int
         Features whose values are codes 0, 1, ... or NaN.
-    seed : int
-        Seeds everything random.
-    n_threads : int
+    n_jobs : int
         Number of threads.
     """
 
@@ -46,11 +44,11 @@ min_child_weight, reg_lambda, subsample, colsample, engine_params
     reg_lambda: float | None = None
     subsample: float = 1.0
     colsample: float = 1.0
-    monotonic: tuple[int, ...] | None = None
+    monotonic_cst: tuple[int, ...] | None = None
     categorical: tuple[int, ...] = ()
     engine_params: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    n_threads: int = 1
+    random_state: int = 0
+    n_jobs: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +148,11 @@ class Engine(ABC):
     @abstractmethod
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
+
+    def _main_params(self, settings: TreeSettings) -> dict[str, Any]:
+        """Return the settings that are not None, under the engine's names."""
+        given = {name: getattr(settings, ours, None) for name, ours in self.own_names.items()}
+        return {name: value for name, value in given.items() if value is not None}
 
     def check_params(self, owner: str, given: Mapping[str, Any]) -> None:
         """Raise ValueError for the main names of parameters that `owner` decides.

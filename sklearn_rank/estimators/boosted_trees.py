@@ -442,11 +442,11 @@ class BoostedTreesRanker(RoundsRanker):
             reg_lambda=self.reg_lambda,
             subsample=float(self.subsample),
             colsample=float(self.colsample),
-            monotonic=self._monotonic(n_features),
+            monotonic_cst=self._monotonic(n_features),
             categorical=() if codes is None else codes.positions,
             engine_params=self.engine_params or {},
-            seed=seed,
-            n_threads=self._n_threads,
+            random_state=seed,
+            n_jobs=self._n_threads,
         )
 
     def _offset_of(self, problem: TreeProblem) -> Any:

@@ -43,16 +43,25 @@ class GraphBuilder:
         self.inputs.append(self._value(name, dtype, ["n_rows", n_columns]))
 
     def node(
-        self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any
+        self, kind: str, *inputs: Any, output: str = "", domain: str = "", **options: Any
     ) -> str:
-        """Add a node and return the name of its result."""
+        """Add a node and return the name of its result.
+
+        Inputs are names, or values that become constants: a float is a double, an int has 64 bits.
+        """
+        names = [one if isinstance(one, str) else self.constant(np.asarray(one)) for one in inputs]
         output = output or self._new_name(kind)
+        self._add(kind, names, output, domain, options)
+        return output
+
+    def _add(
+        self, kind: str, inputs: list[str], output: str, domain: str, options: dict[str, Any]
+    ) -> None:
+        """Add a node."""
         if domain:
             self.domains[domain] = _ML_OPSET
-        self.nodes.append(
-            self.onnx.helper.make_node(kind, list(inputs), [output], domain=domain, **options)
-        )
-        return output
+        made = self.onnx.helper.make_node(kind, inputs, [output], domain=domain, **options)
+        self.nodes.append(made)
 
     def constant(self, values: Values) -> str:
         """Add a constant and return its name."""

@@ -66,8 +66,7 @@ def columns_of(
             parts.append(name)
             n_columns += one.n_columns
         for number in coded:
-            column = graph.constant(np.array([number - numbers[0]], dtype=np.int64))
-            x = graph.node("Gather", name, column, axis=1)
+            x = graph.node("Gather", name, [number - numbers[0]], axis=1)
             parts.append(_codes(graph, x, known[number], one.is_text, owner))
             place[number] = n_columns
             n_columns += 1
@@ -105,10 +104,8 @@ def _codes(graph: GraphBuilder, x: str, codes: dict[Any, int], is_text: bool, ow
         )
         code = graph.cast(found, np.float64)
     else:
-        categories = graph.constant(np.array([list(codes)], dtype=np.float64))
+        categories = np.array([list(codes)], dtype=np.float64)
         is_equal = graph.cast(graph.node("Equal", x, categories), np.float64)
         places = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
-        found = graph.node("MatMul", is_equal, graph.constant(places))
-        code = graph.node("Sub", found, graph.constant(np.array(1.0)))
-    is_unknown = graph.node("Less", code, graph.constant(np.array(0.0)))
-    return graph.node("Where", is_unknown, graph.constant(np.array(np.nan)), code)
+        code = graph.node("Sub", graph.node("MatMul", is_equal, places), 1.0)
+    return graph.node("Where", graph.node("Less", code, 0.0), np.nan, code)

@@ -154,14 +154,13 @@ def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container
     else:
         graph.node("Identity", scores, output=outputs[-1])
     if len(outputs) > 1:
-        is_upper = graph.node("Greater", scores, graph.constant(np.array(0.0)))
-        classes, number = graph.constant(_classes(model)), graph.cast(is_upper, np.int64)
-        graph.node("Gather", classes, number, output=outputs[0])
+        is_upper = graph.cast(graph.node("Greater", scores, 0.0), np.int64)
+        graph.node("Gather", _classes(model), is_upper, output=outputs[0])
 
 
 def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:
     """Return minus the scores and the scores, of the type of the input, as skl2onnx has them."""
-    column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
+    column = graph.node("Reshape", scores, [-1, 1])
     both = graph.node("Concat", graph.node("Neg", column), column, axis=1)
     is_double = "Double" in type(operator.inputs[0].type).__name__
     return both if is_double else graph.cast(both, np.float32)
@@ -178,7 +177,7 @@ def _of_ranker(
     scores = scores_of(graph, columns_of(graph, inputs, codes, graph.owner), ranker)
     if ranker.relevance == "graded":
         return scores
-    return graph.node("Add", scores, graph.constant(np.array(ranker.offset_, dtype=np.float64)))
+    return graph.node("Add", scores, float(ranker.offset_))
 
 
 def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> str:
@@ -193,14 +192,12 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
                 f"{graph.owner} takes {wanted} for {variable.name!r}. Input {one.name!r} has "
                 "others."
             )
-        place = graph.constant(np.array([number], dtype=np.int64))
-        values = graph.node("Gather", one.name, place, axis=1)
+        values = graph.node("Gather", one.name, [number], axis=1)
         types = {"str": None, "int": np.int64, "bool": np.int64}
         return values if one.is_text else graph.cast(values, types.get(kind, np.float64))
 
     total = card_totals(graph, scorecard.card_, inputs[0].name, column_of)
-    cut = graph.constant(np.array(scorecard.cut_, dtype=np.float64))
-    return graph.node("Sub", graph.cast(total, np.float64), cut)
+    return graph.node("Sub", graph.cast(total, np.float64), float(scorecard.cut_))
 
 
 def _of_boosting(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
@@ -236,8 +233,7 @@ def _of_estimators(graph: OperatorGraph, columns: Columns, rules: Any, weights: 
         return graph.node("Add", total, linear_scores(graph, leaves, np.ones(len(trees))))
     for estimator, factor in estimators:
         values = graph.cast(_prediction(graph, columns, estimator), np.float64)
-        values = graph.node("Reshape", values, graph.constant(np.array([-1])))
-        part = graph.node("Mul", values, graph.constant(np.array(factor)))
+        part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
         total = graph.node("Add", total, part)
     return total
 
@@ -291,7 +287,7 @@ def _of_kernel(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
         kernel,
         rows.toarray() if issparse(rows) else rows,
         ranker.dual_coef_[support],
-        gamma=getattr(ranker, "gamma_", 0.0),
+        gamma=float(getattr(ranker, "gamma_", 0.0)),
         coef0=float(ranker.coef0),
         degree=float(ranker.degree),
     )
@@ -311,16 +307,15 @@ def _of_trees(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
     comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
     leaves = leaf_values(graph, X, columns.n_columns, trees, comparison)
     # One after the other, so that sums in single precision are those of the engine.
-    sums = graph.node("CumSum", leaves, graph.constant(np.array(1, dtype=np.int64)))
-    last = graph.node("Gather", sums, graph.constant(np.array(len(trees) - 1)), axis=1)
+    sums = graph.node("CumSum", leaves, 1)
+    last = graph.node("Gather", sums, len(trees) - 1, axis=1)
     return graph.cast(last, np.float64)
 
 
 def _without_tiny(graph: OperatorGraph, X: str) -> str:
     """Return values with zero for those that LightGBM takes for zero."""
-    size = graph.node("Abs", X)
-    is_tiny = graph.node("LessOrEqual", size, graph.constant(np.array(_LARGEST_ZERO)))
-    return graph.node("Where", is_tiny, graph.constant(np.array(0.0)), X)
+    is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), _LARGEST_ZERO)
+    return graph.node("Where", is_tiny, 0.0, X)
 
 
 _SCORES: dict[type, Callable[..., str]] = {

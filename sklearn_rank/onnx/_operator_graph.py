@@ -56,17 +56,14 @@ class OperatorGraph(GraphBuilder):
                 f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={found} and {found_ml}."
             )
 
-    def node(
-        self, kind: str, *inputs: str, output: str = "", domain: str = "", **options: Any
-    ) -> str:
-        """Add a node and return the name of its result."""
-        output = output or self._new_name(kind)
+    def _add(
+        self, kind: str, inputs: list[str], output: str, domain: str, options: dict[str, Any]
+    ) -> None:
         name = self.scope.get_unique_operator_name(f"{self.owner}{kind}")
         version = {"op_version": _ML_VERSIONS[kind]} if domain else {}
         self.container.add_node(
-            kind, list(inputs), [output], op_domain=domain, name=name, **version, **options
+            kind, inputs, [output], op_domain=domain, name=name, **version, **options
         )
-        return output
 
     def constant(self, values: Values) -> str:
         """Add a constant and return its name."""

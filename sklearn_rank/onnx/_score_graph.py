@@ -22,12 +22,12 @@ _SHORT = 10 * float(np.finfo(np.float64).eps)
 def constant_scores(graph: GraphBuilder, X: str, value: float) -> str:
     """Return one number for each row."""
     n_rows = graph.node("Shape", X, start=0, end=1)
-    return graph.node("Expand", graph.constant(np.array([value], dtype=np.float64)), n_rows)
+    return graph.node("Expand", [float(value)], n_rows)
 
 
 def linear_scores(graph: GraphBuilder, X: str, coefficients: Floats) -> str:
     """Return ``X @ coefficients``."""
-    return graph.node("MatMul", X, graph.constant(np.asarray(coefficients, dtype=np.float64)))
+    return graph.node("MatMul", X, np.asarray(coefficients, dtype=np.float64))
 
 
 def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> str:
@@ -43,9 +43,9 @@ def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> s
         column = [feature for feature, values, _ in found for _ in values]
         if not column:
             continue
-        operands = [_columns(graph, X, column)]
+        operands: list[Any] = [graph.node("Gather", X, column, axis=1)]
         if kind != "IsNaN":
-            operands.append(graph.constant(np.concatenate([values for _, values, _ in found])))
+            operands.append(np.concatenate([values for _, values, _ in found]))
         is_true = graph.cast(graph.node(kind, *operands), np.float64)
         gain = np.concatenate([gain for _, _, gain in found])
         total = graph.node("Add", total, linear_scores(graph, is_true, gain))
@@ -90,25 +90,23 @@ def kernel_scores(
 
 def _rbf(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
     centre = rows.mean(axis=0)  # distances are differences of squares, as in the estimator
-    X, rows = graph.node("Sub", X, graph.constant(centre)), rows - centre
-    products = graph.node("MatMul", X, graph.constant(-2 * rows.T))
+    X, rows = graph.node("Sub", X, centre), rows - centre
+    products = graph.node("MatMul", X, -2 * rows.T)
     squares = _sum_last(graph, graph.node("Mul", X, X), keepdims=1)
-    distance = graph.node(
-        "Add", graph.node("Add", products, squares), _number(graph, (rows**2).sum(1))
-    )
-    distance = graph.node("Max", distance, _number(graph, 0.0))
-    return graph.node("Exp", graph.node("Mul", distance, _number(graph, -gamma)))
+    distance = graph.node("Add", graph.node("Add", products, squares), (rows**2).sum(1))
+    distance = graph.node("Max", distance, 0.0)
+    return graph.node("Exp", graph.node("Mul", distance, -gamma))
 
 
 def _affine(graph: GraphBuilder, X: str, rows: Floats, gamma: float, coef0: float) -> str:
-    products = graph.node("MatMul", X, graph.constant(gamma * rows.T))
-    return graph.node("Add", products, _number(graph, coef0))
+    products = graph.node("MatMul", X, gamma * rows.T)
+    return graph.node("Add", products, coef0)
 
 
 def _polynomial(
     graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, coef0: float, degree: float
 ) -> str:
-    return graph.node("Pow", _affine(graph, X, rows, gamma, coef0), _number(graph, degree))
+    return graph.node("Pow", _affine(graph, X, rows, gamma, coef0), degree)
 
 
 def _sigmoid(
@@ -118,36 +116,34 @@ def _sigmoid(
 
 
 def _linear(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
-    return graph.node("MatMul", X, graph.constant(rows.T))
+    return graph.node("MatMul", X, rows.T)
 
 
 def _cosine(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
     length = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
-    is_short = graph.node("Less", length, _number(graph, _SHORT))
-    X = graph.node("Div", X, graph.node("Where", is_short, _number(graph, 1.0), length))
+    is_short = graph.node("Less", length, _SHORT)
+    X = graph.node("Div", X, graph.node("Where", is_short, 1.0, length))
     lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
     return _linear(graph, X, rows / np.where(lengths < _SHORT, 1.0, lengths))
 
 
 def _laplacian(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
-    difference = graph.node("Sub", _for_each_row(graph, X), graph.constant(rows))
+    difference = graph.node("Sub", _for_each_row(graph, X), rows)
     distance = _sum_last(graph, graph.node("Abs", difference))
-    return graph.node("Exp", graph.node("Mul", distance, _number(graph, -gamma)))
+    return graph.node("Exp", graph.node("Mul", distance, -gamma))
 
 
 def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
-    x, other = _for_each_row(graph, X), graph.constant(rows)
-    difference, total = graph.node("Sub", x, other), graph.node("Add", x, other)
-    is_zero = graph.node("Equal", total, _number(graph, 0.0))
-    total = graph.node("Where", is_zero, _number(graph, 1.0), total)  # both are zero there
+    x = _for_each_row(graph, X)
+    difference, total = graph.node("Sub", x, rows), graph.node("Add", x, rows)
+    is_zero = graph.node("Equal", total, 0.0)
+    total = graph.node("Where", is_zero, 1.0, total)  # both are zero there
     square = graph.node("Mul", difference, difference)
     return graph.node("Neg", _sum_last(graph, graph.node("Div", square, total)))
 
 
 def _chi2(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
-    return graph.node(
-        "Exp", graph.node("Mul", _additive_chi2(graph, X, rows), _number(graph, gamma))
-    )
+    return graph.node("Exp", graph.node("Mul", _additive_chi2(graph, X, rows), gamma))
 
 
 _KERNELS: dict[str, Callable[..., str]] = {
@@ -163,22 +159,10 @@ _KERNELS: dict[str, Callable[..., str]] = {
 }
 
 
-def _number(graph: GraphBuilder, value: Any) -> str:
-    return graph.constant(np.asarray(value, dtype=np.float64))
-
-
-def _columns(graph: GraphBuilder, X: str, numbers: Sequence[int]) -> str:
-    return graph.node("Gather", X, graph.constant(np.array(numbers, dtype=np.int64)), axis=1)
-
-
-def _axis(graph: GraphBuilder, number: int) -> str:
-    return graph.constant(np.array([number], dtype=np.int64))
-
-
 def _for_each_row(graph: GraphBuilder, X: str) -> str:
     """Return X of shape (n_rows, 1, n_features), to be compared with each of some rows."""
-    return graph.node("Unsqueeze", X, _axis(graph, 1))
+    return graph.node("Unsqueeze", X, [1])
 
 
 def _sum_last(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
-    return graph.node("ReduceSum", values, _axis(graph, -1), keepdims=keepdims)
+    return graph.node("ReduceSum", values, [-1], keepdims=keepdims)

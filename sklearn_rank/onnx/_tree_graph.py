@@ -46,8 +46,8 @@ def leaf_values(
     found = _ensemble(graph, X, trees, nodes, comparison, weights.astype(dtype))
     if dtype == np.float32:
         return found
-    place = graph.node("Add", graph.cast(found, np.int64), graph.constant(start.astype(np.int64)))
-    return graph.node("Gather", graph.constant(np.concatenate([t.value for t in trees])), place)
+    place = graph.node("Add", graph.cast(found, np.int64), start)
+    return graph.node("Gather", np.concatenate([tree.value for tree in trees]), place)
 
 
 def _ensemble(
@@ -127,16 +127,13 @@ def _with_category_columns(
 
 def _category_columns(graph: GraphBuilder, X: str, feature: int, goes_right: Values) -> str:
     """Return the line of a table for the code of each row; NaN where it is missing."""
-    place = graph.constant(np.array([feature], dtype=np.int64))
-    code = graph.node("Gather", X, place, axis=1)
+    code = graph.node("Gather", X, [feature], axis=1)
     is_missing = graph.node("IsNaN", code)
-    last = graph.constant(np.array(len(goes_right) - 1, dtype=goes_right.dtype))
+    last = goes_right.dtype.type(len(goes_right) - 1)
     number = graph.node("Where", is_missing, last, graph.node("Min", code, last))
-    axes = graph.constant(np.array([1], dtype=np.int64))
-    lines = graph.node("Squeeze", graph.cast(number, np.int64), axes)
-    found = graph.node("Gather", graph.constant(goes_right), lines, axis=0)
-    missing = graph.constant(np.array(np.nan, dtype=goes_right.dtype))
-    return graph.node("Where", is_missing, missing, found)
+    lines = graph.node("Squeeze", graph.cast(number, np.int64), [1])
+    found = graph.node("Gather", goes_right, lines, axis=0)
+    return graph.node("Where", is_missing, goes_right.dtype.type(np.nan), found)
 
 
 def _by_place(tree: TreeArrays, place: dict[tuple[int, tuple[int, ...]], int]) -> TreeArrays:

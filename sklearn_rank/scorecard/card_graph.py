@@ -79,8 +79,7 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
         if has_categories:
             values = card.column_name(variable)
         else:
-            place = graph.constant(np.array([variable.column], dtype=np.int64))
-            values = graph.node("Gather", "X", place, axis=1)
+            values = graph.node("Gather", "X", [variable.column], axis=1)
         is_single = kind not in _TYPES and dtype != "float64"
         return graph.cast(values, np.float64) if is_single else values
 
@@ -101,16 +100,12 @@ def card_totals(
     numbers and "float", int64 for "int" and "bool", strings for "str".
     """
     n_rows = graph.node("Shape", first_input, start=0, end=1)
-    total = graph.node("Expand", _integers(graph, [int(card.intercept)]), n_rows)
+    total = graph.node("Expand", [int(card.intercept)], n_rows)
     for variable in card.variables:
         kind = variable.kind
         points = _points(graph, variable, kind, column_of(variable, kind))
         total = graph.node("Add", total, points)
     return total
-
-
-def _integers(graph: GraphBuilder, values: Any) -> str:
-    return graph.constant(np.array(values, dtype=np.int64))
 
 
 def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> str:
@@ -120,7 +115,7 @@ def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> 
         return _points_of_numbers(graph, variable, points, values)
     pairs = [(category, one.points) for one in variable.listed() for category in one.values]
     if kind == "str":
-        flat = graph.node("Squeeze", values, _integers(graph, [1]))
+        flat = graph.node("Squeeze", values, [1])
         return graph.node(
             "LabelEncoder",
             flat,
@@ -131,7 +126,7 @@ def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> 
         )
     gains = [of_one - points[-1] for _, of_one in pairs]
     categories: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
-    is_equal = graph.node("Equal", values, graph.constant(categories))
+    is_equal = graph.node("Equal", values, categories)
     return _sum_where(graph, is_equal, gains, points[-1])
 
 
@@ -140,23 +135,19 @@ def _points_of_numbers(
 ) -> str:
     """Return the points of numbers: those of ranges, unless they are special or missing."""
     n_values = variable.n_values
-    is_above = graph.node("Greater", values, _floats(graph, variable.thresholds))
+    is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))
     steps = np.diff(points[:n_values]).tolist()
     found = _sum_where(graph, is_above, steps, points[0])
-    flat = graph.node("Squeeze", values, _integers(graph, [1]))
+    flat = graph.node("Squeeze", values, [1])
     for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
-        is_code = graph.node("Equal", flat, _floats(graph, [code]))
-        found = graph.node("Where", is_code, _integers(graph, [of_code]), found)
+        is_code = graph.node("Equal", flat, [float(code)])
+        found = graph.node("Where", is_code, [of_code], found)
     is_missing = graph.node("IsNaN", flat)
-    return graph.node("Where", is_missing, _integers(graph, [points[-1]]), found)
-
-
-def _floats(graph: GraphBuilder, values: Any) -> str:
-    return graph.constant(np.array(values, dtype=np.float64))
+    return graph.node("Where", is_missing, [points[-1]], found)
 
 
 def _sum_where(graph: GraphBuilder, is_true: str, gains: list[int], start: int) -> str:
     """Return start plus the gains where a condition of shape (n_rows, n_gains) holds."""
-    added = graph.node("Where", is_true, _integers(graph, gains), _integers(graph, [0]))
-    total = graph.node("ReduceSum", added, _integers(graph, [1]), keepdims=0)
-    return graph.node("Add", total, _integers(graph, [start]))
+    added = graph.node("Where", is_true, np.array(gains, dtype=np.int64), [0])
+    total = graph.node("ReduceSum", added, [1], keepdims=0)
+    return graph.node("Add", total, [start])

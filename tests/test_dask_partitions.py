@@ -43,8 +43,9 @@ from sklearn_rank.pair_sums.margin_losses import (
 from sklearn_rank.scorecard import Scorecard
 
 
-def parts_of(arrays, cuts):
-    return [Partition(*part) for part in zip(*(np.split(one, cuts) for one in arrays), strict=True)]
+def parts_of(X, y, weight, cuts):
+    parts = zip(*(np.split(one, cuts) for one in (X, y, weight)), strict=True)
+    return [Partition(x, of_x, None, w) for x, of_x, w in parts]
 
 
 @st.composite
@@ -119,7 +120,7 @@ def test_auc_of_pieces_is_that_of_all_rows(seed, n_ranges, n_levels):
     X = random.integers(0, random.choice([3, 1000]), (n, 1)) / 7.0
     y = np.append(random.integers(0, n_levels, n - 2), [0, 1]).astype(float)
     weight = random.choice([1.0, 2.0, 0.3], n)
-    parts = parts_of((X, y, y, weight), np.sort(random.integers(0, n + 1, 3)))
+    parts = parts_of(X, y, weight, np.sort(random.integers(0, n + 1, 3)))
     splitters = choose_splitters(X[::3, 0], n_ranges)
     pieces = [score_pieces(part, ScoredByFirst(), splitters, 2.0) for part in parts]
     found = pooled_auc([count_range([one[k] for one in pieces]) for k in range(len(splitters) + 1)])

@@ -7,13 +7,14 @@ weights only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from dask import delayed
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._protocols import Floats
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
@@ -26,37 +27,20 @@ _MOST_LEVELS = 1000
 """Most levels of relevance of one list."""
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Rows with scores, those that are equal as one.
-
-    Attributes
-    ----------
-    score, y, weight : ndarray of shape (n_rows,)
-        Scores, relevance and weights.
-    """
-
-    score: Floats
-    y: Floats
-    weight: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class PairSums:
+class PairSums(NamedTuple):
     """What is known of the pairs of some rows.
 
     Attributes
     ----------
     wrong, total : float
         Weight of the pairs in the wrong order, ties one half, and of all pairs.
-    levels, weight : ndarray of shape (n_levels,)
-        The relevances of the rows, increasing, and their weights.
+    levels : Series
+        The weights of the rows by their relevance.
     """
 
     wrong: float
     total: float
-    levels: Floats
-    weight: Floats
+    levels: pd.Series
 
 
 def cluster_auc(
@@ -97,17 +81,23 @@ def queries_auc(tasks: Tasks, partitions: Partitions, estimator: Any, heaviest: 
     return 1.0 - float(sum(one.wrong for one in sums) / total)
 
 
-def scored(rows: Partition, estimator: Any) -> tuple[Floats, Floats]:
-    """Return scores and relevance."""
-    if not rows.n_rows:
-        return np.zeros(0), np.zeros(0)
-    relevance = estimator.relevance_of(rows.y, rows.weight)
-    return estimator.score_rows(rows.X), np.asarray(relevance, dtype=np.float64)
+def scored(rows: Partition, estimator: Any, heaviest: float = 1.0) -> pd.DataFrame:
+    """Return score, relevance and weight of rows, those that are equal as one, by rising score."""
+    columns: dict[str, Any] = {"score": np.zeros(0), "y": np.zeros(0), "weight": np.zeros(0)}
+    if rows.n_rows:
+        relevance = estimator.relevance_of(rows.y, rows.weight).astype(np.float64)
+        scores, weight = estimator.score_rows(rows.X), rows.weight / heaviest
+        columns = {"score": scores, "y": relevance, "weight": weight}
+    by = ["score", "y"]
+    if rows.qid is not None:
+        by, columns["query"] = [*by, "query"], np.unique(rows.qid, return_inverse=True)[1].ravel()
+    return pd.DataFrame(columns).groupby(by, as_index=False)["weight"].sum()
 
 
 def sample_scores(rows: Partition, estimator: Any) -> Floats:
     """Return the scores of some rows, evenly spaced."""
-    return scored(rows.take(slice(None, None, 1 + rows.n_rows // _SAMPLE)), estimator)[0]
+    some = rows.take(slice(None, None, 1 + rows.n_rows // _SAMPLE))
+    return scored(some, estimator)["score"].to_numpy()
 
 
 def choose_splitters(sample: Floats, n_ranges: int) -> Floats:
@@ -120,71 +110,52 @@ def choose_splitters(sample: Floats, n_ranges: int) -> Floats:
 
 def score_pieces(
     rows: Partition, estimator: Any, splitters: Floats, heaviest: float
-) -> list[Piece]:
+) -> list[pd.DataFrame]:
     """Return the rows of a partition in each range of scores."""
-    score, y = scored(rows, estimator)
-    order = np.lexsort([y, score])
-    score, y, weight = score[order], y[order], rows.weight[order] / heaviest
-    if len(score):
-        is_new = np.append(True, (np.diff(score) != 0) | (np.diff(y) != 0))
-        first = np.flatnonzero(is_new)
-        score, y, weight = score[first], y[first], np.add.reduceat(weight, first)
-    cuts = np.searchsorted(score, splitters, side="right")
-    parts = (np.split(one, cuts) for one in (score, y, weight))
-    return [Piece(*one) for one in zip(*parts, strict=True)]
+    found = scored(rows, estimator, heaviest)
+    cuts = np.searchsorted(found["score"], splitters, side="right")
+    return [found.iloc[start:end] for start, end in pairwise([0, *cuts, len(found)])]
 
 
-def count_range(pieces: list[Piece]) -> PairSums:
+def count_range(pieces: list[pd.DataFrame]) -> PairSums:
     """Count the pairs of a range of scores."""
-    score, y, weight = (
-        np.concatenate([getattr(piece, name) for piece in pieces])
-        for name in ("score", "y", "weight")
-    )
-    if not len(score):
-        return PairSums(0.0, 0.0, score, score)
-    levels, number = np.unique(y, return_inverse=True)
-    if len(levels) > _MOST_LEVELS:
+    sums = count_pairs_of(pd.concat(pieces))
+    if len(sums.levels) > _MOST_LEVELS:
         raise ValueError(
             f"score on a cluster counts the pairs of at most {_MOST_LEVELS} levels of relevance "
             "in one list; pass qid where there are queries. Got more."
         )
-    wrong, total = _counted(y, score, None, weight)
-    return PairSums(wrong, total, levels, np.bincount(number, weight).astype(np.float64))
+    return sums
 
 
 def count_queries(rows: Partition, estimator: Any, heaviest: float) -> PairSums:
     """Count the pairs of the queries of a partition."""
-    score, y = scored(rows, estimator)
-    nothing = np.zeros(0)
-    if not len(score):
-        return PairSums(0.0, 0.0, nothing, nothing)
-    assert rows.qid is not None
-    code = np.unique(rows.qid, return_inverse=True)[1].ravel()
-    return PairSums(*_counted(y, score, code, rows.weight / heaviest), nothing, nothing)
+    return count_pairs_of(scored(rows, estimator, heaviest))
 
 
-def _counted(y: Floats, score: Floats, query: Values | None, weight: Floats) -> tuple[float, float]:
-    """Return the weight of the pairs in the wrong order, and that of all."""
+def count_pairs_of(found: pd.DataFrame) -> PairSums:
+    """Count the pairs of scored rows, in queries if there are any."""
+    levels = found.groupby("y")["weight"].sum()
+    if found.empty:
+        return PairSums(0.0, 0.0, levels)
+    score, y, weight = (found[name].to_numpy() for name in ("score", "y", "weight"))
+    query = found["query"].to_numpy() if "query" in found else None
     n_queries = 1 if query is None else int(query.max()) + 1
     rows = ScoredRows(y, score, query, weight, np.ones(len(y), dtype=bool), n_queries)
     counts = count_pairs(rows)
-    return float(weight @ (counts.lower + counts.tied / 2)), float(weight @ counts.total)
+    wrong, total = weight @ (counts.lower + counts.tied / 2), weight @ counts.total
+    return PairSums(float(wrong), float(total), levels)
 
 
 def pooled_auc(ranges: list[PairSums]) -> float:
     """Return the AUC of rows in ranges of scores, in increasing order."""
-    levels = np.unique(np.concatenate([one.levels for one in ranges]))
-    wrong = total = 0.0
-    before = np.zeros(len(levels))  # weights of lower scores
-    for one in ranges:
-        here = np.zeros(len(levels))
-        here[np.searchsorted(levels, one.levels)] = one.weight
-        higher = np.append(np.cumsum(before[::-1])[::-1][1:], 0.0)
-        lower = np.append(0.0, np.cumsum(before)[:-1])
-        crossed = float(here @ higher)
-        wrong += one.wrong + crossed
-        total += one.total + crossed + float(here @ lower)
-        before += here
+    here = pd.concat([one.levels for one in ranges], axis=1).sort_index().fillna(0.0).to_numpy()
+    before = np.cumsum(here, axis=1) - here  # weights of lower scores, by level
+    lower = np.cumsum(before, axis=0) - before
+    higher = before.sum(axis=0) - before - lower
+    crossed = float((here * higher).sum())
+    wrong = crossed + sum(one.wrong for one in ranges)
+    total = crossed + float((here * lower).sum()) + sum(one.total for one in ranges)
     if not total > 0:
         raise ValueError(NO_PAIR)
     return 1.0 - wrong / total

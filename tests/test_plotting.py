@@ -435,7 +435,7 @@ def test_shape_function_refuses(cancer):
     with pytest.raises(NotFittedError):
         ShapeFunctionDisplay.from_estimator(RankBoost())
     stumps = RankBoost(n_estimators=3).fit(*cancer)
-    with pytest.raises(ValueError, match="X has 2 features, but the ranker was fitted with 6"):
+    with pytest.raises(ValueError, match="X has 2 features, but RankBoost is expecting 6"):
         ShapeFunctionDisplay.from_estimator(stumps, cancer[0][:, :2])
     with pytest.raises(ValueError, match="no feature to draw"):
         ShapeFunctionDisplay.from_estimator(stumps, max_features=0)

@@ -183,7 +183,11 @@ class ScorecardDisplay:
         places = np.arange(len(points))
         colours = [COLOURS[0] if one >= 0 else COLOURS[1] for one in points]
         style = {"height": 0.72, "color": colours, **bar_options}
-        self.bars_.append(panel.barh(places, points, **style))
+        bars = panel.barh(places, points, **style)
+        texts = [f"{one:+d}" if one else "0" for one in points]
+        shown = [text if place % step == 0 else "" for place, text in enumerate(texts)]
+        panel.bar_label(bars, shown, padding=3, fontsize=_FONT)
+        self.bars_.append(bars)
         panel.axvline(0.0, color="0.4", linewidth=1.0)
         labels = [_shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
         panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
@@ -203,17 +207,7 @@ class ScorecardDisplay:
             _write_beside(panel, _RATE_PLACE, "event rate")
 
     def _write_numbers(self, panel: Any, number: int, place: int) -> None:
-        """Write points at the end of a bar; count and event rate to the right."""
-        points = self.points[number][place]
-        panel.annotate(
-            f"{points:+d}" if points else "0",
-            (points, place),
-            (3 if points >= 0 else -3, 0),
-            textcoords="offset points",
-            ha="left" if points >= 0 else "right",
-            va="center_baseline",
-            fontsize=_FONT,
-        )
+        """Write count and event rate to the right of a bar."""
         count, rate = self.counts[number][place], self.event_rates[number][place]
         if np.isfinite(count):
             text = f"{count:,.6g}" if count < 1e6 else f"{count:.3g}"

@@ -13,6 +13,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.digitizer import Digitizer
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
+from sklearn_rank.rows.sums import starts_run
 
 __all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
 
@@ -39,20 +40,6 @@ def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
     return rows.sample(MOST_ROWS)
 
 
-def sorted_values(x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
-    """Return the values of a feature in order, of the rows of all processes."""
-    return SortedValues.of(sums.concat(x), sums.concat(weight))
-
-
-def quantile_levels(max_bins: int) -> Floats:
-    """Return the levels of the quantiles between bins of equal weight.
-
-    They are a hair lower than that: sums of weights round differently from counts, and in
-    another order of the rows.
-    """
-    return np.arange(1, max_bins) / max_bins * (1 - 1e-12)
-
-
 @dataclass(frozen=True, eq=False)
 class SortedValues:
     """Values of one feature in order, none missing, with their weights.
@@ -69,8 +56,9 @@ class SortedValues:
     weight: Floats | None
 
     @classmethod
-    def of(cls, x: Floats, weight: Floats) -> SortedValues:
-        """Sort a feature, leaving missing values out."""
+    def of(cls, x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
+        """Sort a feature of the rows of all processes, leaving missing values out."""
+        x, weight = sums.concat(x), sums.concat(weight)
         missing = np.isnan(x)
         if missing.any():
             x, weight = x[~missing], weight[~missing]
@@ -82,9 +70,7 @@ class SortedValues:
     @cached_property
     def distinct(self) -> Floats:
         """Distinct values, increasing."""
-        is_new = np.ones(len(self.values), dtype=bool)
-        np.not_equal(self.values[1:], self.values[:-1], out=is_new[1:])
-        return self.values[is_new]
+        return self.values[starts_run(self.values)]
 
     def thresholds(self, max_bins: int) -> Floats:
         """Return increasing thresholds t, for weak rankers ``1[x > t]``.
@@ -95,7 +81,8 @@ class SortedValues:
         """
         if len(self.distinct) <= max_bins:
             return self.distinct[:-1]
-        share = quantile_levels(max_bins)
+        # A hair lower: sums of weights round differently from counts, and in another order.
+        share = np.arange(1, max_bins) / max_bins * (1 - 1e-12)
         if self.weight is None:
             place = np.ceil(share * len(self.values)).astype(np.intp) - 1
         else:
@@ -249,7 +236,7 @@ class Binning:
             x = lines[j]
             if len(special):
                 x = np.where(np.isin(x, special), np.nan, x)
-            values = sorted_values(x, weight, sums)
+            values = SortedValues.of(x, weight, sums)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
         return sums.map(find, len(lines), threads)

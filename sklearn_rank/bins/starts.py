@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.bins.binned_features import rows_for_thresholds, sorted_values
+from sklearn_rank.bins.binned_features import SortedValues, rows_for_thresholds
 from sklearn_rank.rows import Rows
 
 __all__ = ["bin_starts"]
@@ -29,7 +29,7 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
             columns.append(np.arange(1 + data.largest(largest)))
             continue
         x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
-        known = sorted_values(x, weight, data)
+        known = SortedValues.of(x, weight, data)
         # Thresholds are the largest values of bins: the next value begins the next bin.
         ends = known.thresholds(max_bins) if len(known.values) else known.values
         following = np.searchsorted(known.values, ends, side="right")

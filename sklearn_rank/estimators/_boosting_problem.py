@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
@@ -18,7 +19,7 @@ from sklearn_rank._protocols import (
     Objective,
     ObjectiveState,
 )
-from sklearn_rank.models.kernel import row_blocks, working_rows
+from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.rows import Preferences, Rows, shared_property
 from sklearn_rank.solvers import Round
@@ -326,6 +327,6 @@ class BoostingProblem:
         if hasattr(rules, "coefficients"):
             return np.asarray(rules.coefficients(weights, n_features) * data.feature_means)
         total = np.zeros(n_features)
-        for rows in row_blocks(len(data.weight), working_rows(n_features)):
+        for rows in gen_batches(len(data.weight), working_rows(n_features)):
             total += data.weight[rows] @ rules.contributions(data.X[rows], weights, n_features)
         return total / data.weight.sum()

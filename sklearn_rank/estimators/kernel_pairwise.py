@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, gen_batches
 
 from sklearn_rank._callbacks import Follower
 from sklearn_rank._protocols import Floats, Indices, require
@@ -29,7 +29,7 @@ from sklearn_rank._warnings import warn
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
 from sklearn_rank.models import KernelModel, LinearModel
-from sklearn_rank.models.kernel import row_blocks, working_rows
+from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
@@ -513,7 +513,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         scores = np.zeros(X.shape[0])
         if len(support):
             kernel, rows = self._kernel(getattr(self, "gamma_", None)), self.X_fit_[support]
-            for block in row_blocks(len(scores), working_rows(len(support))):
+            for block in gen_batches(len(scores), working_rows(len(support))):
                 scores[block] = kernel(X[block], rows) @ coefficients
         return scores
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.utils import gen_batches
 
 from sklearn_rank._protocols import Floats, Indices, RowView
 
@@ -23,12 +24,6 @@ def working_rows(n_columns: int, parts: int = _PARTS) -> int:
     """Return how many rows of so many floats fit into a part of the working memory."""
     budget = sklearn.get_config()["working_memory"] * _MEBIBYTE
     return max(1, int(budget / parts / (8 * max(n_columns, 1))))
-
-
-def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `size` rows."""
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
 
 
 class KernelModel:
@@ -72,7 +67,7 @@ class KernelModel:
         return diagonal
 
     def _blocks(self) -> Iterator[slice]:
-        return row_blocks(self.n_coordinates, self._block_rows)
+        return gen_batches(self.n_coordinates, self._block_rows)
 
     def square_norms(self) -> Floats:
         """Return the kernel of each row with itself."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
 from sklearn_rank.models.bin_sums import ROUNDING, first_largest
@@ -63,11 +64,15 @@ class LinearModel:
 
     def _pull_back_here(self, gradient: Floats) -> Floats:
         """Return the contribution of the rows here to it."""
-        if self._order is not None:
-            by_row = np.zeros(self.X.shape[0])
-            by_row[self._order] = gradient
-            gradient = by_row
-        return np.asarray(self.X.T @ gradient)
+        return np.asarray(self.X.T @ self._by_row(gradient))
+
+    def _by_row(self, values: Floats) -> Floats:
+        """Return values of the rows in fit order in the order of X."""
+        if self._order is None:
+            return values
+        by_row = np.zeros(self.X.shape[0])
+        by_row[self._order] = values
+        return by_row
 
     def at_rows(self, rows: Indices | slice) -> LinearModel:
         """Return the model of some rows, in fit order; a slice of all of them copies nothing."""
@@ -97,17 +102,13 @@ class LinearModel:
 
         Shape (3, n_features). A sparse feature is measured from zero.
         """
-        if self._order is not None:
-            by_row = np.zeros(self.X.shape[0])
-            by_row[self._order] = curvature
-            curvature = by_row
+        curvature = self._by_row(curvature)
         total = np.full(self.n_coordinates, curvature.sum())
         if sparse.issparse(self.X):
             return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
         sums, middle = np.zeros((2, self.n_coordinates)), self._middle
-        for first in range(0, len(curvature), _FEW_ROWS):
-            some = self.X[first : first + _FEW_ROWS] - middle
-            c = curvature[first : first + _FEW_ROWS]
+        for rows in gen_batches(len(curvature), _FEW_ROWS):
+            some, c = self.X[rows] - middle, curvature[rows]
             sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
         return np.concatenate([total[None], sums])
 
@@ -195,9 +196,9 @@ class LinearModel:
         if sparse.issparse(self.X):
             return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
         square = np.empty(self.X.shape[0])
-        for first in range(0, len(square), _FEW_ROWS):
-            some = self.X[first : first + _FEW_ROWS]
-            square[first : first + _FEW_ROWS] = np.einsum("nj,nj->n", some, some)
+        for rows in gen_batches(len(square), _FEW_ROWS):
+            some = self.X[rows]
+            square[rows] = np.einsum("nj,nj->n", some, some)
         return square
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
@@ -230,7 +231,7 @@ class LinearModel:
             some = self.X[:, used]
             return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
         products = np.zeros((len(used), len(used)))
-        for first in range(0, len(weight), _FEW_ROWS):
-            some = self.X[first : first + _FEW_ROWS][:, used]
-            products += (some * weight[first : first + _FEW_ROWS, None]).T @ some
+        for rows in gen_batches(len(weight), _FEW_ROWS):
+            some = self.X[rows][:, used]
+            products += (some * weight[rows, None]).T @ some
         return products

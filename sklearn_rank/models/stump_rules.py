@@ -104,12 +104,10 @@ class StumpRules:
         return (
             isinstance(other, StumpRules)
             and np.array_equal(self.feature, other.feature)
-            and np.array_equal(self.first_bin, other.first_bin)
-            and np.array_equal(self.missing_right, other.missing_right)
             and all(self.bins[j].equal(other.bins[j]) for j in np.unique(self.feature).tolist())
             and all(
                 np.array_equal(self.members(number), other.members(number))
-                for number in np.flatnonzero(self.first_bin < 0).tolist()
+                for number in range(len(self.feature))
             )
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank.rows.preferences import Preferences
@@ -52,9 +53,7 @@ def _by_smallest(qid: Indices, code: Codes) -> Indices:
     """Return query codes that rise with the smallest code of a row of each query."""
     smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(smallest, qid, code)
-    rank = np.empty(len(smallest), dtype=np.intp)
-    rank[np.argsort(smallest, kind="stable")] = np.arange(len(smallest))
-    return rank[qid]
+    return np.argsort(np.argsort(smallest, kind="stable"))[qid]
 
 
 def number_of_rows(weight: Floats) -> float:
@@ -82,8 +81,7 @@ def hash_rows(X: Any) -> Codes:
     # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for start in range(0, len(code), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for block in gen_batches(len(code), _BLOCK):
         np.matmul(_mixed(rows[block] + first), factors, out=code[block])
     return code
 

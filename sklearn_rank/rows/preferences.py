@@ -11,10 +11,10 @@ from sklearn_rank._arrays import Floats, Indices, Mask, Values
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sums import (
     ALL_HERE,
+    IDENTITY,
     Block,
     Groups,
     Sums,
-    identity_of,
     nested_runs,
     shared_property,
 )
@@ -245,7 +245,7 @@ class Preferences(Sums):
         """Reduce row values to one value for each segment, of all processes' rows."""
         if not self.is_shared_list:
             return self.segments.reduce(ufunc, values)
-        here = np.full(self.segments.n_groups, identity_of(ufunc))
+        here = np.full(self.segments.n_groups, IDENTITY[ufunc])
         filled = self.segments.length > 0
         here[filled] = ufunc.reduceat(values, self.segments.start[filled])
         assert self.collective is not None

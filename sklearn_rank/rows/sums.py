@@ -29,7 +29,8 @@ Value = TypeVar("Value")
 Result = TypeVar("Result")
 Functions = Mapping[str, Callable[..., Any]]
 
-_NOTHING: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+IDENTITY: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+"""The neutral elements of reductions."""
 
 _MANY_ITEMS = 32
 """Groups with more items are scanned one by one, the others side by side."""
@@ -390,11 +391,6 @@ class Sums:
 
 ALL_HERE = Sums()
 """Sums where all rows are here."""
-
-
-def identity_of(ufunc: np.ufunc) -> float:
-    """Return the neutral element of np.add, np.maximum or np.minimum."""
-    return _NOTHING[ufunc]
 
 
 def _lead(

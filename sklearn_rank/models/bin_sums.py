@@ -18,14 +18,8 @@ _MOST_ENTRIES = 4356
 """Entries of a joint table (two features of 64 bins and a missing one): first-level cache."""
 
 
-def first_largest(gains: Floats) -> int:
-    """Return the first index whose gain is the largest, up to rounding."""
-    largest = float(gains.max())
-    return int((gains >= largest - TIE_TOLERANCE * abs(largest)).argmax())
-
-
 def first_positive(gains: Floats) -> int | None:
-    """Return the first index whose gain is the largest; None when none is positive."""
+    """Return the first index whose gain is the largest, up to rounding; None if not positive."""
     largest = float(gains.max(initial=0.0))
     return int((gains >= largest - TIE_TOLERANCE * largest).argmax()) if largest > 0 else None
 

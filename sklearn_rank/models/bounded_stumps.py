@@ -86,20 +86,16 @@ class BoundedStumps(StumpColumns):
 
     def _step_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest step of some stumps."""
-        low, high = self.coefficient_limits(indices)
-        net = np.array([self._net.get(index, 0.0) for index in indices.tolist()])
-        return low - net, high - net
+        (low, high), net = self.coefficient_limits(indices), np.zeros(self.n_coordinates)
+        net[list(self._net)] = list(self._net.values())
+        return low - net[indices], high - net[indices]
 
     def _steps(self) -> tuple[Floats, Floats] | None:
         """Return the smallest and the largest step of each stump; None without signs."""
         if not self._sign.any():
             return None
-        net: Floats = np.zeros(self._n_fixed)
-        fixed = [index for index in self._net if index < self._n_fixed]
-        net[fixed] = [self._net[index] for index in fixed]
-        net = net.reshape(self._sign.shape)
-        low = np.where(self._sign > 0, -net, -np.inf)
-        return low[..., np.newaxis], np.where(self._sign < 0, -net, np.inf)[..., np.newaxis]
+        low, high = self._step_limits(np.arange(self._n_fixed))
+        return low.reshape(self._shape), high.reshape(self._shape)
 
     @property
     def _in_model(self) -> list[int]:

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
-from sklearn_rank.models.bin_sums import ROUNDING, first_largest
+from sklearn_rank.models.bin_sums import ROUNDING, first_positive
 from sklearn_rank.models.rules import FeatureRules
 from sklearn_rank.rows import ALL_HERE, FitRows, Groups, Sums, shared_property
 
@@ -125,8 +125,8 @@ class LinearModel:
         is_constant = high - low < np.finfo(np.float64).tiny
         edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
         bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
-        index = first_largest(gain(edges[None], np.zeros(1), bounds))
-        return Candidate(index, float(edges[index])) if edges[index] else None
+        index = first_positive(gain(edges[None], np.zeros(1), bounds))
+        return None if index is None else Candidate(index, float(edges[index]))
 
     def values(self, candidate: Candidate) -> Values:
         """Return a feature on the training rows; a boolean array when it is 0/1."""

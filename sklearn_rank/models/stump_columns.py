@@ -172,8 +172,14 @@ class StumpColumns:
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
-        of_feature = None if curvature is None else curvature[feature]
-        return as_candidate(index, h, by_bin[:, feature], of_feature, size)
+        one, zero = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
+        edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
+        if abs(edge) <= ROUNDING * size:
+            return None
+        bound = None
+        if curvature is not None:
+            bound = float(min(curvature[feature] @ h, curvature[feature] @ ~h))
+        return Candidate(index, float(edge), one, zero, bound)
 
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
@@ -364,22 +370,6 @@ class StumpColumns:
         first = np.where(subset >= 0, -1, first)
         right = (side == 1) | (first == self._missing_bin[feature])
         return StumpRules(feature, first, right, subset, members, of_subset, bins)
-
-
-def as_candidate(
-    index: int, h: Mask, by_bin: Floats, curvature: Floats | None, size: float
-) -> Candidate | None:
-    """Return a chosen weak ranker, None where its edge is mere rounding.
-
-    `h` is its value in each bin of its feature, `by_bin` and `curvature` are the histograms
-    of that feature, of shape (n_groups, n_bins) and (n_bins,).
-    """
-    one, zero = by_bin @ h, by_bin @ ~h
-    edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
-    if abs(edge) <= ROUNDING * size:
-        return None
-    bound = None if curvature is None else float(min(curvature @ h, curvature @ ~h))
-    return Candidate(index, float(edge), one, zero, bound)
 
 
 def smaller_side(one: Floats, total: Any) -> Floats:

@@ -118,8 +118,8 @@ class ExponentialSums:
         at = sums or self.segment_sums(scores)
         value, inner_mass, outer_mass = self._segment_masses(at.inner, at.outer)
         inner, outer = np.empty((2, len(scores)))
-        for block, segments in self.preferences.segment_blocks:
-            rows = block.items
+        for block in self.preferences.segment_blocks:
+            rows, segments = block.items, block.groups
             np.multiply(at.inner_share[rows], block.spread(inner_mass[segments]), out=inner[rows])
             np.multiply(at.outer_share[rows], block.spread(outer_mass[segments]), out=outer[rows])
         return value, inner, outer

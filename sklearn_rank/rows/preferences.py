@@ -215,13 +215,9 @@ class Preferences(Sums):
         return self.lists.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
     @shared_property
-    def segment_blocks(self) -> list[tuple[Block, slice]]:
-        """Whole segments in blocks whose rows fit into the cache, and which they are."""
-        blocks, found, first = self.segments.blocks(_CACHED_ROWS), [], 0
-        for block in blocks:
-            found.append((block, slice(first, first + block.n_groups)))
-            first += block.n_groups
-        return found
+    def segment_blocks(self) -> list[Block]:
+        """Whole segments in blocks whose rows fit into the cache."""
+        return self.segments.blocks(_CACHED_ROWS)
 
     @shared_property
     def blocks(self) -> Indices:
@@ -256,7 +252,7 @@ class Preferences(Sums):
         if self.is_shared_list:
             return self._normalised_list(scores, rate)
         share, log_total = np.empty(len(scores)), np.empty(self.segments.n_groups)
-        for block, segments in self.segment_blocks:
+        for block in self.segment_blocks:
             mass = np.multiply(scores[block.items], rate, out=share[block.items])
             if not self.has_unit_weights:
                 mass += self.log_weight[block.items]
@@ -269,7 +265,7 @@ class Preferences(Sums):
             np.exp(mass, out=mass)
             total = block.reduce(np.add, mass)
             mass *= block.spread(1.0 / total)
-            log_total[segments] = top + np.log(total)
+            log_total[block.groups] = top + np.log(total)
         return log_total, share
 
     def _normalised_list(self, scores: Floats, rate: float) -> tuple[Floats, Floats]:
@@ -290,11 +286,11 @@ class Preferences(Sums):
         if self.is_shared_list:
             return self.reduce(np.add, share * ~h), self.reduce(np.add, share * h)
         zero, one = np.empty((2, self.segments.n_groups))
-        for block, segments in self.segment_blocks:
+        for block in self.segment_blocks:
             mass = share[block.items] * h[block.items]
-            one[segments] = block.reduce(np.add, mass)
+            one[block.groups] = block.reduce(np.add, mass)
             np.subtract(share[block.items], mass, out=mass)
-            zero[segments] = block.reduce(np.add, mass)
+            zero[block.groups] = block.reduce(np.add, mass)
         return zero, one
 
     def over_processes(self, loss: Any, method: str) -> tuple[Any, str]:

@@ -141,7 +141,8 @@ class Groups:
     def block(self, first: int, last: int) -> Block:
         """Return the groups from `first` to before `last` as a block."""
         start, end = self.start[first:last], self.end[first:last]
-        return Block(start - start[0], int(end[-1] - start[0]), int(start[0]))
+        n_items, groups = int(end[-1] - start[0]), slice(first, first + len(start))
+        return Block(start - start[0], n_items, int(start[0]), groups)
 
     def blocks(self, n_items: int) -> list[Block]:
         """Return all groups in blocks of at most `n_items` items, or of one longer group."""
@@ -183,6 +184,8 @@ class Block(Groups):
     ----------
     offset : int
         The block's first item in the larger division.
+    groups : slice
+        The block's groups in the larger division.
 
     Examples
     --------
@@ -194,6 +197,7 @@ class Block(Groups):
     """
 
     offset: int
+    groups: slice
 
     @property
     def items(self) -> slice:

@@ -11,13 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbackSupportMixin, end_fit_task, with_callbacks
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import (
-    Choice,
-    check_column,
-    check_parameters,
-    check_qid,
-    check_weight,
-)
+from sklearn_rank._validation import Choice, check_column, check_parameters, check_qid, check_weight
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.rows import Preferences, Queries
 

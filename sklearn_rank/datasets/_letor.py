@@ -109,10 +109,7 @@ def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
         # Indices are kept as written (`zero_based=True`) and moved by the caller.
         with open_binary(path) as file:
             matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
-    except _BROKEN_GZIP as error:
-        _raise_first_error(path)
-        raise ValueError(f"{path}: {error}.") from error
-    except (ValueError, OverflowError) as error:
+    except (*_BROKEN_GZIP, ValueError, OverflowError) as error:
         # The reader does not name the line; a slow loop in Python does.
         _raise_first_error(path)
         raise ValueError(f"{path}: {error}") from error

@@ -68,15 +68,8 @@ class History:
 
     def truncate(self, n_rounds: int) -> None:
         """Remove later rounds; the validation curve stays whole."""
-        for curve in (
-            self.coordinates,
-            self.steps,
-            self.decreases,
-            self.objective,
-            self.offsets,
-            self.margins,
-            self.smooth_margins,
-        ):
+        found = (self.coordinates, self.steps, self.decreases)
+        for curve in (*found, self.objective, self.offsets, self.margins, self.smooth_margins):
             del curve[n_rounds:]
 
 

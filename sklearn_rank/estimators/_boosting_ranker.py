@@ -23,13 +23,7 @@ from sklearn_rank.estimators._early_stopping import split_validation
 from sklearn_rank.estimators._record import Coefficients, FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import (
-    WEAK_RANKER,
-    StepFunction,
-    StumpConstraints,
-    Stumps,
-    as_model,
-)
+from sklearn_rank.models import WEAK_RANKER, StepFunction, StumpConstraints, Stumps, as_model
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.rows import FitRows, Rows
 from sklearn_rank.solvers import BoostingSolver, Coordinate
@@ -326,7 +320,7 @@ class BoostingRanker(RoundsRanker):
         if self._has_stumps:
             model.check()
             self._check_shared(model)
-        refused, used = self._refused_by(), self.used_constraints()
+        refused, used = self._refused_by(), self._used_constraints()
         if refused and used:
             raise ValueError(
                 f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
@@ -352,14 +346,8 @@ class BoostingRanker(RoundsRanker):
                     f"{type(stumps).__name__}({name}={given!r})."
                 )
 
-    def used_constraints(self) -> list[str]:
-        """Return the parameters that constrain stumps, of the ranker or its `Stumps`.
-
-        Returns
-        -------
-        list of str
-            Such as "thresholds of Stumps".
-        """
+    def _used_constraints(self) -> list[str]:
+        """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
         owners = (self, as_model(self.weak_ranker)) if self._has_stumps else (self,)
         return [
             f"{name} of {type(owner).__name__}"
@@ -428,7 +416,7 @@ class BoostingRanker(RoundsRanker):
         if getattr(self, "n_bags", 1) > 1:
             self._check_bags()
 
-    def _check_bags(self: Any) -> None:
+    def _check_bags(self) -> None:
         """Raise ValueError for settings of which there is no mean over bags."""
         refused = {
             f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name != "stump",

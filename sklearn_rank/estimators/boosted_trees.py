@@ -12,13 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank._validation import (
-    Choice,
-    Constraint,
-    Keywords,
-    Number,
-    largest_size,
-)
+from sklearn_rank._validation import Choice, Constraint, Keywords, Number, largest_size
 from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
@@ -431,22 +425,18 @@ class BoostedTreesRanker(RoundsRanker):
         return TreeProblem.of_objective(data, self.loss, float(self.p), self.push)
 
     def _settings(self, n_features: int, seed: int, codes: CategoryCodes | None) -> TreeSettings:
+        own: dict[str, Any] = {
+            "max_depth": 30 if self.max_depth is None else int(self.max_depth),
+            "monotonic_cst": self._monotonic(n_features),
+            "categorical": () if codes is None else codes.positions,
+            "engine_params": self.engine_params or {},
+            "random_state": seed,
+            "n_jobs": self._n_threads,
+        }
+        names = [name for name in vars(TreeSettings()) if name not in own]
+        # Engines write numbers as text, and NumPy's have one of their own.
         return TreeSettings(
-            n_estimators=int(self.n_estimators),
-            learning_rate=float(self.learning_rate),
-            max_leaf_nodes=None if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
-            max_depth=30 if self.max_depth is None else int(self.max_depth),
-            max_bins=int(self.max_bins),
-            min_samples_leaf=None if self.min_samples_leaf is None else int(self.min_samples_leaf),
-            min_child_weight=self.min_child_weight,
-            reg_lambda=self.reg_lambda,
-            subsample=float(self.subsample),
-            colsample=float(self.colsample),
-            monotonic_cst=self._monotonic(n_features),
-            categorical=() if codes is None else codes.positions,
-            engine_params=self.engine_params or {},
-            random_state=seed,
-            n_jobs=self._n_threads,
+            **own, **{name: np.asarray(getattr(self, name)).item() for name in names}
         )
 
     def _offset_of(self, problem: TreeProblem) -> Any:

@@ -17,12 +17,9 @@ from sklearn_rank._validation import (
     Constraint,
     Flag,
     Number,
-    check_parameters,
-    check_qid,
     check_relevance,
     check_size,
     check_weight,
-    is_upper_label,
     largest_size,
 )
 from sklearn_rank._warnings import warn
@@ -323,8 +320,7 @@ class ListNetLinear(BaseRanker):
         """
         known = dict(vars(self))
         try:
-            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-            self._check_combination()
+            self.check_parameters()
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
             fitted |= self._fit_part(data)
         except BaseException:
@@ -397,19 +393,11 @@ class ListNetLinear(BaseRanker):
             check_relevance(y)
         X, y = self._validate_features(X, y=y, y_numeric=graded, reset=is_first)
         weight = check_weight(sample_weight, X.shape[0])
-        codes = None if qid is None else check_qid(qid, X.shape[0])
-        fitted: dict[str, Any] = {}
-        if graded:
-            y = check_relevance(y)
-        else:
-            if is_first or not hasattr(self, "classes_"):
-                known = y[weight > 0] if classes is None else classes
-                fitted["classes_"] = find_classes(type(self).__name__, known)
-            known = fitted["classes_"] if fitted else self.classes_
-            y = is_upper_label(type(self).__name__, y, known, weight)
-        data = Rows(X, y, codes, weight)
-        if not weight.all():
-            data = data.take(np.flatnonzero(weight))
+        known, fitted = None if graded else getattr(self, "classes_", None), {}
+        if not graded and known is None:
+            known = find_classes(type(self).__name__, y[weight > 0] if classes is None else classes)
+            fitted = {"classes_": known}
+        data = self._rows_of(X, y, qid, weight, known)
         self._check_values(data)
         return data, fitted
 

@@ -1,7 +1,12 @@
-"""The commands ``compare`` and ``evaluate``: measure rankers by folds, or a stored model."""
+"""The commands ``compare`` and ``evaluate``: measure rankers by folds, or a stored model.
+
+Their pictures are drawn by the displays of the package.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +16,9 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _metrics, _rankers
 from sklearn_rank.cli._crossval import cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._errors import InputError, show_notes
+from sklearn_rank.cli._errors import InputError, import_extra, show_notes
 from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
-from sklearn_rank.cli._output import print_table, progress, write_json
-from sklearn_rank.cli._plots import plot_comparison, plot_evaluation
+from sklearn_rank.cli._output import Output, print_table, progress, write_json
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 
@@ -47,7 +51,7 @@ def compare(settings: Compare) -> None:
     table = _metrics.compare_with_best(metrics, rows, scores)
     sentence = _sentence(top, table, rows, scores, list(rankers))
     if shown.plot is not None:
-        plot_comparison(shown.plot, rows, scores, table, data.summary())
+        _plot_comparison(shown.plot, rows, scores, table, data.summary())
     show_notes(notes)
     seconds = {
         name: Measured(float(np.mean(one)), None, one) for name, one in found.seconds.items()
@@ -88,7 +92,7 @@ def evaluate(settings: Evaluate) -> None:
         content["results"] = {name: one.as_json() for name, one in found.items()}
         write_json(shown.json, content)
     if shown.plot is not None:
-        plot_evaluation(shown.plot, rows, scores, title)
+        _plot_evaluation(shown.plot, rows, scores, title)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
@@ -145,3 +149,70 @@ def _footnotes(table: Comparison, searched: Any, data: Dataset, n_folds: int) ->
         chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in searched.most_common())
         about += f" Chosen in the training rows of each fold: {chosen}."
     return about
+
+
+def _plot_comparison(
+    output: Output, rows: Labels, scores: Mapping[str, Floats], table: Comparison, title: str
+) -> None:
+    """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
+    shown = {
+        name: column
+        for name, column in table.items()
+        if all(one.interval is not None for one in column.values())
+    }
+    if rows.qid is None and np.unique(rows.y).size == 2:
+        from sklearn_rank.plotting import TopROCDisplay
+
+        figure = _new_figure(title, 6.5, 5.5)
+        axes = figure.subplots()
+        for name, one in scores.items():
+            # Different models scored the folds: the curve is the mean over folds.
+            display = TopROCDisplay.from_predictions
+            display(rows.y == rows.y.max(), one, qid=rows.fold, name=name, max_fpr=0.1, ax=axes)
+    elif shown:
+        figure = _new_figure(title, 2.4 + 2.4 * len(shown), 1.6 + 0.32 * len(scores))
+        _draw_intervals(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown)
+    else:
+        raise InputError("--plot needs two classes in one list, or metrics with intervals")
+    _save(figure, output)
+
+
+def _plot_evaluation(output: Output, rows: Labels, scores: Floats, title: str) -> None:
+    """Draw the labels down the ranked list, with precision and recall."""
+    from sklearn_rank.plotting import RankedListDisplay
+
+    figure = _new_figure(title, 8.5, 4.4)
+    RankedListDisplay.from_predictions(
+        rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots()
+    )
+    _save(figure, output)
+
+
+def _new_figure(title: str, width: float, height: float) -> Any:
+    # Not created by pyplot, which needs a window system and keeps the figure.
+    figure = import_extra("matplotlib.figure").Figure((width, height), 150, layout="constrained")
+    # A file may be called a$b$c.csv.
+    figure.suptitle(textwrap.fill(title, int(11 * width)), fontsize="medium", parse_math=False)
+    return figure
+
+
+def _save(figure: Any, output: Output) -> None:
+    with output.writing() as temporary:
+        figure.savefig(temporary)
+
+
+def _draw_intervals(panels: Any, table: Comparison) -> None:
+    """Draw one panel for each metric; open circles are significantly worse than the best."""
+    for panel, (key, column) in zip(panels, table.items(), strict=True):
+        for place, one in enumerate(column.values()):
+            panel.plot(one.interval, [place, place], color="C0")
+            panel.plot(one.mean, place, "o", color="C0", mfc="white" if one.is_worse else "C0")
+        panel.axvline(max(one.mean for one in column.values()), color="0.6", linewidth=1, zorder=1)
+        panel.set_title(heading(key), fontsize="medium")
+        panel.locator_params(axis="x", nbins=4)
+    names = list(next(iter(table.values())))
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
+    panels[0].figure.supxlabel(
+        "Lines: 95 % intervals. Open: worse than the best.", fontsize="medium"
+    )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import click
@@ -34,7 +33,7 @@ class Output:
         """Yield a temporary path, renamed to the output's when the block succeeds."""
         # The suffixes are kept: the writers choose format and compression by them. The name is
         # known before the file exists, so that Ctrl-C at any moment leaves nothing.
-        name = f".{self.path.stem}.{token_hex(8)}{''.join(self.path.suffixes)}"
+        name = f".{self.path.stem}.{os.urandom(8).hex()}{''.join(self.path.suffixes)}"
         temporary = self.path.with_name(name)
         try:
             temporary.touch(exist_ok=False)

@@ -130,9 +130,8 @@ def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
 
 def _described(kind: type) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return the docstring of settings without its options, and metavar and help of these."""
-    text = inspect.cleandoc(kind.__doc__ or "")  # Python -OO keeps the options, without help
-    for name, words in _TEXTS.items():
-        text = text.replace(f"{{{name}}}", words)
+    # Python -OO keeps the options, without help.
+    text = inspect.cleandoc(kind.__doc__ or "").format(**_TEXTS)
     about, *lines = re.split(r"\n--", re.sub(r"\n    +", " ", text))
     options = {}
     for line in lines:

@@ -29,7 +29,6 @@ LOGISTIC, HISTOGRAMS = "logistic regression", "HistGradientBoosting"
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
-_QUADRATIC = "KernelPairwiseSGDRanker"
 FEW_VALUES = 40
 """A text column of more values than this becomes numbers that follow its letters."""
 
@@ -92,7 +91,7 @@ def leave_out(
     """Remove the rankers that are compared only when asked for; notes say why if they must."""
     left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
     if n_rows > MAX_QUADRATIC_ROWS and kernel != "linear":
-        left_out[_QUADRATIC] = (
+        left_out["KernelPairwiseSGDRanker"] = (
             f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         )
     try:

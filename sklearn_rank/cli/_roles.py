@@ -101,10 +101,21 @@ def relevance(table: Table, schema: Schema, notes: list[str]) -> Any:
 
 
 def checked_relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[str]) -> Any:
-    """Return the relevance of the rows, of which two in one list must differ."""
+    """Return the relevance of the rows, of which two in one list must differ.
+
+    One must be of the class on top; a note names classes that training lacked.
+    """
     target, positive = schema.target, schema.positive
     if positive is not None:
-        _check_classes(table, target, positive, schema.classes, notes)
+        classes = dict.fromkeys(_classes_of(role_column(table, target).texts.values, positive))
+        if positive not in classes:
+            top = f"the class {positive!r} that the model puts on top"
+            what = f"no row of column {target!r} is of {top}"
+            raise InputError(f"{table.path}: {what}; the classes are {listing(classes, 10)}")
+        new = [name for name in classes if schema.classes and name not in schema.classes]
+        if new:
+            what = f"the model never saw {listing(map(repr, new), 5)}"
+            notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")
     y = relevance(table, schema, notes)
     lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
     if pd.Series(y).groupby(lists).nunique().max() < 2:
@@ -170,18 +181,3 @@ def _given_class(table: Table, target: str, positive: str, classes: list[str]) -
         what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
         raise table.error(target, what)
     return given if given in classes else alike[0]
-
-
-def _check_classes(
-    table: Table, target: str, positive: str, known: list[str] | None, notes: list[str]
-) -> None:
-    """Raise InputError if no row is of the positive class; note classes that training lacked."""
-    classes = dict.fromkeys(_classes_of(role_column(table, target).texts.values, positive))
-    if positive not in classes:
-        top = f"the class {positive!r} that the model puts on top"
-        what = f"no row of column {target!r} is of {top}"
-        raise InputError(f"{table.path}: {what}; the classes are {listing(classes, 10)}")
-    new = [name for name in classes if known and name not in known]
-    if new:
-        what = f"the model never saw {listing(map(repr, new), 5)}"
-        notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 import re
 import zipfile
 from dataclasses import asdict, dataclass
@@ -118,9 +118,8 @@ def _is_trusted(type_name: str) -> bool:
     """Whether models hold the type: a class of this package, or one of a few others."""
     if not _OURS.fullmatch(type_name):
         return type_name in _FOREIGN
-    module, _, name = type_name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ImportError:
+        found = pkgutil.resolve_name(type_name)
+    except (ImportError, AttributeError):
         return False
     return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")

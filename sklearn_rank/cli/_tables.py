@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import sys
 import tempfile
@@ -206,8 +207,14 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
         # costs nothing.
         written, places = np.unique(dense.indices, return_inverse=True)
         columns = written.tolist()
-        _check_size(path, n_rows, len(columns), dense.nnz)
         shape = (n_rows, len(columns))
+        if math.prod(shape) > min(
+            _MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN)
+        ):
+            raise InputError(
+                f"{path}: {n_rows} rows x {len(columns)} columns, of which "
+                f"{count(dense.nnz, 'cell')} are written, are too many for a table"
+            )
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     names = [f"f{j + 1}" for j in columns]
     frame = pd.DataFrame(dense, columns=names)
@@ -220,16 +227,6 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
     if any(bunch.comments):
         frame["comment"] = bunch.comments
     return Table(frame, str(path), is_letor=True)
-
-
-def _check_size(path: Path, n_rows: int, n_columns: int, n_written: int) -> None:
-    """Raise InputError if a sparse file is too large for a table, or its table mostly zeros."""
-    n_cells = n_rows * n_columns
-    if n_cells > min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, n_written / _LEAST_WRITTEN)):
-        raise InputError(
-            f"{path}: {n_rows} rows x {n_columns} columns, of which {count(n_written, 'cell')} "
-            "are written, are too many for a table"
-        )
 
 
 def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:

@@ -215,7 +215,7 @@ def test_a_ranker_of_another_model(models, tmp_path, capsys):
     )
     tree, its = (json.loads(files["schema.json"]) for files in (one, other))
     tree["content"]["pipeline"] = its["content"]["pipeline"]
-    files = {**other, **one, "schema.json": json.dumps(tree).encode()}
+    files = {**one, **other, "schema.json": json.dumps(tree).encode()}
     (tmp_path / "m.skops").write_bytes(models._archive(files))
     (tmp_path / "t.csv").write_bytes(rows)
     words = ["rank", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "o.csv"]

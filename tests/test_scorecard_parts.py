@@ -13,8 +13,7 @@ from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._folds import make_folds, smallest_of_the_best
 from sklearn_rank.scorecard._reasons import most_lost
 from sklearn_rank.scorecard._risk import RiskCurve
-from sklearn_rank.scorecard._rounding import round_steps
-from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
+from sklearn_rank.scorecard._scaling import minmax_points, round_steps, scaled_points
 from sklearn_rank.scorecard._training import BinnedTraining
 
 seeds = st.integers(0, 2**16)

@@ -148,6 +148,7 @@ def auc_interval(
     check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
     units = _units(y_true, y_score, qid, fold)
     error = units.standard_error()
+    # The logit has no value at 0 and 1, where no pair says how wide the interval should be.
     if error == 0 or not 0 < units.auc < 1:
         return AUCInterval(units.auc, units.auc, units.auc, units.n_queries)
     half_width = _half_width(units, confidence) / (units.auc * (1 - units.auc))

@@ -107,6 +107,7 @@ def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int)
     inside /= before + 1
     inside[before >= k] = 0.0
     none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
+    # Tie groups of one size are the columns of one matrix: few sizes occur, but many groups.
     for size in np.unique(n[(n > 1) & (before < k)]):
         groups = np.flatnonzero((n == size) & (before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]

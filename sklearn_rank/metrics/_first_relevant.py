@@ -159,7 +159,7 @@ def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None)
     The probability that it comes in place t is a product of ratios of neighbouring
     probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
     """
-    length = n - r + 1
+    length = n - r + 1  # later than that the first of r relevant rows can't come
     lists = Groups(np.cumsum(length) - length, int(length.sum()))
     t = lists.positions
     ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)

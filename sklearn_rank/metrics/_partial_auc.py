@@ -218,5 +218,7 @@ def _mean_height(
     limit = max_fpr * n_other
     passed = np.clip(queries.spread(limit) - queries.shift(upto_other, 0.0), 0.0, other)
     height = queries.shift(upto_found, 0.0)
+    # Tied rows are joined by a straight line: over the part that is passed the mean height is that
+    # of its middle.
     height += found * passed / np.maximum(2 * other, np.finfo(float).tiny)
     return queries.reduce(np.add, passed * height), limit * n_found

@@ -242,6 +242,7 @@ def _resample(
     step = max(1, _BATCH_VALUES // (n_found + other.shape[1]))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
+        # How many of all draws fall into the head; the others lie beyond the limit.
         n_drawn = rng.binomial(n_other, other.shape[1] / n_other, size)
         counts = _draw(other.shape[1], n_drawn, rng)
         found_counts = _draw(n_found, np.full(size, n_found), rng)

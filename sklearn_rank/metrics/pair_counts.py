@@ -88,6 +88,7 @@ def _add_counts(
     groups: Groups,
 ) -> None:
     """Add the pairs of groups of rows, sorted by key: the 1s above, the 0s below."""
+    # Sums over ties first: rows below need them, and there are fewer ties than rows.
     tied = ties.reduce(np.add, weight * is_above)
     not_higher = groups.cumsum(tied)
     lower = groups.shift(not_higher, 0.0)

@@ -1,4 +1,4 @@
-"""Checked rows with scores: what metrics and displays are computed from."""
+"""Checked rows with scores, from which metrics and displays are computed."""
 
 from __future__ import annotations
 

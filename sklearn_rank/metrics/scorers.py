@@ -38,7 +38,7 @@ _PARAMETERS = {
     "p": ("p", Number(1)),
     "max_fpr": ("a", MAX_FPR),
 }
-"""What may follow the @ in a name: the parameter of the metric, its letter and its values."""
+"""Parameters that may follow the @ in a name, each with its letter and its values."""
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,8 @@ class ScorecardDisplay:
         Parameters
         ----------
         scorecard : object
-            What has a `card_`, such as a fitted Scorecard, or a pipeline or search that ends in
-            one. Where the card has no names of its own, those of the transformers are drawn.
+            An object with a `card_`, such as a fitted Scorecard, or a pipeline or search that ends
+            in one. Where the card has no names of its own, those of the transformers are drawn.
         variables : sequence of str, default=None
             Names of the variables to draw. None: all, in the order of the card.
         ax : matplotlib Axes or array of them, default=None

@@ -14,8 +14,7 @@ from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._folds import moments
 from sklearn_rank.scorecard._risk import RiskCurve
-from sklearn_rank.scorecard._rounding import Rounded, round_steps
-from sklearn_rank.scorecard._scaling import minmax_points, scaled_points
+from sklearn_rank.scorecard._scaling import Rounded, minmax_points, round_steps, scaled_points
 from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
 from sklearn_rank.scorecard.card import Card

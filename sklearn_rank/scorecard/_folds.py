@@ -100,7 +100,7 @@ def _with_pairs(data: Rows, folds: Iterable[Fold]) -> list[Fold]:
 
 @dataclass(frozen=True, eq=False)
 class FoldFit:
-    """What a ranker fitted without the rows of a fold says about them.
+    """The scores of the rows of a fold by a ranker fitted without them.
 
     Attributes
     ----------

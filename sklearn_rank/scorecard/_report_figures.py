@@ -67,7 +67,7 @@ class VariableShift:
 
 @dataclass(frozen=True, eq=False)
 class ReportFigures:
-    """What a report says.
+    """The figures of a report.
 
     Attributes
     ----------

@@ -65,6 +65,7 @@ class RiskCurve:
         above, below = float(weight[positive].sum()), float(weight[~positive].sum())
         target = np.where(positive, (above + 1) / (above + 2), 1 / (below + 2))
         coefficients = _maximise(basis, target, weight)
+        # A slope at its bound is taken as known: it has no part in the uncertainty.
         free = np.append(True, coefficients[1:] > 0)
         chance = expit(basis @ coefficients)
         used = basis[:, free]

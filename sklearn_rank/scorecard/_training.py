@@ -94,6 +94,7 @@ class BinnedTraining:
 
     def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
         """Return the multiplier, from half to twice one, with the least objective; and that."""
+        # In logarithms half and twice the multiplier are equally far.
         found = minimize_scalar(
             lambda log: self.objective(totals, float(np.exp(log))),
             bounds=(np.log(near / 2), np.log(near * 2)),

@@ -25,7 +25,7 @@ class Bin:
     label : str
         How it reads.
     points : int
-        What it adds to the total.
+        Points that it adds to the total.
     count, events : float
         Weight of the training rows in it, and of those in ``classes[1]``; NaN if unknown.
     kind : str
@@ -210,7 +210,7 @@ class Card:
     risk : tuple of tuple
         Rows ``(total, probability, low, high)`` of the risk table, by increasing total.
     details : dict
-        What the card states besides: training loss of the ranker and of the card, p, number
+        Further statements of the card: training loss of the ranker and of the card, p, number
         of rows, scaling, version (numbers, strings and None only).
 
     Examples
@@ -272,7 +272,8 @@ class Card:
     def _columns(self, X: Any) -> tuple[list[Values], int]:
         """Return the column of each variable, and the number of rows."""
         names = [str(name) for name in getattr(X, "columns", ())]
-        if names and self.feature_names is not None:
+        is_by_name = bool(names) and self.feature_names is not None
+        if is_by_name:
             lacking = [one.name for one in self.variables if one.name not in names]
             if lacking:
                 raise ValueError(
@@ -286,8 +287,7 @@ class Card:
             X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if len(X.shape) != 2:
             raise ValueError(f"X must be a table of two dimensions. Got shape {X.shape}.")
-        is_by_place = not names or self.feature_names is None
-        if is_by_place and X.shape[1] != self.n_features:
+        if not is_by_name and X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but the scorecard is expecting {self.n_features} "
                 "features as input."

@@ -35,7 +35,7 @@ class Export:
     suffix : str
         End of the names of files.
     extra : str or None
-        What ``pip install "sklearn-rank[...]"`` must name for it.
+        The extra that brings its package, as in ``pip install "sklearn-rank[onnx]"``.
     to_bytes : callable or None
         Returns the content of a file; None for a form that is text, which `function` returns.
     """

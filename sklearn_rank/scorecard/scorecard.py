@@ -329,7 +329,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         Parameters
         ----------
         fitted : dict of str to object
-            What `fit_rows` returns.
+            Attributes, as `fit_rows` returns them.
         """
         card, ranker = fitted["card_"], fitted["ranker_"]
         known = dict(vars(self))
@@ -415,7 +415,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
         Returns
         -------
         dict of str to object
-            What `set_fitted` takes.
+            Attributes, as `set_fitted` takes them.
         """
 
         def refit(chosen: Any) -> Any:
@@ -592,8 +592,8 @@ class Scorecard(ExportsMixin, BaseEstimator):
         k : int in [1, inf), default=4
             Number of reasons.
         against : {"best", "mean"} or float, default="best"
-            What the points are compared with: the largest points of the variable, their mean over
-            the training rows, or a number such as 0.
+            The points to compare with: the largest ones of the variable, their mean over the
+            training rows, or a number such as 0.
 
         Returns
         -------

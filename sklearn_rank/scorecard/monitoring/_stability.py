@@ -37,7 +37,7 @@ class StabilityTable(FiguresTable):
     psi : float
         Population stability index: their sum.
     expected : float
-        What the index is on average, in large tables, without any change.
+        Mean of the index in large tables without any change.
     p_value : float
         Probability of an index at least as large without any change.
 
@@ -240,7 +240,7 @@ class CharacteristicStability(FiguresTable):
     shift : ndarray of shape (n_variables,)
         Change in the mean points: what the variable adds to the change in the mean total.
     expected : ndarray of shape (n_variables,)
-        What the index is on average, in large tables, without any change.
+        Mean of the index in large tables without any change.
     p_value : ndarray of shape (n_variables,)
         Probability of an index at least as large without any change.
 

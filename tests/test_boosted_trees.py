@@ -126,11 +126,11 @@ def test_the_order_of_the_rows_does_not_matter(options, engine):
 def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
     """More values than bins, and more rows than an engine gives to one thread."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20_000, 6))
+    rows = rng.normal(size=(6000, 6))
     rows[rng.random(rows.shape) < 0.1] = np.nan
-    y = np.nan_to_num(rows[:, 0] * rows[:, 1] + rows[:, 2]) + rng.normal(size=20_000) > 0
+    y = np.nan_to_num(rows[:, 0] * rows[:, 1] + rows[:, 2]) + rng.normal(size=6000) > 0
     model = make(engine, loss=loss, max_depth=5, **OPTIONS[options])
-    alone, order = clone(model).fit(rows, y), rng.permutation(20_000)
+    alone, order = clone(model).fit(rows, y), rng.permutation(6000)
     assert_equal(alone, clone(model).set_params(n_jobs=2).fit(rows, y), rows)
     assert_equal(alone, clone(model).fit(rows[order], y[order]), rows)
     assert 0.6 < alone.score(rows, y) < 1

@@ -47,22 +47,22 @@ EVERY_RANKER = [
     if ranker is not BoostedTreesRanker  # XGBoost takes ten times as long as most
 ]
 RAW_FEATURES = [
-    ranker(relevance=relevance, weak_ranker="feature", n_estimators=10)
+    ranker(relevance=relevance, weak_ranker="feature", n_estimators=4)
     for ranker, relevance in product(BOOSTERS, RELEVANCES)
 ]
 KERNEL_AXES = RELEVANCES, ["rbf", "linear", "precomputed"], ["gd", "lbfgs"]
 KERNELS = [
     pytest.param(
-        KernelPairwiseSGDRanker(relevance=case[0], kernel=case[1], solver=case[2], max_iter=50),
+        KernelPairwiseSGDRanker(relevance=case[0], kernel=case[1], solver=case[2], max_iter=10),
         marks=[] if case in cover(2, *KERNEL_AXES) else pytest.mark.nightly,
     )
     for case in product(*KERNEL_AXES)
 ]
 # Some checks have so few rows that a smaller part of them would hold no pair.
-STOPPED = {"n_iter_no_change": 5, "validation_fraction": 0.5, "n_estimators": 20}
-BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 50}
+STOPPED = {"n_iter_no_change": 3, "validation_fraction": 0.5, "n_estimators": 8}
+BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 10}
 SPECIAL = [
-    PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=20),
+    PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=6),
     PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=4),
     PNormPushRanker(solver="corrective", n_estimators=3, n_bags=3),
     RankBoost(n_bags=3, n_estimators=4),
@@ -70,37 +70,37 @@ SPECIAL = [
     PNormPushRanker(solver="corrective", n_estimators=4, loss="logistic", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", relevance="graded"),
     PNormPushRanker(solver="lbfgs", alpha=0.1, weak_ranker="feature", p=np.inf, n_estimators=5),
-    *(PNormPushRanker(push=push, n_estimators=20) for push in ("bottom", "both", "ir")),
-    RankBoost(selection="optimal", n_estimators=20),
-    RankBoost(scoring="ndcg@10", n_estimators=20),
+    *(PNormPushRanker(push=push, n_estimators=6) for push in ("bottom", "both", "ir")),
+    RankBoost(selection="optimal", n_estimators=6),
+    RankBoost(scoring="ndcg@10", n_estimators=6),
     RankBoost(relevance="graded", scoring=ranking_scorer("push@4"), **STOPPED),
     SmoothMarginRanker(relevance="graded", scoring="auc", **STOPPED),
     RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=2, random_state=0), n_estimators=5),
     KernelPairwiseSGDRanker(**BATCHES),
     KernelPairwiseSGDRanker(**BATCHES, kernel="linear", relevance="graded"),
     KernelPairwiseSGDRanker(**BATCHES, kernel="precomputed", average=True),
-    KernelPairwiseSGDRanker(loss="hinge", max_iter=20),
+    KernelPairwiseSGDRanker(loss="hinge", max_iter=10),
     # Near enough to the minimum for a weight of 2 and the row twice to agree.
     # The last width of its rounded kinks limits how exact lbfgs is, the more so the smaller alpha.
     KernelPairwiseSGDRanker(loss="hinge", solver="lbfgs", alpha=1.0, tol=1e-10, max_iter=5000),
-    KernelPairwiseSGDRanker(loss="squared_hinge", kernel="poly", degree=2, max_iter=20),
-    KernelPairwiseSGDRanker(loss="least_squares", kernel=OwnKernel(), max_iter=20),
+    KernelPairwiseSGDRanker(loss="squared_hinge", kernel="poly", degree=2, max_iter=10),
+    KernelPairwiseSGDRanker(loss="least_squares", kernel=OwnKernel(), max_iter=10),
 ]
 LINEAR = [
     *(ListNetLinear(relevance=relevance, penalty="l1") for relevance in RELEVANCES),
     *(ListNetLinear(penalty=p, max_norm=1.0, relevance="binary") for p in ["l1", "l2", None]),
     ListNetLinear(loss="smoothed_dcg", alpha=0.1),
-    *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=20, relevance=r) for r in RELEVANCES),
-    ListNetLinear(solver="ogd", max_norm=3.0, max_iter=20),
+    *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=10, relevance=r) for r in RELEVANCES),
+    ListNetLinear(solver="ogd", max_norm=3.0, max_iter=10),
 ]
 QUICK_TREES = BoostedTreesRanker(engine="lightgbm", n_estimators=3)
 TREES = [
-    *(BoostedTreesRanker(engine="xgboost", relevance=r, n_estimators=10) for r in RELEVANCES),
-    BoostedTreesRanker(engine="lightgbm", relevance="graded", n_estimators=10),
+    *(BoostedTreesRanker(engine="xgboost", relevance=r, n_estimators=4) for r in RELEVANCES),
+    BoostedTreesRanker(engine="lightgbm", relevance="graded", n_estimators=4),
     *(BoostedTreesRanker(engine=engine, relevance="graded", **STOPPED) for engine in ENGINES),
-    BoostedTreesRanker(engine="xgboost", subsample=0.7, colsample=0.7, n_estimators=10),
+    BoostedTreesRanker(engine="xgboost", subsample=0.7, colsample=0.7, n_estimators=4),
     *(
-        BoostedTreesRanker(engine=engine, loss=loss, p=p, push=push, n_estimators=10)
+        BoostedTreesRanker(engine=engine, loss=loss, p=p, push=push, n_estimators=4)
         for engine, loss, p, push in [
             ("lightgbm", "exponential", 4.0, "both"),
             ("xgboost", "hinge", 1.0, "top"),

@@ -354,12 +354,12 @@ def test_any_number_of_workers_and_partitions(n_workers):
     y = np.where(np.arange(900) < 60, 1, y)  # the first partition has one class
     with local_cluster(n_workers) as cluster, Client(cluster) as client:
         for est in (
-            RankBoost(n_estimators=10),
-            PNormPushRanker(p=4, n_estimators=10),
-            SmoothMarginRanker(n_estimators=5),
-            PNormPushRanker(p=1, n_estimators=10, loss=MARGIN_LOSSES["logistic"]),
+            RankBoost(n_estimators=4),
+            PNormPushRanker(p=4, n_estimators=4),
+            SmoothMarginRanker(n_estimators=4),
+            PNormPushRanker(p=1, n_estimators=4, loss=MARGIN_LOSSES["logistic"]),
             RankBoost(
-                n_estimators=10,
+                n_estimators=4,
                 monotonic_cst=[1, 0, -1, 0],
                 weak_ranker=Stumps(max_thresholds=3, special_values={2: [0.0]}, min_bin_size=0.02),
             ),

@@ -59,10 +59,15 @@ def small():
     "scorecard",
     [
         Scorecard(PNormPushRanker(n_estimators=2), p=None, cv=2, max_terms=2),
-        pytest.param(Scorecard(n_repeats=1, cv=2), marks=pytest.mark.slow),
-        pytest.param(Scorecard(RankBoost(), scaling=PDO, cv=2), marks=pytest.mark.slow),
         pytest.param(
-            Scorecard(SmoothMarginRanker(), points=None, scaling="minmax", cv=2),
+            Scorecard(PNormPushRanker(n_estimators=2), n_repeats=1, cv=2, max_terms=2),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            Scorecard(RankBoost(n_estimators=3), scaling=PDO, cv=2), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            Scorecard(SmoothMarginRanker(n_estimators=3), points=None, scaling="minmax", cv=2),
             marks=pytest.mark.slow,
         ),
     ],

@@ -1150,7 +1150,7 @@ def test_importing_needs_no_extra():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE convention")
 def test_a_reader_that_leaves_early(model):
-    loans(n=20_000).drop(columns="id").to_csv("big.csv", index=False)
+    loans(n=5000).drop(columns="id").to_csv("big.csv", index=False)
     command = [sys.executable, "-m", "sklearn_rank.cli", "rank", model, "big.csv", "-o", "-"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()

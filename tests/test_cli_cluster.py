@@ -67,8 +67,10 @@ def write(frame):
 @pytest.fixture(scope="module")
 def address():
     """Start two workers in this process."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
-    with LocalCluster(**options, dashboard_address="127.0.0.1:0") as cluster:
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(
+        **options, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+    ) as cluster:
         yield cluster.scheduler_address
 
 

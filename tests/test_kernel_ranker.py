@@ -368,7 +368,7 @@ def test_stochastic_steps_are_unbiased(loss, kernel, options, request):
     K = gram(kernel, X)
     options = {"loss": loss, "alpha": 0.5, "eta0": 0.3, "theta": 0, "batch_size": 2}
     first, second = [], []
-    for seed in range(500 if request.config.getoption("nightly") else 300):
+    for seed in range(500 if request.config.getoption("nightly") else 200):
         models = [
             fit(make(kernel, max_iter=n, random_state=seed, **options), X, *labels) for n in (1, 2)
         ]

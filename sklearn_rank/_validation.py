@@ -372,20 +372,25 @@ def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
         raise ValueError(
             f"{name} must hold one id for each of the {n_samples} rows. Got {len(ids)} ids."
         )
-    # NaN and NaT are the values that differ from themselves.
-    missing = ids != ids  # noqa: PLR0124
-    if ids.dtype.kind == "O":
-        missing = np.array([is_missing(one) for one in ids])
-    if np.any(missing):
-        raise ValueError(
-            f"{name} must not have missing values: row {int(np.argmax(missing))} has no id."
-        )
+    refuse_missing_ids(ids, name)
     try:
         return np.unique(ids, return_inverse=True)[1].ravel()
     except TypeError as error:
         raise ValueError(
             f"{name} must hold ids of one kind that can be sorted, such as int or str. {error}"
         ) from error
+
+
+def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
+    """Raise ValueError for query ids of which one is missing, in a place that messages name."""
+    # NaN and NaT are the values that differ from themselves.
+    missing = ids != ids  # noqa: PLR0124
+    if ids.dtype.kind == "O":
+        missing = np.array([is_missing(one) for one in ids], dtype=bool)
+    if np.any(missing):
+        raise ValueError(
+            f"{name} must not have missing values: row {int(np.argmax(missing))}{where} has no id."
+        )
 
 
 def is_missing(value: Any) -> bool:

@@ -27,15 +27,11 @@ def blockwise(estimator: Any, method: str, X: Any) -> Any:
     is_label = method == "predict" and estimator.relevance == "binary"
     nothing = np.zeros(0, dtype=estimator.classes_.dtype if is_label else np.float64)
     if isinstance(X, da.Array):
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        return X.map_blocks(
-            predict_block, estimator, method, nothing, drop_axis=1, dtype=nothing.dtype,
-            meta=nothing,
-        )  # fmt: skip
+        options = {"drop_axis": 1, "dtype": nothing.dtype, "meta": nothing}
+        return X.rechunk({1: -1}).map_blocks(predict_block, estimator, method, nothing, **options)
     if isinstance(X, dd.DataFrame):
-        series = pd.Series(nothing)
-        return X.map_partitions(predict_part, estimator, method, nothing, meta=series)
+        meta = pd.Series(nothing)
+        return X.map_partitions(predict_part, estimator, method, nothing, meta=meta)
     return getattr(estimator, method)(X)
 
 

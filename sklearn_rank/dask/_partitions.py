@@ -19,7 +19,7 @@ from sklearn_rank._validation import (
     check_column,
     check_relevance,
     check_some_weights,
-    is_missing,
+    refuse_missing_ids,
 )
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.rows import Rows
@@ -102,7 +102,9 @@ class RowChecks:
                 f"X has {self.n_features} features by its description. Got {X.shape[1]}."
             )
         y = check_relevance(y) if self.graded else check_column(y, "y")
-        ids = None if qid is None else _check_ids(qid)
+        ids = None if qid is None else check_column(qid, "qid")
+        if ids is not None:
+            refuse_missing_ids(ids, "qid", " of the partition")
         self._check_lengths(X=X, y=y, qid=ids)
         kept = check_some_weights(weight, len(X))
         rows = Partition(X, self._by_class(y, kept), ids, kept)
@@ -129,20 +131,6 @@ class RowChecks:
                 f"other labels than {self.classes.tolist()}."
             )
         return np.asarray(y == self.classes[1])
-
-
-def _check_ids(qid: Any) -> Values:
-    """Return query ids, none missing."""
-    ids = check_column(qid, "qid")
-    missing = ids != ids  # noqa: PLR0124
-    if ids.dtype.kind == "O":
-        missing = np.array([is_missing(one) for one in ids], dtype=bool)
-    if np.any(missing):
-        raise ValueError(
-            f"qid must not have missing values: row {int(np.argmax(missing))} of the partition "
-            "has no id."
-        )
-    return ids
 
 
 def _paired(rows: Partition) -> Partition:
@@ -257,9 +245,7 @@ def _chunks_of_table(owner: str, X: Any) -> list[Any]:
     """Return the delayed partitions of X."""
     _chunks_kind(owner, X)
     if isinstance(X, da.Array):
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        return list(X.to_delayed().ravel())
+        return list(X.rechunk({1: -1}).to_delayed().ravel())
     return _delayed_frames(X)
 
 

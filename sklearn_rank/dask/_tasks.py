@@ -34,10 +34,8 @@ class Tasks:
             items = [step(items[k : k + width]) for k in range(0, len(items), width)]
         return items[0] if items else step([])
 
-    def keep(self, value: Any, function: Callable[..., Any] | None = None, *more: Any) -> Any:
-        """Compute ``function(value, *more)``, or the value, and leave it on its worker."""
-        if function is not None:
-            value = delayed(function, pure=False)(value, *more)
+    def keep(self, value: Any) -> Any:
+        """Compute a delayed value and leave it on its worker."""
         future = self.client.compute(value)
         self._finish([future])
         return future

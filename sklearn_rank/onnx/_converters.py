@@ -136,12 +136,10 @@ def _label_type(ranker: Any) -> Any:
 
 
 def _classes(ranker: Any) -> Values:
+    """Return the classes, numbers with 64 bits."""
     classes: Values = np.asarray(ranker.classes_)
-    if classes.dtype.kind in "iu":
-        return classes.astype(np.int64)
-    if classes.dtype.kind == "f":
-        return classes.astype(np.float64)
-    return classes
+    types = {"i": np.int64, "u": np.int64, "f": np.float64}
+    return classes.astype(types.get(classes.dtype.kind, classes.dtype))
 
 
 def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container: Any) -> None:

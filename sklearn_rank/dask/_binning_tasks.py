@@ -6,13 +6,14 @@ work on: first for its part of the sample, then for its bins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from dask import delayed
 
-from sklearn_rank._protocols import Codes, Floats
+from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
@@ -26,55 +27,19 @@ _MANY_ROWS = 8192
 """Rows that are coded at a time: arrays of so many numbers take no new pages of memory."""
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedCodes:
-    """Distinct rows, by their hashes.
-
-    Attributes
-    ----------
-    code : ndarray of shape (n_distinct,)
-        The hash of each, increasing.
-    weight : ndarray of shape (n_distinct,)
-        The weight of all rows that are equal to it.
-    """
-
-    code: Codes
-    weight: Floats
-
-    @classmethod
-    def of(cls, code: Codes, weight: Floats) -> WeightedCodes:
-        """Merge equal rows."""
-        rows, total = priority_sample(code, weight, len(code))
-        return cls(code[rows], total)
-
-    def some(self, size: int) -> WeightedCodes:
-        """Return those that a sample of this size takes, with their own weights."""
-        rows, _ = priority_sample(self.code, self.weight, size)
-        return WeightedCodes(self.code[rows], self.weight[rows])
-
-    def weights_of(self, code: Codes) -> Floats:
-        """Return the weight of each of some rows; zero where there is none."""
-        place = np.minimum(np.searchsorted(self.code, code), len(self.code) - 1)
-        return np.where(self.code[place] == code, self.weight[place], 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class SampledPart:
+class SampledPart(NamedTuple):
     """What is kept of a partition until the thresholds are known.
 
     Attributes
     ----------
-    rows : WeightedCodes
-        All distinct rows.
-    code : ndarray of shape (n_sampled,)
-        The hashes of rows that may be in the sample, increasing.
-    X : ndarray of shape (n_sampled, n_features)
-        Their features.
+    weight : Series
+        The weights of all distinct rows, by their hashes.
+    X : DataFrame
+        The features of rows that may be in the sample, by their hashes.
     """
 
-    rows: WeightedCodes
-    code: Codes
-    X: Floats
+    weight: pd.Series
+    X: pd.DataFrame
 
 
 def bin_partitions(
@@ -96,12 +61,12 @@ def bin_partitions(
         How values become bins.
     """
     sampled = tasks.start(partitions.map(sample_partition))
-    smallest, total, values = (
-        delayed(one, pure=False) for one in (light_rows, weights_of, sampled_rows)
+    light, total, values, choose = (
+        delayed(one, pure=False) for one in (light_rows, weights_of, sampled_rows, choose_rows)
     )
-    known = tasks.keep(tasks.tree(merge_codes, [smallest(part) for part in sampled]))
+    known = tasks.keep(tasks.tree(merge_weights, [light(part) for part in sampled]))
     weight = tasks.keep(tasks.tree(sum, [total(part, known) for part in sampled]))
-    chosen = tasks.keep(delayed(choose_rows, pure=False)(known, weight))
+    chosen = tasks.keep(choose(weight))
     rows = tasks.keep(tasks.tree(merge_rows, [values(part, chosen) for part in sampled]))
     bins = tasks.result(find_in_sample, binning, rows, chosen)
     release([known, weight, chosen, rows, *sampled])
@@ -112,50 +77,53 @@ def sample_partition(rows: Partition) -> SampledPart:
     """Return the part of a partition that is kept until the thresholds are known."""
     code = hash_rows(rows.X)
     some, _ = priority_sample(code, rows.weight, 2 * MOST_ROWS)
-    return SampledPart(WeightedCodes.of(code, rows.weight), code[some], rows.X[some])
+    weight = _of_equal_rows(pd.Series(rows.weight, index=code))
+    return SampledPart(weight, pd.DataFrame(rows.X[some], index=code[some]))
 
 
-def light_rows(part: SampledPart) -> WeightedCodes:
-    """Return the rows of a partition that may be in the sample."""
-    return WeightedCodes(part.code, part.rows.weights_of(part.code))
+def _of_equal_rows(weight: pd.Series) -> pd.Series:
+    """Return the summed weights of equal rows, by rising hash."""
+    return weight.groupby(level=0).sum()
 
 
-def merge_codes(parts: list[WeightedCodes]) -> WeightedCodes:
-    """Return the rows of several partitions that may be in the sample."""
-    code = np.concatenate([part.code for part in parts])
-    weight = np.concatenate([part.weight for part in parts])
-    return WeightedCodes.of(code, weight).some(2 * MOST_ROWS)
+def light_rows(part: SampledPart) -> pd.Series:
+    """Return the weights in a partition of its rows that may be in the sample."""
+    return part.weight.reindex(part.X.index)
 
 
-def weights_of(part: SampledPart, known: WeightedCodes) -> Floats:
+def merge_weights(parts: list[pd.Series]) -> pd.Series:
+    """Return the weights in several partitions of rows that may be in the sample."""
+    weight = _of_equal_rows(pd.concat(parts))
+    some, _ = priority_sample(weight.index.to_numpy(), weight.to_numpy(), 2 * MOST_ROWS)
+    return weight.iloc[some]
+
+
+def weights_of(part: SampledPart, known: pd.Series) -> pd.Series:
     """Return the weights in a partition of the rows that may be in the sample."""
-    return part.rows.weights_of(known.code)
+    return part.weight.reindex(known.index, fill_value=0.0)
 
 
-def choose_rows(known: WeightedCodes, weight: Floats) -> WeightedCodes:
-    """Return the sample, with the weights that its rows stand for."""
-    rows, stands_for = priority_sample(known.code, weight, MOST_ROWS)
-    return WeightedCodes(known.code[rows], stands_for)
+def choose_rows(weight: pd.Series) -> pd.Series:
+    """Return the weights that the rows of the sample stand for, by their hashes."""
+    code = weight.index.to_numpy()
+    rows, stands_for = priority_sample(code, weight.to_numpy(), MOST_ROWS)
+    return pd.Series(stands_for, index=code[rows])
 
 
-def sampled_rows(part: SampledPart, chosen: WeightedCodes) -> tuple[Codes, Floats]:
+def sampled_rows(part: SampledPart, chosen: pd.Series) -> pd.DataFrame:
     """Return the rows of a partition that are in the sample, by their hashes."""
-    is_chosen = np.isin(part.code, chosen.code)
-    return part.code[is_chosen], part.X[is_chosen]
+    return part.X[part.X.index.isin(chosen.index)]
 
 
-def merge_rows(parts: list[tuple[Codes, Floats]]) -> tuple[Codes, Floats]:
+def merge_rows(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the distinct rows of several partitions."""
-    code, first = np.unique(np.concatenate([code for code, _ in parts]), return_index=True)
-    return code, np.concatenate([X for _, X in parts])[first]
+    rows = pd.concat(parts)
+    return rows[~rows.index.duplicated()].sort_index()
 
 
-def find_in_sample(
-    binning: Binning, rows: tuple[Codes, Floats], chosen: WeightedCodes
-) -> list[FeatureBins]:
+def find_in_sample(binning: Binning, rows: pd.DataFrame, chosen: pd.Series) -> list[FeatureBins]:
     """Return the bins, given the rows of the sample."""
-    code, X = rows
-    return binning.of_sample(X, chosen.weights_of(code))
+    return binning.of_sample(rows.to_numpy(), chosen.reindex(rows.index).to_numpy())
 
 
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:

@@ -24,7 +24,7 @@ from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.solvers import RegularisedLBFGS
-from sklearn_rank.solvers._regularised import minimise_regularised
+from sklearn_rank.solvers._regularised import RegularisedProblem
 from sklearn_rank.solvers.regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
@@ -117,16 +117,15 @@ def test_newton_steps_on_the_face_end_at_the_minimum_of_a_quadratic_function(reg
     def function(w):
         return float(slope @ w + w @ matrix @ w / 2), slope + matrix @ w
 
-    solution = minimise_regularised(
+    solution = RegularisedProblem(
         function,
         regulariser,
-        np.zeros(n),
         curvature=np.diag(matrix),
         max_iter=500,
         tol=1e-6,
         on_iterate=lambda *_: False,
         hessian=lambda w, some: matrix[np.ix_(some, some)],
-    )
+    ).minimise(np.zeros(n))
     x = solution.x
     assert solution.message == ""
     gradient, norm = function(x)[1], regulariser.norm(x)
@@ -174,15 +173,14 @@ def test_projected_gradients_end_where_a_function_that_is_not_convex_is_stationa
     def function(w):
         return float(slope @ w + w @ bend @ w / 2), slope + bend @ w
 
-    solution = minimise_regularised(
+    solution = RegularisedProblem(
         function,
         regulariser,
-        np.zeros(6),
         curvature=np.ones(6),
         max_iter=200,
         tol=1e-8,
         on_iterate=lambda *_: False,
-    )
+    ).minimise(np.zeros(6))
     x = solution.x
     assert solution.n_iter < 150
     assert regulariser.norm(x) <= 0.7 * (1 + 1e-12)

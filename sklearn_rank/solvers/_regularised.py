@@ -40,142 +40,8 @@ class _Point:
 
 
 @dataclass(eq=False)
-class _Search:
-    """The problem and the iterations so far."""
-
-    objective: Function
-    regulariser: Regulariser
-    curvature: Floats
-    hessian: Callable[[Floats, Indices], Floats] | None
-    on_iterate: IterateHook
-    values: list[float] = field(default_factory=list)
-    is_stopped: bool = False
-
-    def __post_init__(self) -> None:
-        # In this metric the scales of the features matter little.
-        self._metric = without_zeros(self.curvature)
-        zero = np.zeros_like(self.curvature)
-        self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), 1e-300)
-
-    def _errors(self, x: Floats, gradient: Floats) -> Floats:
-        """Return the length of the subgradient and, with a ball, the root of the duality gap.
-
-        The one falls with the distance from a minimum inside the ball, the other with that from
-        one on its boundary.
-        """
-        errors = [np.linalg.norm(self.regulariser.subgradient(x, gradient))]
-        if np.isfinite(self.regulariser.radius):
-            errors.append(self.regulariser.gap(x, gradient) ** 0.5)
-        return np.array(errors)
-
-    def point(self, x: Floats) -> _Point:
-        """Evaluate some coefficients; the error is relative to that at zero."""
-        value, gradient = self.objective(x)
-        error = float(np.min(self._errors(x, gradient) / self._at_zero))
-        return _Point(x, gradient, value + self.regulariser.penalty(x), error)
-
-    def note(self, x: Floats, value: float) -> bool:
-        """Count an iteration; return whether `on_iterate` ends the fit."""
-        self.values.append(value)
-        self.is_stopped = bool(self.on_iterate(x, self.values))
-        return self.is_stopped
-
-    def newton(self, at: _Point, tol: float) -> _Point:
-        """Take Newton steps while each halves the error.
-
-        Rounding hides the decrease of the objective, on which a line search depends, long
-        before it hides the gradient. These steps make the coefficients as exact as the
-        gradient, so that the order of the rows, or copies in place of weights, change
-        them by rounding only.
-        """
-        for _ in range(_NEWTON_STEPS):
-            if self.hessian is None or at.error <= _NEWTON_ENOUGH * tol:
-                break
-            step = self.regulariser.newton_step(at.x, at.gradient, self.hessian, self._metric)
-            new = None if step is None else self._damped(at, step)
-            if new is None:
-                break
-            at = new
-        return at
-
-    def _damped(self, at: _Point, step: Floats) -> _Point | None:
-        """Return the longest share of a step that brings the minimum nearer."""
-        for _ in range(_DAMPINGS):
-            new = self.point(self.regulariser.on_face(at.x, at.x + step))
-            is_nearer = new.error <= at.error / 2
-            if new.value < at.value or (
-                is_nearer and new.value <= at.value + _ROUNDING * abs(at.value)
-            ):
-                return new
-            step = step / 2
-        return None
-
-    def first_order(self, x: Floats, tol: float, max_iter: int) -> Floats:
-        """Take projected gradient steps, and now and then Newton's.
-
-        The step size is the inverse of the curvature along the last step (Barzilai and Borwein),
-        so that the objective may rise in some steps; it never exceeds the largest of the last
-        ten.
-        """
-        at, regulariser, metric = self.point(x), self.regulariser, self._metric
-        recent = deque([at.value], _MEMORY)
-        unit = regulariser.radius / max(regulariser.norm(at.gradient / metric), 1e-300)
-        shortest, longest = _SHORTEST * unit, _LONGEST * unit
-        rate = unit
-        while at.error > tol and len(self.values) < max_iter and rate >= shortest:
-            target = at.x - rate * at.gradient / metric
-            new = self.point(regulariser.proximal_in(target, rate, metric))
-            step, highest = new.x - at.x, max(recent)
-            square = float(step @ (metric * step))
-            if new.value > highest - _SLOPE / (2 * rate) * square + _NOISE * abs(highest):
-                rate /= 4
-                continue
-            bend = float(step @ (new.gradient - at.gradient))
-            rate = float(np.clip(square / bend, shortest, longest)) if bend > 0 else longest
-            is_last = len(self.values) % _FIRST_ORDER_STEPS == _FIRST_ORDER_STEPS - 1
-            at = self.newton(new, tol) if is_last else new
-            recent.append(at.value)
-            if self.note(at.x, at.value):
-                break
-        return at.x
-
-    def lbfgs(self, start: Floats, tol: float, max_iter: int) -> Floats:
-        """Return the minimum without the ball, or an iterate far outside the ball."""
-        form = self.regulariser.smoothed(self.objective, self.curvature)
-        guard = _FAR_OUT * self.regulariser.radius
-
-        def on_iterate(v: Floats, values: list[float]) -> bool:
-            w = form.back(v)
-            return self.note(w, values[-1]) or self.regulariser.norm(w) > guard
-
-        found = minimise(
-            form.function,
-            form.forth(start),
-            max_iter=max_iter,
-            tol=tol * float(self._at_zero[0]),
-            on_iterate=on_iterate,
-            residual=form.residual,
-            bounds=form.bounds,
-        )
-        return form.back(found.x)
-
-
-def minimise_regularised(
-    objective: Function,
-    regulariser: Regulariser,
-    start: Floats,
-    *,
-    curvature: Floats,
-    max_iter: int,
-    tol: float,
-    on_iterate: IterateHook,
-    hessian: Callable[[Floats, Indices], Floats] | None = None,
-) -> Solution:
-    r"""Minimise a smooth function plus a penalty in a ball.
-
-    Without a ball, and where the minimum lies inside it, by L-BFGS. On the boundary by projected
-    gradients, a first-order method, with spectral step sizes. Both are helped by Newton's method
-    on the face where they are.
+class RegularisedProblem:
+    r"""A smooth function plus a penalty, in a ball.
 
     Parameters
     ----------
@@ -183,8 +49,6 @@ def minimise_regularised(
         The function: coefficients to value and gradient.
     regulariser : Regulariser
         Penalty and ball.
-    start : ndarray of shape (n_features,)
-        The first iterate.
     curvature : ndarray of shape (n_features,)
         Approximate second derivatives of the function, by which coefficients are scaled; 0
         where unknown.
@@ -198,22 +62,146 @@ def minimise_regularised(
     hessian : callable or None
         Maps coefficients and indices to the second derivatives of the function by the
         coefficients of these indices. None: no Newton steps.
-
-    Returns
-    -------
-    Solution
-        `values` are function plus penalty after each iteration, with an active constraint
-        of those in the ball.
     """
-    search = _Search(objective, regulariser, curvature, hessian, on_iterate)
-    x, n_outside = search.lbfgs(start, tol, max_iter), 0
-    if regulariser.norm(x) > regulariser.radius:
-        n_outside = len(search.values)
-        x = search.first_order(regulariser.proximal(x, 0.0), tol, max_iter)
-    at = search.point(x)
-    if not search.is_stopped and len(search.values) < max_iter:
-        at = search.newton(at, tol)
-    message = STOPPED if search.is_stopped else OUT_OF_ITERATIONS
-    message = "" if at.error <= tol else message
-    values = search.values[n_outside:] or [at.value]
-    return Solution(at.x, values, max(len(search.values), 1), message, at.error)
+
+    objective: Function
+    regulariser: Regulariser
+    curvature: Floats
+    max_iter: int
+    tol: float
+    on_iterate: IterateHook
+    hessian: Callable[[Floats, Indices], Floats] | None = None
+    values: list[float] = field(default_factory=list)
+    is_stopped: bool = False
+
+    def __post_init__(self) -> None:
+        # In this metric the scales of the features matter little.
+        self._metric = without_zeros(self.curvature)
+        zero = np.zeros_like(self.curvature)
+        self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), 1e-300)
+
+    def minimise(self, start: Floats) -> Solution:
+        """Find the minimum.
+
+        Without a ball, and where the minimum lies inside it, by L-BFGS. On the boundary by
+        projected gradients, a first-order method, with spectral step sizes. Both are helped by
+        Newton's method on the face where they are. `values` of the solution are function plus
+        penalty after each iteration, with an active constraint of those in the ball.
+        """
+        x, n_outside = self._lbfgs(start), 0
+        if self.regulariser.norm(x) > self.regulariser.radius:
+            n_outside = len(self.values)
+            x = self._first_order(self.regulariser.proximal(x, 0.0))
+        at = self._point(x)
+        if not self._is_over:
+            at = self._newton(at)
+        message = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
+        message = "" if at.error <= self.tol else message
+        values = self.values[n_outside:] or [at.value]
+        return Solution(at.x, values, max(len(self.values), 1), message, at.error)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no iterations are left, or an observer ended the fit."""
+        return self.is_stopped or len(self.values) >= self.max_iter
+
+    def _errors(self, x: Floats, gradient: Floats) -> Floats:
+        """Return the length of the subgradient and, with a ball, the root of the duality gap.
+
+        The one falls with the distance from a minimum inside the ball, the other with that from
+        one on its boundary.
+        """
+        errors = [np.linalg.norm(self.regulariser.subgradient(x, gradient))]
+        if np.isfinite(self.regulariser.radius):
+            errors.append(self.regulariser.gap(x, gradient) ** 0.5)
+        return np.array(errors)
+
+    def _point(self, x: Floats) -> _Point:
+        """Evaluate some coefficients; the error is relative to that at zero."""
+        value, gradient = self.objective(x)
+        error = float(np.min(self._errors(x, gradient) / self._at_zero))
+        return _Point(x, gradient, value + self.regulariser.penalty(x), error)
+
+    def _note(self, x: Floats, value: float) -> bool:
+        """Count an iteration; return whether `on_iterate` ends the fit."""
+        self.values.append(value)
+        self.is_stopped = bool(self.on_iterate(x, self.values))
+        return self.is_stopped
+
+    def _newton(self, at: _Point) -> _Point:
+        """Take Newton steps while each halves the error.
+
+        Rounding hides the decrease of the objective, on which a line search depends, long
+        before it hides the gradient. These steps make the coefficients as exact as the
+        gradient, so that the order of the rows, or copies in place of weights, change
+        them by rounding only.
+        """
+        for _ in range(_NEWTON_STEPS):
+            if self.hessian is None or at.error <= _NEWTON_ENOUGH * self.tol:
+                break
+            step = self.regulariser.newton_step(at.x, at.gradient, self.hessian, self._metric)
+            new = None if step is None else self._damped(at, step)
+            if new is None:
+                break
+            at = new
+        return at
+
+    def _damped(self, at: _Point, step: Floats) -> _Point | None:
+        """Return the longest share of a step that brings the minimum nearer."""
+        for _ in range(_DAMPINGS):
+            new = self._point(self.regulariser.on_face(at.x, at.x + step))
+            is_nearer = new.error <= at.error / 2
+            if new.value < at.value or (
+                is_nearer and new.value <= at.value + _ROUNDING * abs(at.value)
+            ):
+                return new
+            step = step / 2
+        return None
+
+    def _first_order(self, x: Floats) -> Floats:
+        """Take projected gradient steps, and now and then Newton's.
+
+        The step size is the inverse of the curvature along the last step (Barzilai and Borwein),
+        so that the objective may rise in some steps; it never exceeds the largest of the last
+        ten.
+        """
+        at, regulariser, metric = self._point(x), self.regulariser, self._metric
+        recent = deque([at.value], _MEMORY)
+        unit = regulariser.radius / max(regulariser.norm(at.gradient / metric), 1e-300)
+        shortest, longest = _SHORTEST * unit, _LONGEST * unit
+        rate = unit
+        while at.error > self.tol and rate >= shortest and not self._is_over:
+            target = at.x - rate * at.gradient / metric
+            new = self._point(regulariser.proximal_in(target, rate, metric))
+            step, highest = new.x - at.x, max(recent)
+            square = float(step @ (metric * step))
+            if new.value > highest - _SLOPE / (2 * rate) * square + _NOISE * abs(highest):
+                rate /= 4
+                continue
+            bend = float(step @ (new.gradient - at.gradient))
+            rate = float(np.clip(square / bend, shortest, longest)) if bend > 0 else longest
+            is_last = len(self.values) % _FIRST_ORDER_STEPS == _FIRST_ORDER_STEPS - 1
+            at = self._newton(new) if is_last else new
+            recent.append(at.value)
+            self._note(at.x, at.value)
+        return at.x
+
+    def _lbfgs(self, start: Floats) -> Floats:
+        """Return the minimum without the ball, or an iterate far outside the ball."""
+        form = self.regulariser.smoothed(self.objective, self.curvature)
+        guard = _FAR_OUT * self.regulariser.radius
+
+        def on_iterate(v: Floats, values: list[float]) -> bool:
+            w = form.back(v)
+            return self._note(w, values[-1]) or self.regulariser.norm(w) > guard
+
+        found = minimise(
+            form.function,
+            form.forth(start),
+            max_iter=self.max_iter,
+            tol=self.tol * float(self._at_zero[0]),
+            on_iterate=on_iterate,
+            residual=form.residual,
+            bounds=form.bounds,
+        )
+        return form.back(found.x)

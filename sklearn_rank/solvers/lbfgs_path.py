@@ -64,18 +64,17 @@ class LBFGS(BoostingSolver):
 
         exact, make_path = problem.objective, getattr(problem.objective, "smooth_path", None)
         path = [function(one) for one in ([exact] if make_path is None else make_path())]
-        n_iterations = record.n_left if make_path is None else record.n_iterations
 
         def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
             return path[number](coefficients)
 
         def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
             stages = [partial(served["stage"], number) for number in range(len(path))]
-            target = None if make_path is None else served["target"]
-            hook = served["on_iterate"]
-            return minimise_along(
-                stages, target, start, max_iter=n_iterations, tol=problem.tol, on_iterate=hook
-            )
+            options = {"tol": problem.tol, "on_iterate": served["on_iterate"]}
+            if make_path is None:
+                return minimise(stages[0], start, max_iter=record.n_left, **options)
+            n_iterations = record.n_iterations
+            return minimise_along(stages, served["target"], start, max_iter=n_iterations, **options)
 
         functions: dict[str, Callable[..., Any]] = {
             "stage": at_stage,
@@ -93,7 +92,7 @@ def _replace(record: Any, x: Floats, credit: Floats, value: float | None = None)
 
 def minimise_along(
     path: Iterable[Function],
-    target: Callable[[Floats], float] | None,
+    target: Callable[[Floats], float],
     start: Floats,
     *,
     max_iter: int,
@@ -102,14 +101,11 @@ def minimise_along(
 ) -> Solution:
     """Minimise smooth functions one after the other; keep the best iterate of the target.
 
-    Without a target the path is one function. Each is minimised from the last iterate of the
+    Each is minimised from the last iterate of the
     one before, in at most `max_iter` iterations, so that the solution is never worse than that
     of the first. `values` are the lowest values of the target so far, which `on_iterate` is
     given after each iteration.
     """
-    if target is None:
-        (function,) = path
-        return minimise(function, start, max_iter=max_iter, tol=tol, on_iterate=on_iterate)
     best, least = start, target(start)
     values: list[float] = []
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._regularised import minimise_regularised
+from sklearn_rank.solvers._regularised import RegularisedProblem
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import STOPPED
 from sklearn_rank.solvers.regularisers import Regulariser
@@ -53,16 +53,15 @@ class RegularisedLBFGS(LinearSolver):
         curvature = function.variance() / problem.scale**2
 
         def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
-            return minimise_regularised(
+            return RegularisedProblem(
                 served["objective"],
                 problem.regulariser,
-                problem.start,
-                curvature=curvature,
-                max_iter=problem.max_iter,
-                tol=problem.tol,
-                on_iterate=served["on_iterate"],
-                hessian=served.get("hessian"),
-            )
+                curvature,
+                problem.max_iter,
+                problem.tol,
+                served["on_iterate"],
+                served.get("hessian"),
+            ).minimise(problem.start)
 
         functions: dict[str, Callable[..., Any]] = {
             "objective": function,

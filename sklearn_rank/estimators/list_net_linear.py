@@ -532,12 +532,13 @@ class ListNetLinear(BaseRanker):
 
     def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
         """Return the state of the last fit, if it is to go on, or a new one."""
+        nothing = np.zeros(n_features)
         if not (go_on and hasattr(self, "coef_")):
-            return OnlineDescent.from_zero(n_features)
+            return OnlineDescent(nothing, nothing)
         if hasattr(self, "_descent_"):
             coefficients, total = self._descent_
             return OnlineDescent(coefficients, total, self.t_)
-        return OnlineDescent(np.array(self.coef_), np.zeros(n_features))
+        return OnlineDescent(np.array(self.coef_), nothing)
 
     def _make_rate(self, X: Any, n_steps: int) -> Any:
         """Return step sizes as a function of the number of the step."""

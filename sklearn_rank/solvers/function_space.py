@@ -18,7 +18,7 @@ from sklearn_rank.solvers._function_space_descent import (
 )
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
-from sklearn_rank.solvers.stochastic import PairSampler, stochastic_descent
+from sklearn_rank.solvers.stochastic import stochastic_descent
 
 _WIDEST, _NARROWEST, _RATIO = 0.1, 1e-8, 0.1
 """First and last width over which a kink is rounded, and their ratio."""
@@ -74,25 +74,22 @@ class GradientDescent(KernelSolver):
     def solve(self, problem: Any, start: Floats, progress: Any) -> tuple[Solution, Floats]:
         """Take the steps."""
         model, before = problem.model, len(progress.values)
-        common = {
-            "max_iter": problem.max_iter,
-            "tol": problem.tol,
-            "on_iterate": problem.on_iterate,
-        }
 
         def step_size(number: int) -> float:
             return float(problem.eta0 * (before + number + 1.0) ** -problem.theta)
 
         if problem.batch_size is None:
-            function = _function(problem, problem.mean_loss())
-            steps = GivenSteps(step_size)
-            solution = minimise_in_space(function, model.element(start), steps, **common)
-        else:
-            draw = PairSampler(problem, np.random.RandomState([problem.seed, before]))
-            loss, alpha = problem.loss.value_and_derivative, problem.alpha
-            drawn = stochastic_descent(
-                model, loss, draw, start, alpha=alpha, step_size=step_size, **common
+            solution = minimise_in_space(
+                _function(problem, problem.mean_loss()),
+                model.element(start),
+                GivenSteps(step_size),
+                max_iter=problem.max_iter,
+                tol=problem.tol,
+                on_iterate=problem.on_iterate,
             )
+        else:
+            rng = np.random.RandomState([problem.seed, before])
+            drawn = stochastic_descent(problem, start, step_size, rng)
             assert drawn.average is not None
             average = model.element(drawn.average)
             solution = replace(drawn, x=model.element(drawn.x), average=average)

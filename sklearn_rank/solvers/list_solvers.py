@@ -100,11 +100,6 @@ class OnlineDescent:
     total: Floats
     n_steps: int = 0
 
-    @classmethod
-    def from_zero(cls, n_features: int) -> OnlineDescent:
-        """Start at zero."""
-        return cls(np.zeros(n_features), np.zeros(n_features))
-
     @property
     def average(self) -> Floats:
         r"""The averaged iterate :math:`\bar w`."""

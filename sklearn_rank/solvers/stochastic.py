@@ -7,48 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, IterateHook, RowSpace, Solution
+from sklearn_rank._protocols import Floats, Indices, RowSpace, Solution
 from sklearn_rank.solvers._function_space_descent import Path
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
-
-PairDraw = Callable[[], tuple[Indices, Indices]]
-"""Draws the upper and the lower rows of some pairs."""
-
-PairLossOf = Callable[[Floats], tuple[Floats, Floats]]
-"""Maps margins to losses and their left derivatives."""
 
 _WINDOW = 100
 """Stochastic steps whose mean objective is compared with that of the steps before."""
 
 
 def stochastic_descent(
-    space: RowSpace,
-    loss: PairLossOf,
-    draw: PairDraw,
-    start: Floats,
-    *,
-    alpha: float,
-    step_size: Callable[[int], float],
-    max_iter: int,
-    tol: float,
-    on_iterate: IterateHook,
+    problem: Any, start: Floats, step_size: Callable[[int], float], rng: np.random.RandomState
 ) -> Solution:
-    """Take steps along the mean gradient of a few pairs, which `draw` draws.
+    """Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
 
-    `start` and the solution are coefficients. The objective before a step is estimated
-    from its pairs. Ends after `max_iter` steps, or when the mean estimate of a hundred
-    steps is lower than that of the hundred before by at most `tol` times its size; not
-    with ``tol=0``.
+    `problem` is a `KernelProblem`; `start` and the solution are coefficients. The objective
+    before a step is estimated from its pairs. Ends after `max_iter` steps, or when the mean
+    estimate of a hundred steps is lower than that of the hundred before by at most `tol` times
+    its size; not with ``tol=0``.
     """
-    path = Path(start, on_iterate)
+    space: RowSpace = problem.model
+    draw, alpha, tol = PairSampler(problem, rng), problem.alpha, problem.tol
+    path = Path(start, problem.on_iterate)
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for number in range(max_iter):
+        for number in range(problem.max_iter):
             rows, place = np.unique(np.concatenate(draw()), return_inverse=True)
             upper, lower = place.ravel()[: len(place) // 2], place.ravel()[len(place) // 2 :]
             view = space.at_rows(rows)
             scores = view.scores(path.f)
-            losses, slopes = loss(scores[upper] - scores[lower])
+            losses, slopes = problem.loss.value_and_derivative(scores[upper] - scores[lower])
             by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square

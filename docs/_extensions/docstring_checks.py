@@ -29,6 +29,8 @@ MODULES = {
     "sklearn_rank.preprocessing": "Preprocessing",
     "sklearn_rank.datasets": "Data sets",
     "sklearn_rank.objectives": "Objectives",
+    "sklearn_rank.solvers": "Solvers",
+    "sklearn_rank.models.stumps": "Stumps",
     "sklearn_rank.engines": "Engines",
     "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.scorecard.monitoring": "Monitoring of scorecards",

@@ -18,7 +18,7 @@ from sklearn_rank.models.linear import Features
 from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
 from sklearn_rank.rows import FitRows
 
-__all__ = ["StumpConstraints", "Stumps"]
+__all__ = ["Stumps"]
 
 Positions = tuple[int, ...]
 

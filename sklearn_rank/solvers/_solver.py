@@ -23,6 +23,14 @@ class Solver(BaseEstimator, ABC):
         Whether several processes, each with a part of the rows, find the same model with it.
     needs_smooth : bool
         Whether it needs an objective with a gradient everywhere. Kinks are then rounded.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> list(SOLVERS["boosting"])
+    ['coordinate', 'corrective', 'lbfgs']
+    >>> SOLVERS["boosting"]["corrective"](n_swaps=3).get_params()
+    {'n_swaps': 3}
     """
 
     on_cluster: ClassVar[bool] = False
@@ -58,6 +66,12 @@ class BoostingSolver(Solver):
     moves_all : bool
         Whether it moves the coefficients of all weak rankers at once, which must be known
         beforehand. Stumps are then free of constraints.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> [name for name, solver in SOLVERS["boosting"].items() if solver.has_stages]
+    ['coordinate']
     """
 
     has_stages: ClassVar[bool] = False

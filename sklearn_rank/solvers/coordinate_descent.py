@@ -183,6 +183,12 @@ class Round:
         By how much the objective fell.
     h : ndarray of shape (n_rows,)
         The weak ranker on the training rows, in fit order.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import Round
+    >>> Round(index=3, step=0.5, decrease=0.1, h=[True, False]).step
+    0.5
     """
 
     index: int
@@ -198,6 +204,16 @@ class Coordinate(BoostingSolver):
     far as the weak rankers allow. It ends when no weak ranker has an edge, or when the
     relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most
     `tol` (0: goes on).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker
+    >>> from sklearn_rank.solvers import Coordinate
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = PNormPushRanker(solver=Coordinate(), n_estimators=5).fit(X, y)
+    >>> len(ranker.objective_curve_)
+    5
     """
 
     on_cluster = True

@@ -34,6 +34,12 @@ class KernelSolver(Solver):
     ----------
     has_steps : bool
         Whether it takes `eta0`, `theta`, `batch_size` and `average`.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> [name for name, solver in SOLVERS["kernel"].items() if solver.has_steps]
+    ['gd']
     """
 
     has_steps: ClassVar[bool] = False
@@ -66,7 +72,18 @@ def _function(problem: Any, loss: Any) -> SpaceFunction:
 
 
 class GradientDescent(KernelSolver):
-    """Gradient steps over all pairs or, with `batch_size`, over random ones."""
+    """Gradient steps over all pairs or, with `batch_size`, over random ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn_rank import KernelPairwiseSGDRanker
+    >>> from sklearn_rank.solvers import GradientDescent
+    >>> X, y = make_circles(100, factor=0.5, noise=0.1, random_state=0)
+    >>> ranker = KernelPairwiseSGDRanker(solver=GradientDescent(), max_iter=20, tol=0).fit(X, y)
+    >>> ranker.n_iter_
+    20
+    """
 
     on_cluster = True
     has_steps = True
@@ -98,7 +115,18 @@ class GradientDescent(KernelSolver):
 
 
 class FunctionSpaceLBFGS(KernelSolver):
-    """L-BFGS in the inner product of the space; kinks are rounded over ever smaller widths."""
+    """L-BFGS in the inner product of the space; kinks are rounded over ever smaller widths.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from sklearn_rank import KernelPairwiseSGDRanker
+    >>> from sklearn_rank.solvers import FunctionSpaceLBFGS
+    >>> X, y = make_circles(100, factor=0.5, noise=0.1, random_state=0)
+    >>> ranker = KernelPairwiseSGDRanker(loss="hinge", solver=FunctionSpaceLBFGS()).fit(X, y)
+    >>> ranker.score(X, y) > 0.99
+    True
+    """
 
     on_cluster = True
     needs_smooth = True

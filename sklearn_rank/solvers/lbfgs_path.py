@@ -20,6 +20,16 @@ class LBFGS(BoostingSolver):
     """All coefficients of all weak rankers at once.
 
     A non-smooth objective with `smooth_path` is minimised along smooth ones that approach it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_rank import PNormPushRanker
+    >>> from sklearn_rank.solvers import LBFGS
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = PNormPushRanker(solver=LBFGS(), alpha=1.0, tol=1e-3).fit(X, y)
+    >>> ranker.score(X, y) > 0.99
+    True
     """
 
     on_cluster = True

@@ -25,6 +25,12 @@ class LinearSolver(Solver):
     is_online : bool
         Whether it takes one step for each query, so that there are `eta0` and `partial_fit`,
         which needs ``take_pass(problem, order)``.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> [name for name, solver in SOLVERS["linear"].items() if solver.is_online]
+    ['ogd']
     """
 
     is_online: ClassVar[bool] = False
@@ -43,7 +49,19 @@ class LinearSolver(Solver):
 
 
 class RegularisedLBFGS(LinearSolver):
-    """L-BFGS over all queries, in a ball projected gradients; Newton steps for few features."""
+    """L-BFGS over all queries, in a ball projected gradients; Newton steps for few features.
+
+    Examples
+    --------
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.solvers import RegularisedLBFGS
+    >>> data = make_queries(random_state=0)
+    >>> ranker = ListNetLinear(solver=RegularisedLBFGS(), max_norm=0.5)
+    >>> ranker = ranker.fit(data.data, data.target, qid=data.qid)
+    >>> round(float((ranker.coef_**2).sum() ** 0.5), 6)
+    0.5
+    """
 
     on_cluster = True
 
@@ -114,7 +132,18 @@ class OnlineDescent:
 
 
 class OnlineGradientDescent(LinearSolver):
-    """Averaged online gradient descent, one query a step."""
+    """Averaged online gradient descent, one query a step.
+
+    Examples
+    --------
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.solvers import OnlineGradientDescent
+    >>> data = make_queries(n_queries=40, random_state=0)
+    >>> ranker = ListNetLinear(solver=OnlineGradientDescent(), eta0=0.1, max_iter=1)
+    >>> ranker.fit(data.data, data.target, qid=data.qid).t_
+    40
+    """
 
     is_online = True
 

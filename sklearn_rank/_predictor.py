@@ -43,7 +43,7 @@ def has_contributions(ranker: Any) -> bool:
 
 
 class Predictor(BaseEstimator):
-    """What a fitted ranker does: scores of rows, and what follows from them.
+    """Base class of what a fitted ranker does: scores of rows, labels, contributions, metric.
 
     A subclass checks rows in `_validate_features` and scores them in `_score_rows`.
     """

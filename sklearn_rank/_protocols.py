@@ -69,7 +69,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class PairShares:
-    """How a 0/1 weak ranker h divides the exponential mass of the pairs.
+    """The shares of the exponential mass of the pairs that a 0/1 weak ranker h orders.
 
     Attributes
     ----------
@@ -336,7 +336,7 @@ class RowSpace(FunctionSpace, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where a solver ended.
+    """The end of a solver: coefficients, and how they were found.
 
     Attributes
     ----------

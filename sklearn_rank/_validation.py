@@ -83,44 +83,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return isinstance(value, bool | np.bool_)
-
-    def __str__(self) -> str:
-        return "True or False"
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """A number of threads with joblib's meaning."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return value is None or (Number(-np.inf, integer=True).allows(value) and value != 0)
-
-    def __str__(self) -> str:
-        return "None or an int other than 0"
-
-
-@dataclass(frozen=True)
-class Seed:
-    """Anything that scikit-learn takes as random state."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        if value is None or isinstance(value, np.random.RandomState):
-            return True
-        return Number(0, 2**32 - 1, integer=True).allows(value)
-
-    def __str__(self) -> str:
-        return "None, an int in [0, 2**32 - 1] or a numpy.random.RandomState"
-
-
-@dataclass(frozen=True)
 class NameOr:
     """One of some names, or an object of another kind.
 
@@ -149,22 +111,8 @@ class NameOr:
 
 
 @dataclass(frozen=True)
-class Keywords:
-    """A dict of keyword arguments, or None."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return value is None or (
-            isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
-        )
-
-    def __str__(self) -> str:
-        return "None or a dict with names as keys"
-
-
-@dataclass(frozen=True)
 class Described:
-    """What a function allows; `text` completes "must be ..."."""
+    """A value that a function allows; `text` completes "must be ..."."""
 
     text: str
     allows: Callable[[Any], bool]
@@ -173,8 +121,37 @@ class Described:
         return self.text
 
 
+FLAG = Described("True or False", lambda value: isinstance(value, bool | np.bool_))
+
+
+def _is_number_of_jobs(value: Any) -> bool:
+    """Whether joblib takes a value as a number of threads."""
+    return value is None or (Number(-np.inf, integer=True).allows(value) and value != 0)
+
+
+JOBS = Described("None or an int other than 0", _is_number_of_jobs)
+
+
+def _is_seed(value: Any) -> bool:
+    """Whether scikit-learn takes a value as a random state."""
+    is_state = value is None or isinstance(value, np.random.RandomState)
+    return is_state or Number(0, 2**32 - 1, integer=True).allows(value)
+
+
+SEED = Described("None, an int in [0, 2**32 - 1] or a numpy.random.RandomState", _is_seed)
+
+
+def _are_keywords(value: Any) -> bool:
+    """Whether a value is None, or a dict of keyword arguments."""
+    is_dict = isinstance(value, Mapping)
+    return value is None or (is_dict and all(isinstance(key, str) for key in value))
+
+
+KEYWORDS = Described("None or a dict with names as keys", _are_keywords)
+
+
 class Constraint(Protocol):
-    """What a parameter may be; its text completes "must be ..."."""
+    """The values that a parameter may have; its text completes "must be ..."."""
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""

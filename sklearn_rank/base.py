@@ -26,11 +26,11 @@ from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Observer, Values
 from sklearn_rank._validation import (
     CLEARLY_ON_TOP,
+    JOBS,
+    SEED,
     Choice,
     Constraint,
-    Jobs,
     Number,
-    Seed,
     check_columns,
     check_lengths,
     check_parameters,
@@ -129,8 +129,8 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "relevance": Choice(("binary", "graded")),
-        "n_jobs": Jobs(),
-        "random_state": Seed(),
+        "n_jobs": JOBS,
+        "random_state": SEED,
         "verbose": Number(0, integer=True, other=(True, False)),
     }
 

@@ -1,4 +1,4 @@
-"""What a boosting fit consists of: the posed problem, its history, and fitted attributes."""
+"""The parts of a boosting fit: the posed problem, its history, and fitted attributes."""
 
 from __future__ import annotations
 
@@ -262,6 +262,7 @@ class BoostingProblem:
         pairs = self.preferences
         if self._has_unit_weights and log_scale == 0:
             return 1.0 / (2.0 * pairs.total_pair_weight)
+        # ln max(N, N_eff), since the weights of pairs can leave the range of floats.
         log_total = pairs.log_pair_weight()
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
         return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0

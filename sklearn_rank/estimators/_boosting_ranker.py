@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Objective, WeakRankers
-from sklearn_rank._validation import Constraint, Flag, Number, check_size, largest_size
+from sklearn_rank._validation import FLAG, Constraint, Number, check_size, largest_size
 from sklearn_rank._warnings import warn
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
@@ -47,7 +47,7 @@ class BoostingRanker(RoundsRanker):
         **RoundsRanker._allowed,
         "weak_ranker": WEAK_RANKER,
         "tol": Number(0, closed="left"),
-        "warm_start": Flag(),
+        "warm_start": FLAG,
     }
 
     def __init__(

@@ -67,6 +67,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 
 def _evenly(n: int, fraction: float) -> Mask:
     """Mark a fraction of n places at even distances, at least one."""
+    # Place k is marked where k * fraction + start passes a whole number; the last one at least.
     start = max(0.5, 1.0 - n * fraction)
     return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
 

@@ -1,4 +1,4 @@
-"""What KernelPairwiseSGDRanker minimises, and the steps so far."""
+"""The problem of KernelPairwiseSGDRanker, and the steps so far."""
 
 from __future__ import annotations
 

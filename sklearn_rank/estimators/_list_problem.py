@@ -1,4 +1,4 @@
-"""What ListNetLinear minimises: a listwise loss of linear scores, plus a penalty, in a ball."""
+"""The problem of ListNetLinear: a listwise loss of linear scores, plus a penalty, in a ball."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Coefficients:
 
 
 class Record:
-    """What a solver tells of its iterations: the record of a bag.
+    """A record of the iterations of a solver, as for a bag.
 
     Parameters
     ----------
@@ -224,6 +224,7 @@ class FitRecord(Record):
         """Add the margin and the smooth margin of the last round."""
         size = self.coefficients.l1_norm or 1.0
         self.history.margins.append(state.smallest_margin() / size)
+        # G is of scaled weights, and their factor adds its logarithm to ln F.
         self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
 
     def _make_offsets(self) -> StageBalances | StageCuts | None:

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank._validation import Choice, Constraint, Keywords, Number, largest_size
+from sklearn_rank._validation import KEYWORDS, Choice, Constraint, Number, largest_size
 from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
@@ -219,7 +219,7 @@ class BoostedTreesRanker(RoundsRanker):
         "reg_lambda": Number(0, closed="left", other=(None,)),
         "subsample": Number(0, 1, "right"),
         "colsample": Number(0, 1, "right"),
-        "engine_params": Keywords(),
+        "engine_params": KEYWORDS,
         "score_p": Number(1, other=(None,)),
     }
 

@@ -17,9 +17,9 @@ from sklearn.utils import Tags, check_random_state, gen_batches
 from sklearn_rank._callbacks import Follower
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
+    FLAG,
+    KEYWORDS,
     Constraint,
-    Flag,
-    Keywords,
     NameOr,
     Number,
     check_size,
@@ -219,7 +219,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),
         "coef0": Number(-np.inf, closed="neither"),
-        "kernel_params": Keywords(),
+        "kernel_params": KEYWORDS,
         "alpha": Number(0, closed="neither"),
         "eta0": Number(0, closed="neither", other=("auto",)),
         "theta": Number(0, 1),
@@ -227,8 +227,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
         "tol": Number(0, closed="left"),
         "solver": KERNEL_SOLVERS,
         "batch_size": Number(1, integer=True, other=(None,)),
-        "average": Flag(),
-        "warm_start": Flag(),
+        "average": FLAG,
+        "warm_start": FLAG,
     }
 
     def __init__(

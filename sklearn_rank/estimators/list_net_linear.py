@@ -13,9 +13,9 @@ from sklearn_rank._callbacks import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, IterateHook
 from sklearn_rank._validation import (
+    FLAG,
     Choice,
     Constraint,
-    Flag,
     Number,
     check_relevance,
     check_size,
@@ -249,7 +249,7 @@ class ListNetLinear(BaseRanker):
         "eta0": Number(0, closed="neither", other=("auto",)),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="left"),
-        "warm_start": Flag(),
+        "warm_start": FLAG,
     }
 
     def __init__(

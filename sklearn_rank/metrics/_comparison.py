@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Constraint, Number, Seed, check_floats, check_parameters
+from sklearn_rank._validation import SEED, Constraint, Number, check_floats, check_parameters
 from sklearn_rank.metrics.intervals import CONFIDENCE
 
 _ROUNDING = 1e-12
@@ -27,7 +27,7 @@ Carlo error of 9,999 resamples. Its time is quadratic in the number of values.""
 _PARAMETERS: dict[str, Constraint] = {
     "confidence": CONFIDENCE,
     "n_resamples": Number(1, integer=True),
-    "random_state": Seed(),
+    "random_state": SEED,
 }
 
 

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import (
+    FLAG,
+    SEED,
     Constraint,
-    Flag,
     Number,
-    Seed,
     check_column,
     check_lengths,
     check_parameters,
@@ -238,8 +238,8 @@ class QueryKFold(_QuerySplitter):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "n_splits": Number(2, integer=True),
-        "shuffle": Flag(),
-        "random_state": Seed(),
+        "shuffle": FLAG,
+        "random_state": SEED,
     }
 
     def __init__(
@@ -309,7 +309,7 @@ class QueryShuffleSplit(_QuerySplitter):
     _allowed: ClassVar[dict[str, Constraint]] = {
         "n_splits": Number(1, integer=True),
         "test_size": Number(0, 1, closed="neither"),
-        "random_state": Seed(),
+        "random_state": SEED,
     }
 
     def __init__(

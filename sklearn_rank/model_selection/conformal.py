@@ -1,4 +1,4 @@
-"""How many rows of a list to take, with a bound on the expected share of false alarms."""
+"""The head of a list with a bound on the expected share of false alarms."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Mask, Values
 from sklearn_rank._validation import (
+    SEED,
     Constraint,
     Described,
     Number,
-    Seed,
     check_column,
     check_floats,
     check_lengths,
@@ -142,7 +142,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         "estimator": SCORING_ESTIMATOR,
         "fdr": Number(0, 1, closed="neither"),
         "calibration_size": Number(0, 1, closed="neither"),
-        "random_state": Seed(),
+        "random_state": SEED,
     }
 
     def __init__(

@@ -10,9 +10,9 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._protocols import Floats, require
 from sklearn_rank._validation import (
+    FLAG,
     Choice,
     Constraint,
-    Flag,
     check_floats,
     check_lengths,
     check_parameters,
@@ -104,7 +104,7 @@ class PairLoss(Push):
         method: str = "auto",
         mean: bool = False,
     ) -> None:
-        allowed: dict[str, Constraint] = {"method": Choice(METHODS), "mean": Flag()}
+        allowed: dict[str, Constraint] = {"method": Choice(METHODS), "mean": FLAG}
         check_parameters("PairLoss", {"method": method, "mean": mean}, allowed)
         self.preferences = preferences
         self.loss = as_margin_loss(loss, user="PairLoss")

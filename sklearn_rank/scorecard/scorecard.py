@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
+    JOBS,
+    SEED,
     Constraint,
     Described,
-    Jobs,
     Number,
     OrNone,
-    Seed,
     check_columns,
     check_lengths,
     check_parameters,
@@ -247,8 +247,8 @@ class Scorecard(ExportsMixin, BaseEstimator):
         "scoring": OrNone(SCORING),
         "cv": _FOLDS,
         "n_repeats": Number(1, integer=True),
-        "n_jobs": Jobs(),
-        "random_state": Seed(),
+        "n_jobs": JOBS,
+        "random_state": SEED,
     }
 
     def __init__(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.pair_sums._logistic._axis import Axis, density
+from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest_grid
 from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
@@ -35,8 +33,8 @@ class SortedScores:
         The rows.
     x, weight : ndarray of shape (n_rows,)
         Their scores, rising, and their weights.
-    total : tuple of two floats
-        Weight of the upper and of the lower rows.
+    masses : tuple of two ndarrays of shape (n_rows,)
+        Weights as upper and as lower rows, until they are summed up in place.
     reach, margin : float
         Distance beyond which pairs count fully or not at all: of rows outside crowds, and of
         any rows.
@@ -47,13 +45,12 @@ class SortedScores:
 
     def __init__(self, f: Floats, a: Floats, g: Floats, b: Floats, allowed: float) -> None:
         self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
-        above, below = self.sides.weights(a, b)
-        self.weight = above + below
-        self.total = float(a.sum()), float(b.sum())
+        self.masses = self.sides.weights(a, b)
+        self.weight = self.masses[0] + self.masses[1]
         # Rows further away than this would add less than the error, were all weight there. A row
         # outside crowds has few rows at any distance, which makes its reach shorter.
         self.margin = float(np.log(_TAILS / allowed))
-        shares = [x.max() / total for x, total in zip((a, b), self.total, strict=True) if total]
+        shares = [x.max() / x.sum() for x in (a, b) if x.any()]
         share = min(1.0, _MANY * float(max(shares, default=1.0)))
         self.reach = max(float(np.log(_TAILS * share / allowed)), 4.0)
         self.in_crowd, self.in_grid = _crowds(self.x, self.reach, self.margin)
@@ -89,19 +86,22 @@ def _covered(n: int, first: Indices, stop: Indices) -> Mask:
 
 def _far_sums(sides: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
     """Return each row's weight of pairs out of order, and of lower rows their distances."""
-    behind, ahead = running_masses(above, below)
-    return np.where(sides.is_upper, ahead, behind), integral(sides.gap, behind)
+    behind, far = running_masses(above, below)
+    np.copyto(far, behind, where=~sides.is_upper)
+    return far, integral(sides.gap, behind)
 
 
 def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) -> Sums:
     """Sort all rows; near pairs are visited, or left to a grid where there are many of them."""
     rows = SortedScores(axis.f, a, axis.g, b, allowed)
-    far, heights = _far_sums(rows.sides, *rows.sides.weights(a, b))
-    if rows.in_grid is not None:
+    if rows.in_grid is None:
+        far, heights = _far_sums(rows.sides, *rows.masses)
+    else:
         # The grid counts the far pairs of its rows too: they get those with rows elsewhere alone.
-        elsewhere = (one * ~rows.in_grid for one in rows.sides.weights(a, b))
-        for sums, others in zip((far, heights), _far_sums(rows.sides, *elsewhere), strict=True):
-            np.copyto(sums, others, where=rows.in_grid)
+        elsewhere = _far_sums(rows.sides, *(one * ~rows.in_grid for one in rows.masses))
+        far, heights = _far_sums(rows.sides, *rows.masses)
+        np.copyto(far, elsewhere[0], where=rows.in_grid)
+        np.copyto(heights, elsewhere[1], where=rows.in_grid)
     value, sums = _near_sums(rows, n_orders)
     if n_orders:
         sums[0] += far
@@ -112,7 +112,8 @@ def by_sweep(axis: Axis, a: Floats, b: Floats, allowed: float, n_orders: int) ->
     if not n_orders:
         heights = rows.sides.split(heights)[1]
         return Sums(float(b @ heights), heights, EMPTY, EMPTY)
-    value += float((rows.weight * ~rows.sides.is_upper) @ heights)
+    np.copyto(heights, 0.0, where=rows.sides.is_upper)
+    value += float(rows.weight @ heights)
     np.maximum(sums, 0.0, out=sums)  # rounding where no row is near
     upper, lower = zip(*map(rows.sides.split, sums), strict=True)
     return Sums(value, EMPTY, np.stack(upper), np.stack(lower))
@@ -149,13 +150,13 @@ def _add_crowds(
     x = _without_gaps(rows, crowd, is_upper, heights)
     f, g, a, b = x[is_upper], x[~is_upper], rows.weight[upper], rows.weight[lower]
     axis = Axis(f, g, 0.0, float(x[-1]))
-    axis = replace(axis, density=density(axis, a, b, rows.total))
     part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], len(sums), ThreadPool())
     if not len(sums):
         heights[lower] += part.heights
     else:
-        sums[:, upper] += part.upper_sums
-        sums[:, lower] += part.lower_sums
+        for out, of_upper, of_lower in zip(sums, part.upper_sums, part.lower_sums, strict=True):
+            out[upper] += of_upper
+            out[lower] += of_lower
     return part.value
 
 

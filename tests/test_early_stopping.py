@@ -14,8 +14,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
+from sklearn_rank.estimators._early_stopping import split_validation
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.rows import Rows
 
 # The smooth margin ranker says so when the pairs cannot all be ordered.
 pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
@@ -258,3 +260,10 @@ def test_early_stopping_of_trees_warns_of_nothing(engine):
     X = np.random.default_rng(0).normal(size=(80, 2))
     ranker = BoostedTreesRanker(engine=engine, n_estimators=3, n_iter_no_change=2, max_bins=9)
     assert len(ranker.fit(X, X[:, 0] > 0).validation_scores_) > 0
+
+
+def test_missing_values_are_no_zeros_where_rows_are_held_out():
+    X, y = np.tile([[0.0], [np.nan]], (20, 1)), np.arange(40) % 4 > 1
+    train, held_out = split_validation(Rows(X, y, None, np.ones(40)), 0.5, seed=0)
+    assert len(train.y) == len(held_out.y) == 20
+    assert set(train.position) | set(held_out.position) == set(range(40))

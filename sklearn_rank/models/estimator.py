@@ -85,8 +85,11 @@ class FittedClones:
             return None
         h = (prediction - low) / width
         self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
-        self._known = self._known.with_one_more(estimator, low, width)
-        return Candidate(len(self._known.estimators) - 1, -float(gradient.data @ h))
+        known = self._known
+        self._known = EstimatorRules(
+            [*known.estimators, estimator], [*known.low, low], [*known.width, width]
+        )
+        return Candidate(len(known.estimators), -float(gradient.data @ h))
 
     def values(self, candidate: Candidate) -> Values:
         """Return the prediction of the last clone, mapped to [0, 1]."""

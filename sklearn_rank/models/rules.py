@@ -92,10 +92,6 @@ class EstimatorRules:
     low: list[float]
     width: list[float]
 
-    def with_one_more(self, estimator: Any, low: float, width: float) -> EstimatorRules:
-        """Return the rules and one more."""
-        return EstimatorRules([*self.estimators, estimator], [*self.low, low], [*self.width, width])
-
     def equal(self, other: object) -> bool:
         """Whether these are the same weak rankers in the same order."""
         return isinstance(other, EstimatorRules) and self.estimators == other.estimators

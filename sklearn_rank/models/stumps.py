@@ -55,7 +55,8 @@ def by_position(
     """Return a dict with features as keys with their positions as keys."""
     known: dict[Any, int] = {} if names is None else {one: j for j, one in enumerate(names)}
     known.update({j: j for j in range(n_features)})
-    unknown = [one for one in given if _is_flag(one) or one not in known]
+    # True and False are equal to 1 and 0, but name no features.
+    unknown = [one for one in given if np.asarray(one).dtype.kind == "b" or one not in known]
     if unknown:
         raise ValueError(
             f"{parameter} of {owner} has {unknown}, which are neither feature names nor indices "
@@ -65,11 +66,6 @@ def by_position(
     if len(found) < len(given):
         raise ValueError(f"{parameter} of {owner} has a feature twice. Got {list(given)}.")
     return found
-
-
-def _is_flag(value: object) -> bool:
-    """Whether a value is True or False, which are equal to 1 and 0."""
-    return np.asarray(value).dtype.kind == "b"
 
 
 def check_monotonic(
@@ -144,12 +140,6 @@ class StumpConstraints:
             "categorical_features": sorted(self.n_categories),
             "special_values": plain(self.special),
         }
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the coefficients or the size of a model have bounds."""
-        sizes = self.max_features, self.max_thresholds
-        return bool(self.monotonic) or sizes != (None, None)
 
     def binning(self, max_bins: int) -> Binning:
         """Return how values become bins, before small ones are merged."""
@@ -332,7 +322,7 @@ class Stumps(BaseEstimator):
         if found.is_free:
             return StumpColumns(binned, rows, both_sides=True)
         subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
-        if not found.is_bounded:
+        if not (found.monotonic or found.max_features or found.max_thresholds):
             return StumpColumns(binned, rows, both_sides=False, subsets=subsets)
         return BoundedStumps(
             binned,

@@ -349,14 +349,12 @@ class KernelPairwiseSGDRanker(BaseRanker):
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: Rows) -> dict[str, Any]:
-        progress = Progress(self._fixed_settings(data))
+        progress = self._open_progress(data)
         data.ahead(lambda: data.feature_means)
-        if self.warm_start and hasattr(self, "_progress_"):
-            progress = Progress(**deepcopy(self._progress_))
         fitted: dict[str, Any] = {}
         if self.kernel in _WITH_GAMMA:
             fitted["gamma_"] = self._find_gamma(data)
-        preferences = data.preferences
+        solver, preferences = self.solver_in_use, data.preferences
         model = self._make_model(data, fitted.get("gamma_"))
         order = np.arange(model.n_coordinates) if self.kernel == "linear" else preferences.order
         loss = as_margin_loss(self.loss)
@@ -365,33 +363,22 @@ class KernelPairwiseSGDRanker(BaseRanker):
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
             known = self._collect(data, model, order, f)
-            if self.kernel == "linear" and not self.solver_in_use.has_steps:
+            if self.kernel == "linear" and not solver.has_steps:
                 # What a fit that was interrupted goes on from.
                 so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
                 known["_progress_"] = {**vars(progress), **so_far}
             return {**fitted, **known}
 
-        observer = self._make_observer(
-            data, "iteration", self.max_iter, reconstruct, shows_total=False
-        )
-        follower = Follower(observer)
-        problem = KernelProblem(
-            model, preferences, loss, self.alpha, self.tol, self.max_iter, follower
-        )
+        watched = data, "iteration", self.max_iter, reconstruct
+        follower = Follower(self._make_observer(*watched, shows_total=False))
+        settings = self.alpha, self.tol, self.max_iter
+        problem = KernelProblem(model, preferences, loss, *settings, follower)
+        if solver.has_steps:
+            fitted["eta0_"] = self._first_step(model, data)
+            problem = self._with_steps(problem, fitted["eta0_"])
         start = np.zeros(model.n_coordinates)
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
-        solver = self.solver_in_use
-        if solver.has_steps:
-            fitted["eta0_"] = self._first_step(model, data)
-            problem = replace(
-                problem,
-                eta0=fitted["eta0_"],
-                theta=self.theta,
-                batch_size=self.batch_size,
-                average=self.average,
-                seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            )
         solution, last = solver.solve(problem, start, progress)
         self._warn(solution.message)
         progress.coefficients = _inverted(last, order)
@@ -399,6 +386,23 @@ class KernelPairwiseSGDRanker(BaseRanker):
         fitted["objective_curve_"] = np.array(progress.values)
         fitted["n_iter_"] = len(progress.values)
         return {**fitted, **self._collect(data, model, order, solution.x)}
+
+    def _open_progress(self, data: Rows) -> Progress:
+        """Return the steps of the last fit, if it is to go on, or none."""
+        if self.warm_start and hasattr(self, "_progress_"):
+            return Progress(**deepcopy(self._progress_))
+        return Progress(self._fixed_settings(data))
+
+    def _with_steps(self, problem: KernelProblem, eta0: float) -> KernelProblem:
+        """Return the problem with the settings of gradient descent."""
+        return replace(
+            problem,
+            eta0=eta0,
+            theta=self.theta,
+            batch_size=self.batch_size,
+            average=self.average,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
 
     def _collect(
         self,

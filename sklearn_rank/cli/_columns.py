@@ -235,7 +235,7 @@ class Column:
             elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
                 if self.cells.notna().any():
                     self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-                found = pd.Series(np.full(len(self.cells), np.nan))
+                found = pd.Series(np.nan, self.cells.index)
             elif self.content == notation.SECONDS:
                 text = self.cells.astype(str).where(self.cells.notna())
                 found = pd.to_timedelta(text).dt.total_seconds()

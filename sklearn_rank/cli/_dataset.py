@@ -75,7 +75,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     skip = options.reading.skip_unlabelled
     table = _roles.labelled_rows(table, roles.target or "", notes, skip=skip)
     schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
-    data = _dataset(table, schema, notes, labelled=True, weighted=True)
+    data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     note_leaks(data.X, data.y, data.qid, notes)
     return replace(data, schema=with_categories(schema, data.X))
 
@@ -127,13 +127,7 @@ def model_data(
 
 
 def _dataset(
-    table: Table,
-    schema: Schema,
-    notes: list[str],
-    when: str = ",",
-    *,
-    labelled: bool,
-    weighted: bool,
+    table: Table, schema: Schema, notes: list[str], when: str, *, labelled: bool, weighted: bool
 ) -> Dataset:
     qid = _roles.queries(table, schema.qid)
     y = _roles.checked_relevance(table, schema, qid, notes) if labelled else None

@@ -17,6 +17,12 @@ from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._store import load_model
 
 PARTS = "parts/*.parquet"
+pytestmark = [
+    # Sockets and loops of a cluster that is closed end in threads of its own.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
 BASIC = ["--target", "late", "--drop", "day,city", "-o", "m.skops"]
 # One machine leaves rows out for early stopping, a cluster never does.
 FAST = ["--param", "n_estimators=8", "--param", "n_iter_no_change=none"]

@@ -1,8 +1,8 @@
 """Three tiers of tests, on every core, and documentation examples that may lack their extra.
 
 =====================  ===========================================================
-pytest -m "not slow"   before each commit: a minute and a half on two cores
-pytest                 before each merge, in ``.ci/run``: all but the tests marked ``nightly``
+pytest -m "not slow"   before each commit: a minute on two cores
+pytest                 before each merge, six minutes: all but the tests marked ``nightly``
 pytest --nightly       each night and before a release: everything
 =====================  ===========================================================
 

@@ -159,7 +159,7 @@ GRID = {"listnetlinear__alpha": [1e-6, 1e-2, 1.0, 100.0]}
 def test_a_search_is_a_loop(name):
     """Exactly: qid goes to the splitter, to fit of both steps, to transform and to the metric."""
     search = GridSearchCV(
-        PIPE, GRID, cv=QueryKFold(5), scoring=ranking_scorer(name), error_score="raise"
+        PIPE, GRID, cv=QueryKFold(3), scoring=ranking_scorer(name), error_score="raise"
     )
     with routed():
         search.fit(X, Y, qid=QID)
@@ -168,7 +168,7 @@ def test_a_search_is_a_loop(name):
         )
     for number, candidate in enumerate(search.cv_results_["params"]):
         alpha = candidate["listnetlinear__alpha"]
-        for fold, (train, test) in enumerate(QueryKFold(5).split(X, Y, qid=QID)):
+        for fold, (train, test) in enumerate(QueryKFold(3).split(X, Y, qid=QID)):
             scaled = QueryMinMaxScaler().fit_transform(X, qid=QID)
             model = make(alpha=alpha).fit(scaled[train], Y[train], qid=QID[train])
             expected = BY_NAME[name](Y[test], model.predict(scaled[test]), qid=QID[test])

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
@@ -171,6 +171,7 @@ def assert_same(ranker, X, tolerance, model=None):
         for name in FORMS
     ],
 )
+@settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(seed=st.integers(0, 10_000))
 def test_scores_are_those_of_the_ranker(form, seed):
     ranker, kind = FORMS[form]

@@ -11,7 +11,6 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_parameters
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
-from sklearn_rank.metrics._ranked import rank_rows
 from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
@@ -237,9 +236,9 @@ def ks_interval(y_true: Any, y_score: Any, *, confidence: float = 0.95) -> KSInt
             "ks_interval needs rows with relevance above 0 and others. Got "
             f"{n_found} and {n_other}."
         )
-    ranked = rank_rows(rows)
-    tpr = np.cumsum(ranked.relevant) / n_found
-    fpr = np.cumsum(ranked.ties.length - ranked.relevant) / n_other
+    scores, place = np.unique(-rows.score, return_inverse=True)
+    found, taken = np.bincount(place.ravel(), relevant), np.bincount(place.ravel())
+    tpr, fpr = np.cumsum(found) / n_found, np.cumsum(taken - found) / n_other
     best = int(np.argmax(tpr - fpr >= np.max(tpr - fpr) - _ROUNDING))  # the first
     t, f = tpr[[best]], fpr[[best]]
     t_low, t_high = wilson(t, n_found, confidence)
@@ -247,5 +246,4 @@ def ks_interval(y_true: Any, y_score: Any, *, confidence: float = 0.95) -> KSInt
     ks = float(t[0] - f[0])
     low = ks - float(np.hypot(t - t_low, f_high - f)[0])
     high = ks + float(np.hypot(t_high - t, f - f_low)[0])
-    first = ranked.order[ranked.ties.start[best]]
-    return KSInterval(ks, low, high, float(rows.score[first]))
+    return KSInterval(ks, low, high, float(-scores[best]))

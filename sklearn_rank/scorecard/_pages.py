@@ -16,7 +16,7 @@ from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
 from sklearn_rank.scorecard._points_table import tables_of
-from sklearn_rank.scorecard._report_figures import TOP, Estimate, figures_of
+from sklearn_rank.scorecard._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.card import Card, class_label
 from sklearn_rank.scorecard.monitoring import StabilityTable
 
@@ -179,8 +179,8 @@ def _number(value: float, digits: int = 3) -> str:
     return "-" if np.isnan(value) else f"{value:.{digits}f}"
 
 
-def _interval(ends: Estimate | tuple[float, float], digits: int = 3) -> str:
-    low, high = (ends.low, ends.high) if isinstance(ends, Estimate) else ends
+def _interval(ends: tuple[float, float], digits: int = 3) -> str:
+    low, high = ends
     return "no interval" if np.isnan(low) else f"{_number(low, digits)} to {_number(high, digits)}"
 
 

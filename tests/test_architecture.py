@@ -332,6 +332,11 @@ def test_public_names_are_documented_with_an_example():
             assert "\n>>> " in docstring.partition("\nExamples\n--------\n")[2], name
 
 
+def test_every_name_of_the_package_is_there():
+    assert [name for name in dir(sklearn_rank) if not hasattr(sklearn_rank, name)] == []
+    assert {"rows", "bins", "RankBoost"} <= set(dir(sklearn_rank))
+
+
 def test_the_estimators_are_among_the_public_names():
     assert {f"sklearn_rank.{name}" for name in sklearn_rank.__all__} <= set(public_objects())
 

@@ -170,18 +170,14 @@ class Partitions:
         """Number of partitions."""
         return len(self.chunks)
 
-    def with_classes(self, classes: Values | None) -> Partitions:
-        """Return the rows with the classes known."""
-        return replace(self, checks=replace(self.checks, classes=classes))
+    def with_checks(self, **changes: Any) -> Partitions:
+        """Return the rows with some checks changed, such as the classes once they are known."""
+        return replace(self, checks=replace(self.checks, **changes))
 
     def where(self, is_kept: Sequence[bool]) -> Partitions:
         """Return some of the partitions."""
         pairs = zip(self.chunks, is_kept, strict=True)
         return replace(self, chunks=[chunk for chunk, kept in pairs if kept])
-
-    def with_codes(self, codes: CategoryCodes | None) -> Partitions:
-        """Return the rows with other codes of categories."""
-        return replace(self, checks=replace(self.checks, codes=codes))
 
     @property
     def has_queries(self) -> bool:

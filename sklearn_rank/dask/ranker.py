@@ -321,7 +321,7 @@ def _planned(
     name = type(estimator).__name__
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
-        estimator.category_codes_, partitions = codes, partitions.with_codes(codes)
+        estimator.category_codes_, partitions = codes, partitions.with_checks(codes=codes)
     if partitions.has_queries and shuffle_queries:
         partitions = shuffled(tasks, partitions)
     summaries = tasks.results(partitions.map(summarise, estimator.relevance == "graded"))
@@ -329,7 +329,7 @@ def _planned(
     if not any(has_rows):
         raise ValueError(f"{name} has no row of positive weight to learn from.")
     classes = _known_classes(estimator, summaries)
-    partitions = partitions.with_classes(classes).where(has_rows)
+    partitions = partitions.with_checks(classes=classes).where(has_rows)
     if partitions.has_queries:
         check_whole_queries(tasks, partitions, name)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None

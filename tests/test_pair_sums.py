@@ -977,11 +977,15 @@ def test_a_gap_is_shortened_by_what_the_ramp_says(shift):
     np.testing.assert_allclose(kept, (g - f[:, None])[near], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("step, bins, width", [(1.0, 2, 2), (0.25, 5, 1.25), (8.0, 2, 4)])
-def test_the_density_of_rows(step, bins, width):
+@pytest.mark.parametrize("length, bins, width", [(2**17, 2, 2), (2**15, 2, 2), (2**20, 2, 4)])
+def test_the_density_of_rows(length, bins, width):
     """The weight of the heaviest bins that touch a unit of length, by the length they cover."""
-    assert density(np.array([3.0, 0.0, 1.0]), step, 8.0) == min(1, bins * 3 / 8 / width)
-    assert density(np.zeros(3), step, 0.0) == 1
+    f, g = np.array([0.0, 0.3, length]), np.array([0.1, length / 2])
+    axis = Axis(f, g, 0.0, float(length))
+    a, b = np.array([2.0, 1.0, 1.0]), np.array([1.0, 1.0])
+    found = density(axis, a, b, (8.0, 4.0))
+    assert found == pytest.approx(bins * max(3 / 8, 1 / 4) / width)
+    assert density(axis, 0 * a, 0 * b, (0.0, 0.0)) == 1
 
 
 @pytest.mark.parametrize("n_orders", [0, 1, 2])

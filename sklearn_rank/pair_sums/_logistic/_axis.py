@@ -71,7 +71,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
             axis = _without(axis, step, first, removed, upper, lower, mass)
         else:
             sides = ((mass, a), (other, b))
-            return replace(axis, density=max(density(m, step, float(w.sum())) for m, w in sides))
+            return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis
 
 
@@ -81,6 +81,17 @@ def shared_axis(f: Floats, g: Floats, rows: RowSums) -> tuple[Axis, int]:
     high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
     ends = rows.smallest(np.array([low, -high, -(len(f) + len(g))]))
     return Axis(f, g, float(ends[0]), -float(ends[1])), -int(ends[2])
+
+
+def density(axis: Axis, a: Floats, b: Floats, total: tuple[float, float]) -> float:
+    """Return the density of rows that are a part of both sides, whose weights are `total`."""
+    step = max((axis.high - axis.low) / _BINS, 1.0)
+    first = np.floor(axis.low / step)
+    n = int(np.floor(axis.high / step) - first) + 1
+    return max(
+        _density(Histogram(_bins(x, step, first), n)(weight), step, whole)
+        for x, weight, whole in zip((axis.f, axis.g), (a, b), total, strict=True)
+    )
 
 
 def _bins(x: Floats, step: float, first: float) -> Indices:
@@ -118,7 +129,7 @@ def _without(
     )
 
 
-def density(mass: Floats, step: float, total: float) -> float:
+def _density(mass: Floats, step: float, total: float) -> float:
     """Return a bound of the share of the mass in a unit of length.
 
     The mean over a few units, where bins allow it: so far do errors of single rows cancel.

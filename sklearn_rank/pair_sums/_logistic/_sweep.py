@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.pair_sums._logistic._axis import Axis
+from sklearn_rank.pair_sums._logistic._axis import Axis, density
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest_grid
 from sklearn_rank.pair_sums._logistic._grid import grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import Sums
@@ -35,6 +37,8 @@ class SortedScores:
         Their scores, rising, and their weights.
     masses : tuple of two ndarrays of shape (n_rows,)
         Weights as upper and as lower rows, until they are summed up in place.
+    total : tuple of two floats
+        Weight of the upper and of the lower rows.
     reach, margin : float
         Distance beyond which pairs count fully or not at all: of rows outside crowds, and of
         any rows.
@@ -50,7 +54,8 @@ class SortedScores:
         # Rows further away than this would add less than the error, were all weight there. A row
         # outside crowds has few rows at any distance, which makes its reach shorter.
         self.margin = float(np.log(_TAILS / allowed))
-        shares = [x.max() / x.sum() for x in (a, b) if x.any()]
+        self.total = float(a.sum()), float(b.sum())
+        shares = [x.max() / total for x, total in zip((a, b), self.total, strict=True) if total]
         share = min(1.0, _MANY * float(max(shares, default=1.0)))
         self.reach = max(float(np.log(_TAILS * share / allowed)), 4.0)
         self.in_crowd, self.in_grid = _crowds(self.x, self.reach, self.margin)
@@ -150,6 +155,8 @@ def _add_crowds(
     x = _without_gaps(rows, crowd, is_upper, heights)
     f, g, a, b = x[is_upper], x[~is_upper], rows.weight[upper], rows.weight[lower]
     axis = Axis(f, g, 0.0, float(x[-1]))
+    # Where crowds are thin and many, the coarser grids that this allows save most.
+    axis = replace(axis, density=density(axis, a, b, rows.total))
     part = grid_sums(axis, a, b, cheapest_grid(axis, allowed)[1], len(sums), ThreadPool())
     if not len(sums):
         heights[lower] += part.heights

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import (
     Candidate,
@@ -321,6 +321,6 @@ class BoostingProblem:
         if hasattr(rules, "coefficients"):
             return np.asarray(rules.coefficients(weights, n_features) * data.feature_means)
         total = np.zeros(n_features)
-        for rows in gen_batches(len(data.weight), working_rows(n_features)):
+        for rows in blocks(len(data.weight), working_rows(n_features)):
             total += data.weight[rows] @ rules.contributions(data.X[rows], weights, n_features)
         return total / data.weight.sum()

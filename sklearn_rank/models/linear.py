@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
 from sklearn_rank.models.bin_sums import ROUNDING, first_positive
 from sklearn_rank.models.rules import FeatureRules
@@ -107,7 +107,7 @@ class LinearModel:
         if sparse.issparse(self.X):
             return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
         sums, middle = np.zeros((2, self.n_coordinates)), self._middle
-        for rows in gen_batches(len(curvature), _FEW_ROWS):
+        for rows in blocks(len(curvature), _FEW_ROWS):
             some, c = self.X[rows] - middle, curvature[rows]
             sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
         return np.concatenate([total[None], sums])
@@ -196,7 +196,7 @@ class LinearModel:
         if sparse.issparse(self.X):
             return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
         square = np.empty(self.X.shape[0])
-        for rows in gen_batches(len(square), _FEW_ROWS):
+        for rows in blocks(len(square), _FEW_ROWS):
             some = self.X[rows]
             square[rows] = np.einsum("nj,nj->n", some, some)
         return square
@@ -231,7 +231,7 @@ class LinearModel:
             some = self.X[:, used]
             return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
         products = np.zeros((len(used), len(used)))
-        for rows in gen_batches(len(weight), _FEW_ROWS):
+        for rows in blocks(len(weight), _FEW_ROWS):
             some = self.X[rows][:, used]
             products += (some * weight[rows, None]).T @ some
         return products

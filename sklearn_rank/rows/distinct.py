@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import gen_batches
 
-from sklearn_rank._arrays import Codes, Floats, Indices, Values
+from sklearn_rank._arrays import Codes, Floats, Indices, Values, blocks
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.sums import starts_run
 
@@ -81,7 +80,7 @@ def hash_rows(X: Any) -> Codes:
     # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for block in gen_batches(len(code), _BLOCK):
+    for block in blocks(len(code), _BLOCK):
         np.matmul(_mixed(rows[block] + first), factors, out=code[block])
     return code
 

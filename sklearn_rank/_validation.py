@@ -402,7 +402,8 @@ def is_upper_label(
 ) -> Mask:
     """Return a mask of the rows of ``classes[1]``; unknown labels need a weight of zero."""
     labels = check_column(y, name)
-    is_known = np.isin(labels, classes)
+    is_upper = np.asarray(labels == classes[1])
+    is_known = is_upper | (labels == classes[0])
     if sample_weight is not None and not is_known.all():
         is_known |= check_weight(sample_weight, len(labels)) == 0
     if not is_known.all():
@@ -410,7 +411,7 @@ def is_upper_label(
             f"{name} has labels that {owner} was not fitted with: "
             f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
         )
-    return np.asarray(labels == classes[1])
+    return is_upper
 
 
 def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:

@@ -1,8 +1,10 @@
 """What every test shares: a Hypothesis profile for each tier, and restored settings."""
 
+import importlib
 import os
 import random
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -57,6 +59,13 @@ def stop_worker_processes():
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     if loky is not None and loky._executor is not None:
         loky._executor.shutdown(wait=True, kill_workers=True)
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """Import a script of the benchmarks by its name."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    return importlib.import_module
 
 
 @pytest.fixture

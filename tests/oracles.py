@@ -502,15 +502,7 @@ def optimal_decrease(h, f, y, qid=None, w=None, p=1.0, push="top"):
 
 
 def candidate_scores(
-    candidates,
-    f,
-    y,
-    qid=None,
-    w=None,
-    p=1.0,
-    push="top",
-    loss="exponential",
-    selection="steepest",
+    candidates, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential", selection="steepest"
 ):
     """What the selection maximises, per candidate: |edge|, or the decrease of J.
 
@@ -540,22 +532,10 @@ def first_best(candidates, scores):
     return next(c for c, s in zip(candidates, scores, strict=True) if s >= least)
 
 
-def best_stump(
-    X,
-    f,
-    y,
-    qid=None,
-    w=None,
-    p=1.0,
-    push="top",
-    loss="exponential",
-    selection="steepest",
-    max_bins=64,
-):
-    """The stump that ``selection`` takes at scores f; ties go to the first."""
-    candidates = stumps(X, w, max_bins)
-    arguments = (f, y, qid, w, p, push, loss, selection)
-    return first_best(candidates, candidate_scores(candidates, *arguments))
+def best_stump(X, f, y, **options):
+    """The stump that a selection takes at scores f; ties go to the first."""
+    candidates = stumps(X)
+    return first_best(candidates, candidate_scores(candidates, f, y, **options))
 
 
 # Boosting -----------------------------------------------------------------------------------
@@ -748,10 +728,7 @@ def smooth_margin_boost(
         norm = net_l1_norm([*rounds, SmoothRound(*chosen[:3], alpha, 0, 0, is_smooth)])
         after = (math.nan, math.nan)
         if norm > 0:
-            after = (
-                smooth_margin(f, norm, y, qid, w),
-                ranking_margin(f, norm, y, qid, w),
-            )
+            after = (smooth_margin(f, norm, y, qid, w), ranking_margin(f, norm, y, qid, w))
         rounds.append(SmoothRound(*chosen[:3], alpha, *after, is_smooth))
     return rounds
 

@@ -1,6 +1,5 @@
 """The parts of the scripts that try claims of the papers which are not the package's own."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
-@pytest.fixture(autouse=True)
-def _import_from_benchmarks(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+pytestmark = pytest.mark.usefixtures("scripts")
 
 
 def test_adaboost_is_the_oracles():

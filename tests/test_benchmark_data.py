@@ -1,7 +1,6 @@
 """benchmarks/_real_data.py: what OpenML's tables mean, which source wins, how folds are cut."""
 
 import gzip
-import importlib
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.error import URLError
@@ -14,9 +13,8 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def real_data(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("_real_data")
+def real_data(scripts):
+    return scripts("_real_data")
 
 
 @pytest.fixture

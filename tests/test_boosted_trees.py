@@ -73,12 +73,7 @@ def assert_equal(model, other, rows):
 
 # Weights, order, threads -------------------------------------------------------------------
 
-KINDS = {
-    "dense": X,
-    "missing": MISSING,
-    "sparse": sparse.csr_array(SPARSE),
-    "categories": FRAME,
-}
+KINDS = {"dense": X, "missing": MISSING, "sparse": sparse.csr_array(SPARSE), "categories": FRAME}
 OPTIONS = {"all": {}, "drawn": DRAWN, "stopped": STOPPED}
 
 

@@ -568,10 +568,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*TRAIN, "--param", "q=3"], ["no parameter 'q'", "n_estimators", " p,"]),
         ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
         ([*TRAIN, "--param", "p=2", "--param", "p=3"], ["--param p=3: 'p' is given twice"]),
-        (
-            ["train", "--drop", "a", "-o", "m.skops"],
-            ["missing argument 'DATA'"],
-        ),
+        (["train", "--drop", "a", "-o", "m.skops"], ["missing argument 'DATA'"]),
         ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),

@@ -11,13 +11,7 @@ from commands import FAST, fails, param, run
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _crossval, _rankers
 from sklearn_rank.cli._compare import _sentence
-from sklearn_rank.cli._metrics import (
-    Labels,
-    compare_with_best,
-    heading,
-    measure,
-    top_metric,
-)
+from sklearn_rank.cli._metrics import Labels, compare_with_best, heading, measure, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.metrics import (
     auc_interval,

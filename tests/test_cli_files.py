@@ -177,12 +177,7 @@ READ = {
     "pipes": (csv(sep="|", c=CITY), {}, {"c": "category"}, []),
     "tabs": (csv(sep="\t", c=CITY), {}, {"c": "category"}, []),
     "blanks": (csv(sep=" ", c=CITY), {}, {"c": "category"}, []),
-    "aligned.txt": (
-        table(c=CITY).to_string(index=False).encode(),
-        {},
-        {"c": "category"},
-        [],
-    ),
+    "aligned.txt": (table(c=CITY).to_string(index=False).encode(), {}, {"c": "category"}, []),
     "commas in text": (csv(sep=";", c=[f"{c}, {i % 2}" for i, c in enumerate(CITY)]), {}, {}, []),
     "given separator": (csv(sep="^", c=CITY), {"sep": "^"}, {"c": "category"}, []),
     "bom": (csv(encoding="utf-8-sig", c=CITY), {}, {"other": "number"}, []),
@@ -236,12 +231,7 @@ READ = {
     ),
     "sheets.xlsx": (two_sheets, {}, {"other": "number"}, ["sheet 'rows' is read, not 'old'"]),
     "rows.jsonl": (as_json, {}, {"flag": "boolean"}, []),
-    "list.json": (
-        lambda p: table(c=CITY).to_json(p, orient="records"),
-        {},
-        {"c": "category"},
-        [],
-    ),
+    "list.json": (lambda p: table(c=CITY).to_json(p, orient="records"), {}, {"c": "category"}, []),
     "codes.parquet": (
         lambda p: table(c=[f"{i % 7:03}" for i in SHUFFLED]).to_parquet(p),
         {},
@@ -311,11 +301,7 @@ REFUSED = {
         "line 9: has 4 cells, the header has 3",
     ),
     "open quote": (b'a,y\n1,0\n"2,1\n3,0\n', {}, "line 3: a quotation mark is opened and never"),
-    "latin-1 unnamed": (
-        csv(encoding="latin-1", é=CITY),
-        {},
-        "--encoding cp1252, or latin-1",
-    ),
+    "latin-1 unnamed": (csv(encoding="latin-1", é=CITY), {}, "--encoding cp1252, or latin-1"),
     "utf-16 without bom": (csv(encoding="utf-16-le"), {}, "--encoding utf-16-le"),
     "unknown encoding": (csv(), {"encoding": "klingon"}, "--encoding klingon: unknown"),
     "long separator": (csv(), {"sep": "::"}, "--sep ::: must be one character"),
@@ -352,21 +338,9 @@ REFUSED = {
     "infinite": (csv(x=["inf", *X[1:]]), {}, "column 'x' holds infinite values"),
     "unlabelled": (csv().replace(b",yes\n", b",\n", 3), {}, "--skip-unlabelled leaves them out"),
     "constant target": (csv().replace(b",yes\n", b",no\n"), {}, "has one class only (no)"),
-    "three classes": (
-        csv().replace(b",yes\n", b",maybe\n", 3),
-        {},
-        "3 classes (maybe, no, yes)",
-    ),
-    "regression": (
-        csv(c=CITY, price=X),
-        {"target": "price"},
-        "60 different numbers",
-    ),
-    "date as target": (
-        csv(d=DATES.dt.strftime("%Y-%m-%d")),
-        {"target": "d"},
-        "has 60 dates",
-    ),
+    "three classes": (csv().replace(b",yes\n", b",maybe\n", 3), {}, "3 classes (maybe, no, yes)"),
+    "regression": (csv(c=CITY, price=X), {"target": "price"}, "60 different numbers"),
+    "date as target": (csv(d=DATES.dt.strftime("%Y-%m-%d")), {"target": "d"}, "has 60 dates"),
     "no such target": (csv(), {"target": "Y"}, "no column 'Y' for --target; did you mean 'y'?"),
     "nested.jsonl": (lambda p: as_json(p, nested=True), {}, "column 'tags' holds nested values"),
     "broken.jsonl": (b'{"a": 1,\n', {}, "is not JSON of one object a line"),
@@ -555,11 +529,7 @@ def read(folder, schema, notes, **columns):
     ("old", "new", "sentence"),
     [
         ("%d/%m/%Y", "%Y-%m-%d", "must hold dates (%d/%m/%Y), as it did in training, but row 1"),
-        (
-            "%Y-%m-%d",
-            "%d/%m/%Y",
-            "must hold dates (ISO8601), as it did in training, but",
-        ),
+        ("%Y-%m-%d", "%d/%m/%Y", "must hold dates (ISO8601), as it did in training, but"),
         ("%d/%m/%Y", "tomorrow", "but row 1 holds 'tomorrow'"),
     ],
 )

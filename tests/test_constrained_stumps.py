@@ -417,10 +417,7 @@ WRONG = [
     ({"thresholds": {0: [0.0, np.inf]}}, "thresholds of Stumps must be finite"),
     ({"thresholds": {0: "ab"}}, "must be lists of numbers. Feature 0 has 'ab'"),
     ({"thresholds": {0: 3.0}}, "must be lists of numbers"),
-    (
-        {"thresholds": {9: [1.0]}},
-        r"has \[9\], which are neither feature names nor indices below 4",
-    ),
+    ({"thresholds": {9: [1.0]}}, r"has \[9\], which are neither feature names nor indices below 4"),
     ({"thresholds": {True: [1.0]}}, r"has \[True\]"),
     ({"thresholds": [1.0]}, "'thresholds' parameter of Stumps must be None or a dict"),
     ({"thresholds": {3: [1.0]}, "categorical_features": [3]}, "feature 3 is one of categories"),

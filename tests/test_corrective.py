@@ -397,10 +397,7 @@ def test_constraints_hold_after_every_refit(seed):
         monotonic_cst=[1, 1, 1, 0, 0],
         categorical_features=[4],
         weak_ranker=Stumps(
-            special_values={1: [-9.0]},
-            max_thresholds=6,
-            max_features_used=3,
-            min_bin_size=0.05,
+            special_values={1: [-9.0]}, max_thresholds=6, max_features_used=3, min_bin_size=0.05
         ),
     ).fit(X, y)
     assert np.all(np.diff(ranker.objective_curve_) <= 0)

@@ -212,12 +212,7 @@ def test_make_queries_compare_inside_a_query():
 
 @pytest.mark.parametrize(
     ("name", "value", "least"),
-    [
-        ("n_queries", 0, 1),
-        ("rows_per_query", 2.5, 1),
-        ("n_features", 1, 2),
-        ("n_grades", True, 2),
-    ],
+    [("n_queries", 0, 1), ("rows_per_query", 2.5, 1), ("n_features", 1, 2), ("n_grades", True, 2)],
 )
 def test_make_queries_refuses(name, value, least):
     with pytest.raises(ValueError, match=rf"'{name}' parameter .* int in \[{least}, inf\)"):

@@ -158,8 +158,7 @@ def test_scoring_comes_before_score_p():
     np.testing.assert_array_equal(model.validation_scores_, same.validation_scores_)
     push = fit(make(PNormPushRanker, score_p=8))
     np.testing.assert_array_equal(
-        push.validation_scores_,
-        fit(make(PNormPushRanker, scoring="push@8")).validation_scores_,
+        push.validation_scores_, fit(make(PNormPushRanker, scoring="push@8")).validation_scores_
     )
     assert model.score(X, DATA.target, qid=QID) == 1 - oracles_metrics.push_loss(
         DATA.target, model.predict(X), 8, qid=QID

@@ -83,24 +83,24 @@ def grouped(problem):
     return rows, np.unique(codes, return_counts=True)[1]
 
 
+def assert_is_pair_by_pair(name, problem, *sizes):
+    objective, (_, y, qid, w, f) = OBJECTIVES[name], problem
+    assume(oracles.margin_push(f, y, qid, w, "hinge")[0] > 0 or "hinge" not in name)
+    found = RankingObjective(**objective)(y, f, w, *sizes)
+    assert_equal(found, expected(f, y, qid, w, **objective))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 @given(problem=problems(queries=("none",)))
 def test_one_list_pair_by_pair(name, problem):
-    objective, (_, y, _, w, f) = OBJECTIVES[name], problem
-    assume(oracles.margin_push(f, y, None, w, "hinge")[0] > 0 or "hinge" not in name)
-    found = RankingObjective(**objective)(y, f, w)
-    assert_equal(found, expected(f, y, None, w, **objective))
+    assert_is_pair_by_pair(name, problem)
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in OBJECTIVES])
 @given(problem=problems(queries=("integers",)))
 def test_queries_pair_by_pair(name, problem):
-    problem, sizes = grouped(problem)
-    objective, (_, y, qid, w, f) = OBJECTIVES[name], problem
-    assume(oracles.margin_push(f, y, qid, w, "hinge")[0] > 0 or "hinge" not in name)
-    found = RankingObjective(**objective)(y, f, w, sizes)
-    assert_equal(found, expected(f, y, qid, w, **objective))
+    assert_is_pair_by_pair(name, *grouped(problem))
 
 
 @pytest.mark.parametrize("name", [name for name in OBJECTIVES if not name.endswith("ir")])

@@ -21,13 +21,6 @@ from sklearn_rank.cli._tables import read_table
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.fixture
-def scripts(monkeypatch):
-    """Return the fuzzing scripts by name."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module
-
-
 def run(words, capsys):
     """Return the code of a command and its line on stderr, which must be one if it refuses."""
     code = main(list(map(str, words)))
@@ -38,6 +31,13 @@ def run(words, capsys):
         assert text.endswith("\n")
         assert text[:-1].isprintable()
     return code, text
+
+
+def run_case(fuzzing, script, part, number, folder):
+    call, n_bytes = fuzzing.make_case(script.CASES[part], part, 1, number, folder)
+    found = fuzzing.run_guarded(call, n_bytes, limits=False)
+    assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+    return found["kind"]
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -75,27 +75,19 @@ def test_names_of_control_characters(tmp_path, capsys):
     assert r"\x1b[2Ja" in line
 
 
-def test_dates_that_pipelines_cannot_hold(tmp_path):
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([0, 2**50] * 6, dtype="datetime64[s]"), "dates that microseconds in 64 bits"),
+        (np.array([0, 2**50] * 6, dtype="timedelta64[ms]"), "durations that 64 bits"),
+        ([*range(10), np.inf, np.inf], "infinite values"),  # these are no row numbers
+    ],
+    ids=["dates", "durations", "infinite"],
+)
+def test_values_that_are_too_large(tmp_path, values, message):
     path = tmp_path / "table.parquet"
-    far = np.array([0, 2**50] * 6, dtype="datetime64[s]")
-    pd.DataFrame({"day": far, "y": [0, 1] * 6}).to_parquet(path)
-    with pytest.raises(InputError, match="column 'day' holds dates that microseconds in 64 bits"):
-        training_data(TableOptions(data=str(path), target="y"), [])
-
-
-def test_durations_that_pandas_cannot_hold(tmp_path):
-    path = tmp_path / "table.parquet"
-    long = np.array([0, 2**50] * 6, dtype="timedelta64[ms]")
-    pd.DataFrame({"t": long, "y": [0, 1] * 6}).to_parquet(path)
-    with pytest.raises(InputError, match="column 't' holds durations that 64 bits"):
-        training_data(TableOptions(data=str(path), target="y"), [])
-
-
-def test_infinite_values_are_no_row_numbers(tmp_path):
-    path = tmp_path / "table.parquet"
-    values = [*range(10), np.inf, np.inf]
     pd.DataFrame({"x": values, "y": [0, 1] * 6}).to_parquet(path)
-    with pytest.raises(InputError, match="'x' holds infinite values"):
+    with pytest.raises(InputError, match=f"column 'x' holds {message}"):
         training_data(TableOptions(data=str(path), target="y"), [])
 
 
@@ -105,13 +97,6 @@ def test_a_large_index_is_one_column(tmp_path):
     table = read_table(str(path), Reading(), [])
     assert list(table.frame) == ["target", "f1", "f3", "f2147483646"]
     np.testing.assert_array_equal(table.frame.iloc[:, 1:], [[1, 0, 2], [2, 0, 0], [0, 3, 0]])
-
-
-def test_a_sparse_file_whose_table_would_be_zeros(tmp_path):
-    path = tmp_path / "table.svm"
-    path.write_text("".join(f"{i % 2} {i + 1}:1\n" for i in range(2100)))
-    with pytest.raises(InputError, match="2100 rows x 2100 columns, of which 2100 cells are"):
-        read_table(str(path), Reading(), [])
 
 
 @pytest.mark.parametrize("kind", [str, "category"])
@@ -125,17 +110,22 @@ def test_text_of_a_parquet_file_that_is_not_utf_8(tmp_path, kind):
         training_data(TableOptions(data=str(path), target="y"), [])
 
 
-def test_a_cell_without_end(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text(f"a,y\n{'x' * 200_000},1\nb,0\n")
-    with pytest.raises(InputError, match="line 2: a cell has more than 131072 characters"):
-        read_table(str(path), Reading(), [])
+ZEROS = "".join(f"{i % 2} {i + 1}:1\n" for i in range(2100))
 
 
-def test_json_nested_deeply(tmp_path):
-    path = tmp_path / "table.json"
-    path.write_text('[{"a": ' + "[" * 100_000)
-    with pytest.raises(InputError, match="nested too deeply"):
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("svm", ZEROS, "2100 rows x 2100 columns, of which 2100 cells are"),
+        ("csv", f"a,y\n{'x' * 200_000},1\nb,0\n", "line 2: a cell has more than 131072 characters"),
+        ("json", '[{"a": ' + "[" * 100_000, "nested too deeply"),
+    ],
+    ids=["zeros", "long cell", "deep"],
+)
+def test_files_that_would_fill_the_memory(tmp_path, kind, text, message):
+    path = tmp_path / f"table.{kind}"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
         read_table(str(path), Reading(), [])
 
 
@@ -148,22 +138,14 @@ def test_fuzzed_tables(scripts, tmp_path, part, n_cases):
     for number in range(n_cases):
         folder = tmp_path / str(number)
         folder.mkdir()
-        call, n_bytes = fuzzing.make_case(readers.CASES[part], part, 1, number, folder)
-        found = fuzzing.run_guarded(call, n_bytes, limits=False)
-        kinds[found["kind"]] += 1
-        assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+        kinds[run_case(fuzzing, readers, part, number, folder)] += 1
     assert kinds[fuzzing.REFUSED] > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(10))
 def test_fuzzed_tables_through_train_and_rank(scripts, tmp_path, number):
-    fuzzing, readers = scripts("_fuzzing"), scripts("fuzz_readers")
-    part = "train and rank"
-    found = fuzzing.run_guarded(
-        *fuzzing.make_case(readers.CASES[part], part, 1, number, tmp_path), limits=False
-    )
-    assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+    run_case(scripts("_fuzzing"), scripts("fuzz_readers"), "train and rank", number, tmp_path)
 
 
 # Models ------------------------------------------------------------------------------------------
@@ -186,9 +168,7 @@ def test_fuzzed_models(models, scripts, tmp_path, part):
     for number in range(20):
         folder = tmp_path / str(number)
         folder.mkdir()
-        call, _ = fuzzing.make_case(models.CASES[part], part, 1, number, folder)
-        found = fuzzing.run_guarded(call, 0, limits=False)
-        assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+        run_case(fuzzing, models, part, number, folder)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Threads, signals and full disks: equal results, and nothing left behind."""
 
-import importlib
 import os
 import signal
 import subprocess
@@ -63,18 +62,12 @@ def in_threads(call, n_calls=N_THREADS):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_in_eight_threads_equal_fits_one_by_one(name, n_jobs, monkeypatch):
+    expected = [scores_of_fit(name, seed) for seed in range(N_THREADS)]
+    parallel = Parallel(n_jobs=N_THREADS, prefer="threads")
+    found = parallel(delayed(scores_of_fit)(name, seed, n_jobs) for seed in range(N_THREADS))
+    np.testing.assert_array_equal(found, expected)
     monkeypatch.setattr(_parallel, "_WORTHWHILE", 0)  # threads inside of each, even for few rows
     found = in_threads(lambda seed: scores_of_fit(name, seed, n_jobs))
-    expected = [scores_of_fit(name, seed) for seed in range(N_THREADS)]
-    np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-def test_fits_in_joblibs_threads_equal_fits_one_by_one(name):
-    parallel = Parallel(n_jobs=N_THREADS, prefer="threads")
-    found = parallel(delayed(scores_of_fit)(name, seed, 2) for seed in range(N_THREADS))
-    expected = [scores_of_fit(name, seed) for seed in range(N_THREADS)]
     np.testing.assert_array_equal(found, expected)
 
 
@@ -114,12 +107,11 @@ def test_ctrl_c_while_threads_start_leaves_none(moment, monkeypatch):
 
 
 @pytest.fixture
-def interrupts(monkeypatch):
+def interrupts(monkeypatch, scripts):
     """The script that interrupts, in a process that ignores SIGINT, as background jobs do."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
     monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield importlib.import_module("interrupts")
+    yield scripts("interrupts")
     signal.signal(signal.SIGINT, before)
 
 
@@ -239,9 +231,8 @@ def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loop", "n_steps"), [("fits", 30), ("batches", 1000), ("commands", 6)])
-def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, loop, n_steps):
-    monkeypatch.syspath_prepend(BENCHMARKS)
+def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, scripts, loop, n_steps):
     monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
-    found = importlib.import_module("long_runs").LOOPS[loop][0](n_steps)
+    found = scripts("long_runs").LOOPS[loop][0](n_steps)
     assert found["threads more"] <= 0
     assert found["files more"] <= 0

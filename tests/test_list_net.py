@@ -388,8 +388,7 @@ def through_skops(model):
 
 
 @pytest.mark.parametrize(
-    "duplicate",
-    [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model)), through_skops],
+    "duplicate", [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model)), through_skops]
 )
 def test_copies_of_a_stream_go_their_own_ways(duplicate):
     model = ListNetLinear(solver="ogd", eta0=0.5).partial_fit(X, Y, qid=QID)

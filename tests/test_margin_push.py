@@ -102,10 +102,7 @@ def test_a_wrong_label_moves_the_logistic_loss_less():
 
 @pytest.mark.parametrize(
     ("parameters", "setting"),
-    [
-        ({"p": np.inf, "solver": "lbfgs"}, "p=inf"),
-        ({"push": "ir"}, "push='ir'"),
-    ],
+    [({"p": np.inf, "solver": "lbfgs"}, "p=inf"), ({"push": "ir"}, "push='ir'")],
 )
 def test_what_only_the_exponential_loss_has(parameters, setting):
     with pytest.raises(ValueError, match="needs loss='exponential'") as caught:

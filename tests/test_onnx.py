@@ -354,12 +354,17 @@ def dot(x, y):
     return float(x @ y)
 
 
+class Unknown(Ridge):
+    """An estimator that skl2onnx does not know."""
+
+
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
         (KernelPairwiseSGDRanker(kernel=dot), r"kernel=a function can't be written"),
         (KernelPairwiseSGDRanker(kernel="precomputed"), r"kernel='precomputed' can't be written"),
         (RankBoost(weak_ranker=Line()), r"weak_ranker=.*Line.* can't be written"),
+        (RankBoost(weak_ranker=Unknown()), r"weak_ranker=Unknown\(\.\.\.\).*no working converter"),
         (
             BoostedTreesRanker(engine="lightgbm", engine_params={"linear_tree": True}),
             r"linear functions in the leaves",
@@ -371,24 +376,13 @@ def dot(x, y):
             r"zeros as missing values \(zero_as_missing\)",
         ),
     ],
-    ids=["function", "precomputed", "own", "linear leaves", "zeros"],
+    ids=["function", "precomputed", "own", "unknown", "linear leaves", "zeros"],
 )
 def test_what_no_graph_can_say_is_refused(ranker, message):
     X, y = make_rows("plain", 6)
     X = X @ X.T if getattr(ranker, "kernel", "") == "precomputed" else X
     fit(ranker, X, y)
     with pytest.raises(ValueError, match=message):
-        to_onnx(ranker, X[:1])
-
-
-class Unknown(Ridge):
-    """An estimator that skl2onnx does not know."""
-
-
-def test_an_estimator_without_converter_is_named():
-    X, y = make_rows("plain", 7)
-    ranker = fit(RankBoost(n_estimators=2, weak_ranker=Unknown()), X, y)
-    with pytest.raises(ValueError, match=r"weak_ranker=Unknown\(\.\.\.\).*no working converter"):
         to_onnx(ranker, X[:1])
 
 

@@ -8,14 +8,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import (
-    Problem,
-    bipartite,
-    graded,
-    one_list,
-    problems,
-    with_missing,
-)
+from strategies import Problem, bipartite, graded, one_list, problems, with_missing
 
 PUSHES = ["top", "bottom", "both", "ir"]
 
@@ -295,8 +288,7 @@ def test_closed_form_step_written_out():
 
 
 @pytest.mark.parametrize(
-    ("y", "p", "push"),
-    [([2, 1, 0], 2, "top"), ([1, 0, 0], 1, "both"), ([1, 0, 0], 1, "ir")],
+    ("y", "p", "push"), [([2, 1, 0], 2, "top"), ([1, 0, 0], 1, "both"), ([1, 0, 0], 1, "ir")]
 )
 def test_closed_form_step_is_refused_where_it_is_not_exact(y, p, push):
     with pytest.raises(ValueError, match="line_search"):

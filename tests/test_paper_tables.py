@@ -1,7 +1,5 @@
 """benchmarks/paper_tables.py: the plain algorithm, the figures' formulas, and the page."""
 
-import importlib
-
 import numpy as np
 import oracles
 import pytest
@@ -15,21 +13,18 @@ BENCHMARKS = ROOT / "benchmarks"
 
 
 @pytest.fixture
-def protocol(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("_paper_protocol")
+def protocol(scripts):
+    return scripts("_paper_protocol")
 
 
 @pytest.fixture
-def figures(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("_paper_figures")
+def figures(scripts):
+    return scripts("_paper_figures")
 
 
 @pytest.fixture
-def tables(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("paper_tables")
+def tables(scripts):
+    return scripts("paper_tables")
 
 
 def rows(n=40, seed=0):

@@ -161,10 +161,7 @@ RANK_BOOST = ":obj:`RankBoost <sklearn_rank.RankBoost>`"
         ("Rudin2009, sec. 2 (sum).", ":cite:t:`Rudin2009`, sec. 2 (sum)."),
         ("RudinSchapire2009, eq. 12.", ":cite:t:`RudinSchapire2009`, eq. 12."),
         ("As in `RankBoost`.", f"As in {RANK_BOOST}."),
-        (
-            "See `metrics.heights`.",
-            "See :obj:`metrics.heights <sklearn_rank.metrics.heights>`.",
-        ),
+        ("See `metrics.heights`.", "See :obj:`metrics.heights <sklearn_rank.metrics.heights>`."),
         ("A `tol` of one's own", "A ``tol`` of one's own"),
         ("The attribute coef_, fitted", r"The attribute coef\_, fitted"),
         ('such as "ndcg@10"', r'such as "ndcg\@10"'),

@@ -20,11 +20,7 @@ from sklearn_rank.objectives import PUSHES
 from sklearn_rank.rows import Rows
 
 RANDOM = np.random.default_rng(0)
-WEAK_RANKERS = {
-    "stump": "stump",
-    "feature": "feature",
-    "tree": DecisionTreeRegressor(max_depth=2),
-}
+WEAK_RANKERS = {"stump": "stump", "feature": "feature", "tree": DecisionTreeRegressor(max_depth=2)}
 X = RANDOM.integers(0, 6, (150, 3)).astype(float)
 Y = X[:, 0] + 2 * RANDOM.normal(size=150) > 3.5
 WEIGHT = RANDOM.integers(1, 4, 150).astype(float)
@@ -85,9 +81,7 @@ def test_at_p_1_labels_are_those_of_rankboost(push):
 
 
 @crossed(
-    weak_ranker=WEAK_RANKERS,
-    loss=["exponential", "logistic"],
-    qid={"list": None, "queries": QID},
+    weak_ranker=WEAK_RANKERS, loss=["exponential", "logistic"], qid={"list": None, "queries": QID}
 )
 def test_stages_of_few_rows_have_the_fewest_errors(weak_ranker, loss, qid):
     model = fit(qid=qid, weak_ranker=weak_ranker, loss=loss)
@@ -95,11 +89,7 @@ def test_stages_of_few_rows_have_the_fewest_errors(weak_ranker, loss, qid):
         assert error(stage) == fewest_errors(stage - offset, Y, WEIGHT)
 
 
-@crossed(
-    weak_ranker=WEAK_RANKERS,
-    loss=["exponential", "logistic"],
-    patience=[None, 2],
-)
+@crossed(weak_ranker=WEAK_RANKERS, loss=["exponential", "logistic"], patience=[None, 2])
 def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience):
     """Of all rows that were learnt from, also where early stopping keeps an earlier round."""
     options = {"n_iter_no_change": patience, "validation_fraction": 0.2, "random_state": 0}

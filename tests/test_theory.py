@@ -307,10 +307,7 @@ def test_too_many_steps_are_refused():
 @pytest.mark.parametrize(
     "function", [theory.slope_lipschitz_constant, theory.norm_bound, theory.safe_step]
 )
-@pytest.mark.parametrize(
-    "name, value",
-    [("kappa", 0), ("alpha", 0.0), ("alpha", math.inf)],
-)
+@pytest.mark.parametrize("name, value", [("kappa", 0), ("alpha", 0.0), ("alpha", math.inf)])
 def test_constants_refuse(function, name, value):
     good = {"loss": "hinge", "kappa": 1.0, "alpha": 0.1}
     with pytest.raises(ValueError, match=f"'{name}' parameter of {function.__name__} must be"):

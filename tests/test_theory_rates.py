@@ -464,12 +464,7 @@ def test_3_37_as_printed_fails_where_its_base_is_below_1():
 )
 def test_3_37_corrected(c, a, q, kappa, alpha):
     loss = Bent(c, a, q)
-    options = {
-        "exponent": q,
-        "constant": loss.constant,
-        "slope_at_zero": c,
-        "near_zero": 0.0,
-    }
+    options = {"exponent": q, "constant": loss.constant, "slope_at_zero": c, "near_zero": 0.0}
     needed = loss.largest_quotient(kappa, alpha)
     assert needed <= theory.slope_lipschitz_bound(kappa, alpha, **options) * (1 + 1e-9)
     divisor = 1 + 4 * kappa**2 * theory.slope_lipschitz_bound(kappa, 1.0, **options)

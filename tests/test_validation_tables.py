@@ -356,10 +356,7 @@ def test_the_group_to_compare_with():
     [
         ({"cut": np.inf}, "'cut' parameter of group_report"),
         ({"cut": "0"}, "'cut' parameter of group_report"),
-        (
-            {"selected": "high"},
-            r"'selected' parameter .* one of 'above', 'below'",
-        ),
+        ({"selected": "high"}, r"'selected' parameter .* one of 'above', 'below'"),
         ({"confidence": 1}, "'confidence' parameter of group_report"),
     ],
 )

@@ -29,7 +29,7 @@ TASKS = {"binary": {"y": Y}, "graded": {"y": GRADES, "qid": QID}}
 POWERS = [2.0**-530, 2.0**-1000]
 SCALES = [1e-160, 1e-170, 1e-300, 1e150]
 
-FORMS = [
+OTHER_FORMS = [
     *((ranker, {"weak_ranker": "feature"}) for ranker in BOOSTERS),
     *((PNormPushRanker, {"push": push}) for push in ("bottom", "both", "ir")),
     *((PNormPushRanker, {"loss": "logistic", "p": p}) for p in (1, 4)),
@@ -46,6 +46,8 @@ FORMS = [
     (ListNetLinear, {"solver": "ogd", "eta0": 0.1, "max_iter": 3}),
     (BoostedTreesRanker, {"loss": "exponential", "p": 4}),
 ]
+FORMS = [(ranker, {}) for ranker in RANKERS]
+FORMS += [pytest.param(*form, marks=pytest.mark.slow) for form in OTHER_FORMS]
 
 
 def fit(ranker, parameters, task, weight):
@@ -57,7 +59,9 @@ def values(model):
     return np.append(model.predict(X), getattr(model, "offset_", 0.0))
 
 
-def assert_any_scale(ranker, parameters, task):
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("ranker", "parameters"), FORMS, ids=str)
+def test_models_of_any_scale_of_the_weights(ranker, parameters, task):
     expected = values(fit(ranker, parameters, task, WEIGHT))
     for power in POWERS:
         found = values(fit(ranker, parameters, task, WEIGHT * power))
@@ -67,19 +71,6 @@ def assert_any_scale(ranker, parameters, task):
         assert np.isfinite(values(model)).all()
         assert np.isfinite(getattr(model, "objective_curve_", 0)).all()
         assert 0 <= model.score(X, sample_weight=WEIGHT * scale, **TASKS[task]) <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize(("ranker", "parameters"), FORMS, ids=str)
-def test_models_of_any_scale_of_the_weights_whatever_they_minimise(ranker, parameters, task):
-    assert_any_scale(ranker, parameters, task)
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("ranker", RANKERS)
-def test_models_of_any_scale_of_the_weights(ranker, task):
-    assert_any_scale(ranker, {}, task)
 
 
 def test_a_light_row_beside_a_heavy_one_that_is_in_no_pair():

@@ -83,15 +83,10 @@ def load_letor(
     (array([2., 0., 1.]), array([7, 7, 9]), ['a', 'b', 'c'])
     """
     path = Path(path)
-    matrix, target, qid = _read_svmlight(path)
+    matrix, target, qid = _read_svmlight(path, n_features)
     if matrix.shape[0] == 0:
         raise ValueError(f"{path}: holds no rows.")
-    counts_from_one = not (matrix.indices == 0).any()
-    if counts_from_one and matrix.shape[1]:
-        matrix.indices -= 1
-        matrix.resize(matrix.shape[0], matrix.shape[1] - 1)
     _check_complete(path, matrix, target, qid)
-    _set_width(path, matrix, n_features)
     dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
     bunch = Bunch(
         data=matrix.toarray() if dense else matrix, target=target, qid=qid if len(qid) else None
@@ -103,12 +98,11 @@ def load_letor(
     return bunch
 
 
-def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
+def _read_svmlight(path: Path, n_features: int | None) -> tuple[Any, Floats, Indices]:
     """Read with scikit-learn; on failure raise an error that names the malformed line."""
     try:
-        # Indices are kept as written (`zero_based=True`) and moved by the caller.
         with open_binary(path) as file:
-            matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
+            matrix, target, qid = load_svmlight_file(file, n_features=n_features, query_id=True)
     except (*_BROKEN_GZIP, ValueError, OverflowError) as error:
         # The reader does not name the line; a slow loop in Python does.
         _raise_first_error(path)
@@ -122,26 +116,14 @@ def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> No
         _raise_first_error(path)
     # A file truncated between two entries: every other row has all entries, and the last line
     # has no line end.
-    written = np.diff(matrix.indptr)
-    cut = len(written) > 1 and written[-1] < matrix.shape[1]
-    if cut and (written[:-1] == matrix.shape[1]).all():
+    written, width = np.diff(matrix.indptr), matrix.indices.max(initial=-1) + 1
+    if len(written) > 1 and written[-1] < width and (written[:-1] == width).all():
         (number, line) = deque(_rows(path), maxlen=1)[0]
         if not line.endswith(b"\n"):
             raise ValueError(
                 f"{path}, line {number}: the file ends inside this row: it has {written[-1]} "
-                f"entries and no line end, every other row has {matrix.shape[1]} entries."
+                f"entries and no line end, every other row has {width} entries."
             )
-
-
-def _set_width(path: Path, matrix: Any, n_features: int | None) -> None:
-    """Widen `matrix` in place to `n_features` columns."""
-    if n_features is None:
-        return
-    if n_features < matrix.shape[1]:
-        raise ValueError(
-            f"{path}: has {matrix.shape[1]} features, more than n_features={n_features}."
-        )
-    matrix.resize(matrix.shape[0], n_features)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:

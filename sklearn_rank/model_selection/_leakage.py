@@ -119,15 +119,9 @@ def check_query_leakage(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     codes = check_qid(qid, n_samples)
     splits = split_queries(check_cv(cv), X, y, qid=qid, groups=groups)
-    ever_leaks = np.zeros(codes.max() + 1, dtype=bool)
-    n_queries, n_rows = [], []
-    for train, test in splits:
-        in_train = np.zeros(len(ever_leaks), dtype=bool)
-        in_train[codes[train]] = True
-        found = codes[test][in_train[codes[test]]]
-        ever_leaks[found] = True
-        n_queries.append(len(np.unique(found)))
-        n_rows.append(len(found))
+    leaks = [codes[test][np.isin(codes[test], codes[train])] for train, test in splits]
+    n_queries, n_rows = [len(np.unique(found)) for found in leaks], map(len, leaks)
     first_row = np.unique(codes, return_index=True)[1]
+    ever_leaks = np.unique(np.concatenate([codes[:0], *leaks]))
     ids = check_column(qid, "qid")[first_row[ever_leaks]].tolist()
     return QueryLeakage(tuple(n_queries), tuple(n_rows), tuple(ids))

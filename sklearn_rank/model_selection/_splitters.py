@@ -58,9 +58,6 @@ class _QuerySplitter(BaseCrossValidator):
 
     n_splits: int
 
-    def _check_parameters(self) -> None:
-        check_parameters(type(self).__name__, vars(self), self._allowed)
-
     def split(
         self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
     ) -> Iterator[tuple[Indices, Indices]]:
@@ -248,7 +245,7 @@ class QueryKFold(_QuerySplitter):
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
-        self._check_parameters()
+        check_parameters(type(self).__name__, vars(self), self._allowed)
         if random_state is not None and not shuffle:
             raise ValueError(
                 "The 'random_state' parameter of QueryKFold has no effect with shuffle=False. "
@@ -318,7 +315,7 @@ class QueryShuffleSplit(_QuerySplitter):
         self.n_splits = n_splits
         self.test_size = test_size
         self.random_state = random_state
-        self._check_parameters()
+        check_parameters(type(self).__name__, vars(self), self._allowed)
 
     def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
         n_queries = int(codes.max()) + 1

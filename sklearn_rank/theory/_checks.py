@@ -42,6 +42,14 @@ _ALLOWED: dict[str, Constraint] = {
 }
 
 
+def check_limit(owner: str, name: str, value: float, limit: float, what: str) -> None:
+    """Check that an argument is at most a limit that depends on others."""
+    if value > limit:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be at most {what}. Got {value!r} instead."
+        )
+
+
 def checked(
     **special: Constraint,
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:

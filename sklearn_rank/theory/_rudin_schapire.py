@@ -22,7 +22,7 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank.solvers.coordinate_descent import smooth_margin_root
-from sklearn_rank.theory._checks import checked
+from sklearn_rank.theory._checks import check_limit, checked
 
 
 @checked(n_weak_rankers=Number(2, integer=True))
@@ -135,11 +135,7 @@ def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> floa
     >>> round(smooth_margin_step(0.6, 0.2, smooth_margin=0.1), 4)
     0.42
     """
-    if right + wrong > 1 + 1e-12:
-        raise ValueError(
-            "The 'wrong' parameter of smooth_margin_step must be at most 1 - right. "
-            f"Got {wrong!r} instead."
-        )
+    check_limit("smooth_margin_step", "wrong", wrong, 1 + 1e-12 - right, "1 - right")
     if smooth_margin >= right - wrong:
         raise ValueError(
             "The 'smooth_margin' parameter of smooth_margin_step must be smaller than "
@@ -231,11 +227,7 @@ def smooth_margin_gain(step: float, edge: float, smooth_margin: float, l1_norm: 
     >>> round(smooth_margin_gain(0.5, edge=0.4, smooth_margin=0.1, l1_norm=2.0), 4)
     0.0375
     """
-    if smooth_margin > edge:
-        raise ValueError(
-            "The 'smooth_margin' parameter of smooth_margin_gain must be at most the edge. "
-            f"Got {smooth_margin!r} instead."
-        )
+    check_limit("smooth_margin_gain", "smooth_margin", smooth_margin, edge, "the edge")
     return step * (edge - smooth_margin) / (2 * l1_norm)
 
 
@@ -378,9 +370,5 @@ def f_skew_bound(exponential_loss: float, best_loss: float) -> float:
     >>> f_skew_bound(5.0, best_loss=3.0)
     4.0
     """
-    if best_loss > exponential_loss:
-        raise ValueError(
-            "The 'best_loss' parameter of f_skew_bound must be at most the exponential loss. "
-            f"Got {best_loss!r} instead."
-        )
+    check_limit("f_skew_bound", "best_loss", best_loss, exponential_loss, "the exponential loss")
     return math.sqrt((exponential_loss - best_loss) * (exponential_loss + best_loss))

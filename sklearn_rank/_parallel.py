@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
+Task = tuple[Callable[[int], object], int]
+TaskResult = tuple[int, object, BaseException | None]
+
 
 _WORTHWHILE = 2_000_000
 """Values that a fit or a prediction must read before more than one thread saves time."""
@@ -21,8 +24,10 @@ _WORTHWHILE = 2_000_000
 class ThreadPool:
     """The calling thread and its workers, which share the tasks of `map`.
 
-    ``joblib.Parallel`` costs about 10 ms a call, more than a whole boosting round, so the workers
-    stay while a fit runs. The calling thread works too.
+    ``joblib.Parallel`` costs about 10 ms a call, more than a whole boosting round, so
+    the workers are dispatched once and then wait for tasks. The calling thread works
+    too and never waits for a worker to start: where joblib gives fewer threads than
+    asked for, it runs the tasks alone.
 
     Parameters
     ----------
@@ -37,40 +42,66 @@ class ThreadPool:
         self.size = effective_n_jobs(n_jobs)
         if n_values is not None and n_values < _WORTHWHILE:
             self.size = 1
-        self._workers: ThreadPoolExecutor | None = None
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._results: SimpleQueue[TaskResult] = SimpleQueue()
+        self._has_workers = False
 
     @contextmanager
     def running(self) -> Iterator[ThreadPool]:
         """Keep the workers while the block runs."""
-        if self.size == 1:
+        n_workers = self.size - 1
+        if n_workers == 0:
             yield self
             return
-        with ThreadPoolExecutor(self.size - 1) as workers:
-            self._workers = workers
-            try:
-                yield self
-            finally:
-                self._workers = None
+        dispatcher = Thread(target=self._dispatch, args=(n_workers,), daemon=True)
+        try:  # from before the start: Ctrl-C may come anywhere
+            dispatcher.start()
+            self._has_workers = True
+            yield self
+        finally:
+            self._has_workers = False
+            for _ in range(n_workers):
+                self._tasks.put(None)
+            if dispatcher.ident is not None:
+                dispatcher.join()
 
     def map(self, task: Callable[[int], Result], n_tasks: int) -> list[Result]:
         """Return ``[task(0), ..., task(n_tasks - 1)]``, shared among the threads."""
-        if self._workers is None or n_tasks < 2:
+        if not self._has_workers or n_tasks < 2:
             return [task(number) for number in range(n_tasks)]
-        n_parts = min(self.size, n_tasks)
+        for number in range(n_tasks):
+            self._tasks.put((task, number))
+        while True:
+            try:
+                self._run(self._tasks.get_nowait())
+            except Empty:
+                break
+        results = sorted((self._results.get() for _ in range(n_tasks)), key=lambda r: r[0])
+        for _, _, error in results:
+            if error is not None:
+                raise error
+        return cast("list[Result]", [result for _, result, _ in results])
 
-        def part(first: int) -> list[Result]:
-            return [task(number) for number in range(first, n_tasks, n_parts)]
+    def _dispatch(self, n_workers: int) -> None:
+        parallel = Parallel(n_jobs=n_workers, require="sharedmem", pre_dispatch="all")
+        parallel(delayed(self._work)() for _ in range(n_workers))
 
-        # One message a thread, not one a task: they take longer than short tasks.
-        others = [self._workers.submit(part, first) for first in range(1, n_parts)]
-        found: list[Any] = [None] * n_tasks
+    def _work(self) -> None:
+        while self._run(self._tasks.get()):
+            pass
+
+    def _run(self, task: Task | None) -> bool:
+        """Run one task and store its result; return False for None, which ends a worker."""
+        if task is None:
+            return False
+        function, number = task
+        result, error = None, None
         try:
-            found[::n_parts] = part(0)
-        finally:
-            wait(others)  # no task may go on when the caller does
-        for first, other in enumerate(others, start=1):
-            found[first::n_parts] = other.result()
-        return found
+            result = function(number)
+        except BaseException as failure:  # raised again in the calling thread
+            error = failure
+        self._results.put((number, result, error))
+        return True
 
 
 @cache  # the search reads the list of all that the process has loaded: milliseconds

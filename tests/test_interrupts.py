@@ -82,7 +82,7 @@ def test_predictions_in_eight_threads_equal_those_of_one(name):
 # Ctrl-C -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moment", ["_worker", "_keep"])
+@pytest.mark.parametrize("moment", ["_dispatch", "_keep"])
 def test_ctrl_c_while_threads_start_leaves_none(moment, monkeypatch):
     """KeyboardInterrupt comes when the thread has been started, before the block has begun."""
 

@@ -58,14 +58,9 @@ class LightGBM(Engine):
 
     def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
         """Grow trees round by round."""
-        params = self._params(settings, "none" if rows.relevance is None else "lambdarank")
-        # As many leaves as rows are enough, and memory is taken for all.
-        n_rows = rows.X.shape[0]
-        params["num_leaves"] = min(params["num_leaves"], max(n_rows, 2))
-        if settings.min_samples_leaf is None:
-            least = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MAX_SHARE_IN_LEAF)))
-            params["min_data_in_leaf"] = least
-        label = np.zeros(n_rows) if rows.relevance is None else rows.relevance
+        n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
+        params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
+        label = np.zeros(n_rows) if has_gradient else rows.relevance
         train = self._dataset(_as_matrix(rows.X), label, rows, params, settings)
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
             # The engine fails where every feature is constant. With one that varies, and no gain
@@ -82,9 +77,7 @@ class LightGBM(Engine):
             # Other parameters than those of the training rows would make it warn.
             held_out = train.create_valid(matrix, label=zeros, group=group, params=params)
             booster.add_valid(held_out, "held_out")
-        own: dict[str, Any] = {}
-        if rows.relevance is None:
-            own["fobj"] = lambda scores, data: descent.gradient()
+        gradient = (lambda scores, data: descent.gradient()) if has_gradient else None
         view = RoundView(
             _captured(booster.eval_train),
             _captured(booster.eval_valid),
@@ -92,7 +85,7 @@ class LightGBM(Engine):
         )
         for _ in range(settings.n_estimators):
             n_trees = booster.current_iteration()
-            booster.update(**own)
+            booster.update(fobj=gradient)
             # A round in which no leaf can be split leaves no tree, after the first.
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
@@ -112,20 +105,22 @@ class LightGBM(Engine):
             categorical_feature=list(settings.categorical),
         ).construct()
 
-    def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
-        leaves = _MOST_LEAVES if settings.max_leaf_nodes is None else settings.max_leaf_nodes
+    def _params(self, settings: TreeSettings, n_rows: int, objective: str) -> dict[str, Any]:
+        # As many leaves as rows are enough, and memory is taken for all.
+        leaves = min(settings.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES, max(n_rows, 2))
+        rows_in_leaf = min(_MIN_SAMPLES_LEAF, max(1, int(n_rows * _MAX_SHARE_IN_LEAF)))
         params = {
             **self._main_params(settings),
             "objective": objective,
             "boosting": "gbdt",
             "num_class": 1,
             "early_stopping_round": 0,
-            "num_leaves": min(2**settings.max_depth, leaves, _MOST_LEAVES),
+            "num_leaves": min(2**settings.max_depth, leaves),
             "bagging_freq": int(settings.subsample < 1),
             "deterministic": True,
             "force_col_wise": True,
             # Equal rows are one row here, so that a weight is still the row so many times.
-            "min_data_in_leaf": settings.min_samples_leaf or _MIN_SAMPLES_LEAF,
+            "min_data_in_leaf": settings.min_samples_leaf or rows_in_leaf,
             "min_data_in_bin": 1,
             "min_data_per_group": 1,
             "cat_smooth": 1.0,
@@ -148,14 +143,8 @@ class LightGBM(Engine):
         """Return a booster."""
         return self.module.Booster(model_str=stored.decode())
 
-    def scores(
-        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
-    ) -> Floats:
+    def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of some rounds of trees."""
-        n_rounds = booster.current_iteration()
-        last = n_rounds if last is None else min(last, n_rounds)
-        if last <= first:
-            return np.zeros(X.shape[0])
         return np.asarray(
             booster.predict(
                 _as_matrix(X),
@@ -166,9 +155,7 @@ class LightGBM(Engine):
             )
         )
 
-    def contributions(
-        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
-    ) -> Floats:
+    def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
         found = booster.predict(_as_matrix(X), pred_contrib=True, num_threads=n_threads)
         return found.toarray() if hasattr(found, "toarray") else np.asarray(found)

@@ -237,7 +237,3 @@ class RankingObjective:
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters."""
         return {"loss": self.loss, "p": self.p, "push": self.push}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the parameters."""
-        vars(self).update(state)

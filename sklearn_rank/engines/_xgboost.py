@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.starts import bin_starts
@@ -69,20 +70,18 @@ class XGBoost(Engine):
         if rows.held_out is not None:
             held_out = self._matrix(rows.held_out, settings, ref=train)
         callback = self._make_callback(train, held_out, descent)
-        own: dict[str, Any] = {}
-        if rows.relevance is None:
-            own["obj"] = lambda scores, matrix: descent.gradient()
+        has_gradient = rows.relevance is None
         # Rows in `evals` keep their scores from round to round.
         evals = [] if held_out is None else [(held_out, "held_out")]
         return self.module.train(
-            self._params(settings, _objective(rows.relevance is not None)),
+            self._params(settings, "reg:squarederror" if has_gradient else "rank:ndcg"),
             train,
             settings.n_estimators,
+            obj=(lambda scores, matrix: descent.gradient()) if has_gradient else None,
             evals=evals,
             custom_metric=lambda scores, matrix: ("none", 0.0),
             callbacks=[callback],
             verbose_eval=False,
-            **own,
         )
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
@@ -135,7 +134,7 @@ class XGBoost(Engine):
         class Blocks(self.module.DataIter):  # type: ignore[name-defined]
             def __init__(self) -> None:
                 super().__init__()
-                self.blocks: Iterator[slice] = _blocks(X)
+                self.reset()
 
             def next(self, input_data: Any) -> bool:
                 block = next(self.blocks, None)
@@ -164,13 +163,8 @@ class XGBoost(Engine):
         booster.save_config()  # takes notice of the threads now, not while several threads score
         return booster
 
-    def scores(
-        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
-    ) -> Floats:
+    def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of some rounds of trees."""
-        last = booster.num_boosted_rounds() if last is None else last
-        if last <= first:
-            return np.zeros(X.shape[0], dtype=np.float32)
 
         def part(rows: Any) -> Floats:
             return np.asarray(
@@ -183,11 +177,10 @@ class XGBoost(Engine):
             return part(X)
         return np.concatenate([part(X[block].toarray()) for block in _blocks(X)])
 
-    def contributions(
-        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
-    ) -> Floats:
+    def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
-        options = _categories(X.shape[1], categorical)
+        types = booster.feature_types
+        options = {"feature_types": types, "enable_categorical": types is not None}
         parts = []
         for block in _blocks(X):
             rows = X[block].toarray() if issparse(X) else X[block]
@@ -205,10 +198,6 @@ class XGBoost(Engine):
         return gain
 
 
-def _objective(has_own_objective: bool) -> str:
-    return "rank:ndcg" if has_own_objective else "reg:squarederror"
-
-
 def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]:
     """Return the options of a matrix of the engine that mark features as categories."""
     if not categorical:
@@ -218,7 +207,6 @@ def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    """Yield blocks of rows that are not large when they are dense."""
-    step = max(1, _BLOCK_VALUES // max(X.shape[1], 1))
-    for start in range(0, X.shape[0], step):
-        yield slice(start, min(start + step, X.shape[0]))
+    """Return blocks of rows that are not large when they are dense."""
+    blocks: Iterator[slice] = gen_batches(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1]))
+    return blocks

@@ -134,15 +134,11 @@ class Engine(ABC):
         """Return a booster that scores with some threads."""
 
     @abstractmethod
-    def scores(
-        self, booster: Any, X: Any, n_threads: int, first: int = 0, last: int | None = None
-    ) -> Floats:
-        """Return the sum of some rounds of trees, by default of all, for each row."""
+    def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
+        """Return the sum of the trees of the rounds from `first` to before `last`, for each row."""
 
     @abstractmethod
-    def contributions(
-        self, booster: Any, X: Any, n_threads: int, categorical: tuple[int, ...]
-    ) -> Floats:
+    def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
 
     @abstractmethod

@@ -84,12 +84,7 @@ class PosedObjective:
 
     @classmethod
     def pose(
-        cls,
-        loss: Any,
-        p: float,
-        push: str,
-        rows: Rows,
-        query_weight: Floats | None = None,
+        cls, loss: Any, p: float, push: str, rows: Rows, query_weight: Floats | None = None
     ) -> PosedObjective:
         """Sort and group the rows; `query_weight` is repeated to rows."""
         if is_listwise(loss):
@@ -120,15 +115,12 @@ class PosedObjective:
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the value, and gradient and curvature scaled, in the caller's order."""
-        value, *rows = self.derivatives(self._sorted(scores))
+        scores = scores.astype(np.float64)
+        value, *rows = self.derivatives(scores if self.order is None else scores[self.order])
         for row in rows:
             np.multiply(row, self.factor, out=row)
         gradient, curvature = map(self._restored, rows)
         return value, gradient, curvature
-
-    def _sorted(self, scores: Floats) -> Floats:
-        scores = scores.astype(np.float64)
-        return scores if self.order is None else scores[self.order]
 
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:
@@ -162,9 +154,7 @@ def _pose_pairs(
     )
     objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
-    if derivatives is None:
-        derivatives = objective.value_gradient_slopes
-    return derivatives, preferences.order
+    return derivatives or objective.value_gradient_slopes, preferences.order
 
 
 def _bottom_weight(p: float, plain: Preferences, weighted: Preferences) -> float:

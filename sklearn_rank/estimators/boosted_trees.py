@@ -286,14 +286,14 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
         engine, booster = self._trees_.loaded(self._n_threads)
-        found = engine.contributions(booster, X, self._n_threads, self._categorical_)
+        found = engine.contributions(booster, X, self._n_threads)
         return found[:, :-1], float(found[0, -1])
 
     # Scores ----------------------------------------------------------------------------
 
     def _score_rows(self, X: Any) -> Floats:
         engine, booster = self._trees_.loaded(self._n_threads)
-        scores: Floats = engine.scores(booster, X, self._n_threads, last=self.n_iter_)
+        scores: Floats = engine.scores(booster, X, self._n_threads, 0, self.n_iter_)
         return scores.astype(np.float64)
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
@@ -398,13 +398,13 @@ class BoostedTreesRanker(RoundsRanker):
                 problem.data,
                 "round",
                 self.n_estimators,
-                lambda: self._collect(engine, descent, codes, descent.n_rounds),
+                lambda: self._collect(engine, descent, descent.n_rounds),
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out), descent)
-        return self._collect(engine, descent, codes, descent.best_round)
+        return self._collect(engine, descent, descent.best_round)
 
     def _check_parts(self, engine: Engine, data: Rows) -> None:
         """Raise ValueError for what several processes that hold the rows can't do."""
@@ -459,9 +459,7 @@ class BoostedTreesRanker(RoundsRanker):
 
         return offset
 
-    def _collect(
-        self, engine: Engine, descent: TreeDescent, codes: CategoryCodes | None, n_rounds: int
-    ) -> dict[str, Any]:
+    def _collect(self, engine: Engine, descent: TreeDescent, n_rounds: int) -> dict[str, Any]:
         """Return the fitted attributes of the first rounds."""
         assert descent.last is not None
         trees = StoredBooster(engine.name, descent.last.stored(n_rounds))
@@ -472,7 +470,6 @@ class BoostedTreesRanker(RoundsRanker):
             "n_iter_": n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
-            "_categorical_": () if codes is None else codes.positions,
         }
         if descent.problem.objective is not None:
             fitted["objective_curve_"] = np.array(descent.values[:n_rounds])
@@ -481,7 +478,7 @@ class BoostedTreesRanker(RoundsRanker):
         if descent.offset is not None:
             scores = descent.scores
             if n_rounds < descent.n_rounds:
-                scores = engine.scores(booster, X, self._n_threads, last=n_rounds)
+                scores = engine.scores(booster, X, self._n_threads, 0, n_rounds)
             find = partial(descent.offset, scores.astype(np.float64), np.arange(len(scores)))
             offset = descent.problem.data.together(find, lambda: descent.offsets[n_rounds - 1])
             fitted["offset_"] = offset

@@ -3,48 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._onnx_graph import GraphBuilder
-from sklearn_rank._protocols import Indices
 from sklearn_rank._validation import is_missing
+from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph
 
 
-@dataclass(frozen=True)
-class GraphInput:
-    """An input of shape (n_rows, n_columns): numbers or truth values, or strings."""
-
-    name: str
-    n_columns: int
-    is_text: bool
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Values in double precision, of shape (n_rows, n_columns).
-
-    Attributes
-    ----------
-    name : str
-        The result that holds them.
-    n_columns : int
-        Their number.
-    place : ndarray of shape (n_features,)
-        The column of each feature.
-    """
-
-    name: str
-    n_columns: int
-    place: Indices
-
-
-def columns_of(
-    graph: GraphBuilder, inputs: Sequence[GraphInput], codes: Any, owner: str
-) -> Columns:
-    """Return inputs as numbers; `codes` has those of categories, or is None."""
+def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -> str:
+    """Return the features as doubles; `codes` has those of categories, or is None."""
     known = (
         {} if codes is None else dict(zip(codes.positions, _known_categories(codes), strict=True))
     )
@@ -56,8 +24,8 @@ def columns_of(
         coded = [number for number in numbers if number in known]
         if one.is_text and len(coded) < one.n_columns:
             raise ValueError(
-                f"{owner} takes strings only for categorical features. Input {one.name!r}, of "
-                f"features {numbers[0]} to {numbers[-1]}, has strings."
+                f"{graph.owner} takes strings only for categorical features. Input {one.name!r}, "
+                f"of features {numbers[0]} to {numbers[-1]}, has strings."
             )
         place += [n_columns + number - numbers[0] for number in numbers]
         name = one.name
@@ -67,11 +35,11 @@ def columns_of(
             n_columns += one.n_columns
         for number in coded:
             x = graph.node("Gather", name, [number - numbers[0]], axis=1)
-            parts.append(_codes(graph, x, known[number], one.is_text, owner))
+            parts.append(_codes(graph, x, known[number], one.is_text))
             place[number] = n_columns
             n_columns += 1
     name = parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
-    return Columns(name, n_columns, np.array(place))
+    return graph.node("Gather", name, place, axis=1) if known else name
 
 
 def _known_categories(codes: Any) -> list[dict[Any, int]]:
@@ -86,12 +54,12 @@ def _known_categories(codes: Any) -> list[dict[Any, int]]:
     ]
 
 
-def _codes(graph: GraphBuilder, x: str, codes: dict[Any, int], is_text: bool, owner: str) -> str:
+def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -> str:
     """Return the codes of a column of shape (n_rows, 1), NaN where there is none."""
     if any(isinstance(one, str) != is_text for one in codes):
         raise ValueError(
-            f"{owner} has a categorical feature with the categories {list(codes)[:3]}, ..., and "
-            f"the input of this feature has {'strings' if is_text else 'numbers'}."
+            f"{graph.owner} has a categorical feature with the categories {list(codes)[:3]}, ..., "
+            f"and the input of this feature has {'strings' if is_text else 'numbers'}."
         )
     if is_text:
         found = graph.node(

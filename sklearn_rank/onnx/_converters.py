@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
@@ -18,9 +16,9 @@ from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
-from sklearn_rank.onnx._column_graph import Columns, GraphInput, columns_of
+from sklearn_rank.onnx._column_graph import columns_of
 from sklearn_rank.onnx._imputer import register_imputer
-from sklearn_rank.onnx._operator_graph import OperatorGraph, graph_inputs
+from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, graph_inputs
 from sklearn_rank.onnx._score_graph import (
     constant_scores,
     kernel_scores,
@@ -28,7 +26,6 @@ from sklearn_rank.onnx._score_graph import (
     step_scores,
 )
 from sklearn_rank.onnx._tree_arrays import (
-    TreeArrays,
     tree_of_sklearn,
     trees_of_lightgbm,
     trees_of_xgboost,
@@ -109,14 +106,13 @@ def register_converters(*, imputer: bool = False) -> None:
 
 def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Declare the outputs of a ranker."""
-    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = inputs
     if getattr(model, "relevance", "binary") == "binary":
-        operator.outputs.append(scope.declare_local_variable("label", _label_type(model)))
-    scores = types.DoubleTensorType([None])
-    operator.outputs.append(scope.declare_local_variable("scores", scores))
+        operator.outputs.append(scope.declare_local_variable("label", missing_type=True))
+    operator.outputs.append(scope.declare_local_variable("scores", missing_type=True))
+    _set_types(operator)
     return operator.outputs
 
 
@@ -172,7 +168,7 @@ def _of_ranker(
 ) -> str:
     """Return scores with the offset of binary mode."""
     codes = getattr(ranker, "category_codes_", None)
-    scores = scores_of(graph, columns_of(graph, inputs, codes, graph.owner), ranker)
+    scores = scores_of(graph, columns_of(graph, inputs, codes), ranker)
     if ranker.relevance == "graded":
         return scores
     return graph.node("Add", scores, float(ranker.offset_))
@@ -198,58 +194,48 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
     return graph.node("Sub", graph.cast(total, np.float64), float(scorecard.cut_))
 
 
-def _of_boosting(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of the weak rankers."""
     rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
     if hasattr(rules, "step_functions"):
-        steps = [
-            replace(one, feature=int(columns.place[one.feature]))
-            for one in rules.step_functions(weights)
-        ]
-        return step_scores(graph, columns.name, steps)
+        return step_scores(graph, X, rules.step_functions(weights))
     if hasattr(rules, "coefficients"):
-        return linear_scores(
-            graph, columns.name, rules.coefficients(weights, ranker.n_features_in_)
-        )
+        return linear_scores(graph, X, rules.coefficients(weights, ranker.n_features_in_))
     if hasattr(rules, "estimators"):
-        return _of_estimators(graph, columns, rules, weights)
+        return _of_estimators(graph, X, ranker)
     raise ValueError(
         f"{graph.owner} with weak_ranker={ranker.weak_ranker!r} can't be written as an ONNX "
         "graph: 'stump', 'feature' and estimators with a converter can."
     )
 
 
-def _of_estimators(graph: OperatorGraph, columns: Columns, rules: Any, weights: Values) -> str:
+def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of fitted estimators, mapped to [0, 1]."""
-    factors = np.asarray(weights) / np.asarray(rules.width)
-    total = constant_scores(graph, columns.name, -float(factors @ np.asarray(rules.low)))
+    rules, n_columns = ranker.weak_rankers_, ranker.n_features_in_
+    factors = np.asarray(ranker.estimator_weights_) / np.asarray(rules.width)
+    total = constant_scores(graph, X, -float(factors @ np.asarray(rules.low)))
     estimators = list(zip(rules.estimators, factors.tolist(), strict=True))
     if estimators and all(hasattr(one, "tree_") for one in rules.estimators):
-        trees = [_scaled(tree_of_sklearn(one), factor) for one, factor in estimators]
-        single = graph.cast(graph.cast(columns.name, np.float32), np.float64)
-        leaves = leaf_values(graph, single, columns.n_columns, trees, "BRANCH_LEQ")
-        return graph.node("Add", total, linear_scores(graph, leaves, np.ones(len(trees))))
+        trees = [tree_of_sklearn(one) for one in rules.estimators]
+        single = graph.cast(graph.cast(X, np.float32), np.float64)
+        leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
+        return graph.node("Add", total, linear_scores(graph, leaves, factors))
     for estimator, factor in estimators:
-        values = graph.cast(_prediction(graph, columns, estimator), np.float64)
+        values = graph.cast(_prediction(graph, X, n_columns, estimator), np.float64)
         part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
         total = graph.node("Add", total, part)
     return total
 
 
-def _scaled(tree: TreeArrays, factor: float) -> TreeArrays:
-    return replace(tree, value=tree.value * factor)
-
-
-def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
+def _prediction(graph: OperatorGraph, X: str, n_columns: int, estimator: Any) -> str:
     """Return the prediction of an estimator, by its own converter."""
     operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     options = {"zipmap": False} if hasattr(estimator, "classes_") else None
-    rows = (columns.name, types.DoubleTensorType([None, columns.n_columns]))
+    rows = (X, types.DoubleTensorType([None, n_columns]))
     parts = np.ravel(getattr(estimator, "estimators_", []))
     if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
-        single = graph.cast(columns.name, np.float32)
-        rows = (single, types.FloatTensorType([None, columns.n_columns]))
+        rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
     opset = graph.container.target_opset_any_domain("")
     try:
         part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=options)
@@ -262,48 +248,33 @@ def _prediction(graph: OperatorGraph, columns: Columns, estimator: Any) -> str:
     return str(part.outputs[0].full_name)
 
 
-def _of_linear(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
-    return linear_scores(graph, columns.name, ranker.coef_)
+def _of_linear(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    return linear_scores(graph, X, ranker.coef_)
 
 
-def _of_kernel(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+def _of_kernel(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the weighted sum of kernels."""
     kernel = ranker.kernel
     if kernel == "linear":
-        return _of_linear(graph, columns, ranker)
+        return _of_linear(graph, X, ranker)
     if callable(kernel) or kernel == "precomputed":
         name = repr(kernel) if isinstance(kernel, str) else "a function"
         raise ValueError(
             f"{graph.owner} with kernel={name} can't be written as an ONNX graph: named "
             "kernels can, except 'precomputed'."
         )
-    support = np.flatnonzero(ranker.dual_coef_)
-    rows = ranker.X_fit_[support]
-    return kernel_scores(
-        graph,
-        columns.name,
-        kernel,
-        rows.toarray() if issparse(rows) else rows,
-        ranker.dual_coef_[support],
-        gamma=float(getattr(ranker, "gamma_", 0.0)),
-        coef0=float(ranker.coef0),
-        degree=float(ranker.degree),
-    )
+    return kernel_scores(graph, X, ranker)
 
 
-def _of_trees(graph: OperatorGraph, columns: Columns, ranker: Any) -> str:
+def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of the trees, rounded as the engine rounds it."""
     is_single = ranker.engine_ == "xgboost"
-    read = trees_of_xgboost if is_single else trees_of_lightgbm
-    trees = [
-        replace(one, feature=np.where(one.feature < 0, -1, columns.place[one.feature]))
-        for one in read(ranker.booster_)
-    ]
-    if not trees:
-        return constant_scores(graph, columns.name, 0.0)
-    X = graph.cast(columns.name, np.float32) if is_single else _without_tiny(graph, columns.name)
+    if is_single:
+        X, trees = graph.cast(X, np.float32), trees_of_xgboost(ranker.booster_)
+    else:
+        X, trees = _without_tiny(graph, X), trees_of_lightgbm(ranker.booster_)
     comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
-    leaves = leaf_values(graph, X, columns.n_columns, trees, comparison)
+    leaves = leaf_values(graph, X, ranker.n_features_in_, trees, comparison)
     # One after the other, so that sums in single precision are those of the engine.
     sums = graph.node("CumSum", leaves, 1)
     last = graph.node("Gather", sums, len(trees) - 1, axis=1)

@@ -36,7 +36,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         theirs.convert_sklearn_imputer(scope, operator, container)
         return
     graph = OperatorGraph(scope, container, type(imputer).__name__)
-    rows = columns_of(graph, graph_inputs(operator), None, graph.owner).name
+    rows = columns_of(graph, graph_inputs(operator), None)
     filling = imputer.statistics_.astype(np.float64)
     output = operator.outputs[0].full_name
     graph.node("Where", graph.node("IsNaN", rows), filling, rows, output=output)

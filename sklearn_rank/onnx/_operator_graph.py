@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Values
-from sklearn_rank.onnx._column_graph import GraphInput
 
 _OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
 _ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}
 """Of the operators of ai.onnx.ml: later ones are not known to all releases of skl2onnx."""
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """An input of shape (n_rows, n_columns): numbers or truth values, or strings."""
+
+    name: str
+    n_columns: int
+    is_text: bool
 
 
 def graph_inputs(operator: Any) -> list[GraphInput]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Floats
@@ -78,62 +79,55 @@ def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]
 # Kernels ---------------------------------------------------------------------------------
 
 
-def kernel_scores(
-    graph: GraphBuilder, X: str, name: str, rows: Floats, coefficients: Floats, **options: float
-) -> str:
-    """Return the sum of the kernels with some rows, times their coefficients."""
-    if not len(rows):
+def kernel_scores(graph: GraphBuilder, X: str, ranker: Any) -> str:
+    """Return the sum of the kernels with the rows of a ranker, times their coefficients."""
+    support = np.flatnonzero(ranker.dual_coef_)
+    if not len(support):
         return constant_scores(graph, X, 0.0)
-    matrix = _KERNELS[name](graph, X, np.asarray(rows, dtype=np.float64), **options)
-    return linear_scores(graph, matrix, coefficients)
+    rows = ranker.X_fit_[support]
+    rows = np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+    matrix = _KERNELS[ranker.kernel](graph, X, rows, ranker)
+    return linear_scores(graph, matrix, ranker.dual_coef_[support])
 
 
-def _rbf(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
+def _rbf(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
     centre = rows.mean(axis=0)  # distances are differences of squares, as in the estimator
     X, rows = graph.node("Sub", X, centre), rows - centre
     products = graph.node("MatMul", X, -2 * rows.T)
     squares = _sum_last(graph, graph.node("Mul", X, X), keepdims=1)
     distance = graph.node("Add", graph.node("Add", products, squares), (rows**2).sum(1))
     distance = graph.node("Max", distance, 0.0)
-    return graph.node("Exp", graph.node("Mul", distance, -gamma))
+    return graph.node("Exp", graph.node("Mul", distance, -float(ranker.gamma_)))
 
 
-def _affine(graph: GraphBuilder, X: str, rows: Floats, gamma: float, coef0: float) -> str:
-    products = graph.node("MatMul", X, gamma * rows.T)
-    return graph.node("Add", products, coef0)
+def _affine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    products = graph.node("MatMul", X, ranker.gamma_ * rows.T)
+    return graph.node("Add", products, float(ranker.coef0))
 
 
-def _polynomial(
-    graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, coef0: float, degree: float
-) -> str:
-    return graph.node("Pow", _affine(graph, X, rows, gamma, coef0), degree)
+def _polynomial(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    return graph.node("Pow", _affine(graph, X, rows, ranker), float(ranker.degree))
 
 
-def _sigmoid(
-    graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, coef0: float, **_: float
-) -> str:
-    return graph.node("Tanh", _affine(graph, X, rows, gamma, coef0))
+def _sigmoid(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    return graph.node("Tanh", _affine(graph, X, rows, ranker))
 
 
-def _linear(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
-    return graph.node("MatMul", X, rows.T)
-
-
-def _cosine(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
+def _cosine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
     length = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
     is_short = graph.node("Less", length, _SHORT)
     X = graph.node("Div", X, graph.node("Where", is_short, 1.0, length))
     lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-    return _linear(graph, X, rows / np.where(lengths < _SHORT, 1.0, lengths))
+    return graph.node("MatMul", X, (rows / np.where(lengths < _SHORT, 1.0, lengths)).T)
 
 
-def _laplacian(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
+def _laplacian(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
     difference = graph.node("Sub", _for_each_row(graph, X), rows)
     distance = _sum_last(graph, graph.node("Abs", difference))
-    return graph.node("Exp", graph.node("Mul", distance, -gamma))
+    return graph.node("Exp", graph.node("Mul", distance, -float(ranker.gamma_)))
 
 
-def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str:
+def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
     x = _for_each_row(graph, X)
     difference, total = graph.node("Sub", x, rows), graph.node("Add", x, rows)
     is_zero = graph.node("Equal", total, 0.0)
@@ -142,8 +136,9 @@ def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, **_: float) -> str
     return graph.node("Neg", _sum_last(graph, graph.node("Div", square, total)))
 
 
-def _chi2(graph: GraphBuilder, X: str, rows: Floats, *, gamma: float, **_: float) -> str:
-    return graph.node("Exp", graph.node("Mul", _additive_chi2(graph, X, rows), gamma))
+def _chi2(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    distance = _additive_chi2(graph, X, rows, ranker)
+    return graph.node("Exp", graph.node("Mul", distance, float(ranker.gamma_)))
 
 
 _KERNELS: dict[str, Callable[..., str]] = {
@@ -151,7 +146,6 @@ _KERNELS: dict[str, Callable[..., str]] = {
     "chi2": _chi2,
     "cosine": _cosine,
     "laplacian": _laplacian,
-    "linear": _linear,
     "poly": _polynomial,
     "polynomial": _polynomial,
     "rbf": _rbf,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder
-from sklearn_rank._protocols import Indices, Values
+from sklearn_rank._protocols import Values
 from sklearn_rank.onnx._tree_arrays import TreeArrays
 
 
@@ -36,64 +36,52 @@ def leaf_values(
         What sends a value to the left.
     """
     X, trees = _with_category_columns(graph, X, n_columns, trees)
-    counts = np.array([len(tree.feature) for tree in trees])
-    start = np.cumsum(counts) - counts
-    dtype = trees[0].threshold.dtype
-    nodes = [np.arange(count) for count in counts]
-    weights = np.concatenate(nodes if dtype == np.float64 else [tree.value for tree in trees])
-    if dtype == np.float64 and counts.max() >= 2**24:
+    if trees[0].value.dtype == np.float32:
+        return _ensemble(graph, X, trees, comparison)
+    counts = np.array([len(tree.value) for tree in trees])
+    if counts.max() >= 2**24:
         raise ValueError("A tree of more than 16 million nodes can't be written as an ONNX graph.")
-    found = _ensemble(graph, X, trees, nodes, comparison, weights.astype(dtype))
-    if dtype == np.float32:
-        return found
-    place = graph.node("Add", graph.cast(found, np.int64), start)
+    numbered = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in trees]
+    found = graph.cast(_ensemble(graph, X, numbered, comparison), np.int64)
+    place = graph.node("Add", found, np.cumsum(counts) - counts)
     return graph.node("Gather", np.concatenate([tree.value for tree in trees]), place)
 
 
-def _ensemble(
-    graph: GraphBuilder,
-    X: str,
-    trees: Sequence[TreeArrays],
-    nodes: Sequence[Indices],
-    comparison: str,
-    weights: Values,
-) -> str:
-    """Return the weight of the leaf of each row in each tree."""
-    owner = np.repeat(np.arange(len(trees)), [len(one) for one in nodes])
-    feature, left, right = (
-        np.concatenate([getattr(tree, name) for tree in trees])
-        for name in ("feature", "left", "right")
+def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparison: str) -> str:
+    """Return the value of the leaf of each row in each tree, in single precision."""
+
+    def all_nodes(name: str) -> Values:
+        return np.concatenate([getattr(tree, name) for tree in trees])
+
+    owner = np.repeat(np.arange(len(trees)), [len(tree.value) for tree in trees])
+    node = np.concatenate([np.arange(len(tree.value)) for tree in trees])
+    is_leaf, value = all_nodes("feature") < 0, all_nodes("value")
+    feature, left, right, missing, threshold = (
+        np.where(is_leaf, 0, all_nodes(name))
+        for name in ("feature", "left", "right", "missing_left", "threshold")
     )
-    is_leaf, node = feature < 0, np.concatenate(nodes)
-    modes = ["LEAF" if one else comparison for one in is_leaf]
-    missing = np.concatenate([tree.missing_left for tree in trees])
-    numbers = {
-        "nodes_treeids": owner,
-        "nodes_nodeids": node,
-        "nodes_featureids": np.where(is_leaf, 0, feature),
-        "nodes_truenodeids": np.where(is_leaf, 0, left),
-        "nodes_falsenodeids": np.where(is_leaf, 0, right),
-        "nodes_missing_value_tracks_true": np.where(is_leaf, False, missing).astype(int),
-        "target_treeids": owner[is_leaf],
-        "target_nodeids": node[is_leaf],
-        "target_ids": owner[is_leaf],
+    options: dict[str, Any] = {
+        "nodes_modes": ["LEAF" if one else comparison for one in is_leaf],
+        "nodes_treeids": owner.tolist(),
+        "nodes_nodeids": node.tolist(),
+        "nodes_featureids": feature.tolist(),
+        "nodes_truenodeids": left.tolist(),
+        "nodes_falsenodeids": right.tolist(),
+        "nodes_missing_value_tracks_true": missing.tolist(),
+        "target_treeids": owner[is_leaf].tolist(),
+        "target_nodeids": node[is_leaf].tolist(),
+        "target_ids": owner[is_leaf].tolist(),
+        "aggregate_function": "SUM",
+        "post_transform": "NONE",
     }
-    thresholds = np.where(is_leaf, 0, np.concatenate([tree.threshold for tree in trees]))
-    reals = {"nodes_values": thresholds.astype(weights.dtype), "target_weights": weights[is_leaf]}
-    options: dict[str, Any] = {name: one.tolist() for name, one in (numbers | reals).items()}
-    if weights.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
-        for name, one in reals.items():
-            del options[name]
+    reals = {"nodes_values": threshold.astype(value.dtype), "target_weights": value[is_leaf]}
+    for name, one in reals.items():
+        if value.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
             options[f"{name}_as_tensor"] = graph.tensor(one)
+        else:
+            options[name] = one.tolist()
     return graph.node(
-        "TreeEnsembleRegressor",
-        X,
-        domain="ai.onnx.ml",
-        nodes_modes=modes,
-        n_targets=len(trees),
-        aggregate_function="SUM",
-        post_transform="NONE",
-        **options,
+        "TreeEnsembleRegressor", X, domain="ai.onnx.ml", n_targets=len(trees), **options
     )
 
 

@@ -38,7 +38,7 @@ from sklearn_rank.plotting import (
     ShapeFunctionDisplay,
     TopROCDisplay,
 )
-from sklearn_rank.plotting._shares import shares_and_risks
+from sklearn_rank.plotting._pair_contribution import shares_and_risks
 from sklearn_rank.scorecard import Scorecard
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._predictions import final_ranker
+from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     DASHES,
@@ -91,7 +91,7 @@ class MarginDisplay:
             When the ranker has no margins.
         """
         import_matplotlib(cls.__name__)
-        ranker = final_ranker(estimator)
+        ranker = ranker_and_rows(estimator)[0]
         if not hasattr(ranker, "margin_curve_"):
             raise ValueError(
                 f"{cls.__name__} needs margin_curve_ and smooth_margin_curve_, which RankBoost and "
@@ -167,7 +167,7 @@ class MarginDisplay:
 
 def _set_limits(ax: Any) -> None:
     """Set the vertical limits without the lowest tenth of a curve, often far below the rest."""
-    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    lines = ax.get_legend_handles_labels()[0]
     high = max(0.0, *(float(np.max(line.get_ydata())) for line in lines))
     low = min(0.0, *(float(np.quantile(line.get_ydata(), 0.1)) for line in lines))
     room = 0.06 * max(high - low, 1e-12)

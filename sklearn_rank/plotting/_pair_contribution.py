@@ -9,8 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.metrics import heights
+from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
+from sklearn_rank.pair_sums import ExponentialSums
 from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
-from sklearn_rank.plotting._shares import LOSSES, shares_and_risks
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     HATCHES,
@@ -18,6 +20,9 @@ from sklearn_rank.plotting.drawing import (
     show_percent,
     use_light_frame,
 )
+from sklearn_rank.rows import Preferences
+
+_LOSSES = ("zero_one", *MARGIN_LOSSES)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -77,8 +82,6 @@ class PairContributionDisplay(PredictionsDisplay):
     losses: Sequence[str]
     powers: Sequence[float]
 
-    _has_name = False
-
     @classmethod
     def from_predictions(
         cls,
@@ -120,8 +123,8 @@ class PairContributionDisplay(PredictionsDisplay):
         names = [losses] if isinstance(losses, str) else list(losses)
         if not powers or not all(one >= 1 for one in powers):
             raise ValueError(f"{owner}: p must be floats in [1, inf]. Got {p!r}.")
-        if not names or not set(names) <= set(LOSSES):
-            raise ValueError(f"{owner}: losses must be among {LOSSES}. Got {losses!r}.")
+        if not names or not set(names) <= set(_LOSSES):
+            raise ValueError(f"{owner}: losses must be among {_LOSSES}. Got {losses!r}.")
         rows = rows_of_two_classes(owner, y_true, y_score, None, sample_weight)
         if not np.isfinite(rows.score).all():
             raise ValueError(f"{owner}: y_score must be finite, for losses of differences.")
@@ -209,3 +212,36 @@ class PairContributionDisplay(PredictionsDisplay):
         use_light_frame(panel)
         panel.grid(visible=False, axis="y")
         return bars
+
+
+def shares_and_risks(
+    score: Floats, weight: Floats, positive: Mask, loss: str, powers: list[float]
+) -> tuple[Floats, Floats]:
+    """Return the shares of the rows in the risk, and the risk, for each p."""
+    log_inner = _log_inner_sums(score, weight, positive, loss)
+    largest = log_inner.max()
+    share, risk = np.zeros((len(powers), len(score))), np.zeros(len(powers))
+    if largest == -np.inf:
+        return share, risk
+    for index, p in enumerate(powers):
+        is_finite = np.isfinite(p)
+        relative = np.exp(p * (log_inner - largest)) if is_finite else log_inner == largest
+        term = weight[~positive] * relative
+        share[index, ~positive] = term / term.sum()
+        with np.errstate(over="ignore"):
+            risk[index] = np.exp(p * largest) * term.sum() if is_finite else np.exp(largest)
+    return share, risk
+
+
+def _log_inner_sums(score: Floats, weight: Floats, positive: Mask, loss: str) -> Floats:
+    """Return the logarithm of the inner sum of each negative."""
+    preferences = Preferences.from_labels(positive, None, weight)
+    scores, n_pos = score[preferences.order], int(np.count_nonzero(positive))
+    if loss == "exponential":  # may overflow
+        return ExponentialSums(preferences, 1.0).log_heights(scores)[n_pos:]
+    if loss == "zero_one":
+        inner = heights(positive, score, sample_weight=weight)[~positive]
+    else:
+        inner = PairLoss(preferences, loss).heights(scores, preferences.weight)[n_pos:]
+    with np.errstate(divide="ignore"):
+        return np.log(inner)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Floats, Mask, Values
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import check_column, is_missing, is_upper_label
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.plotting.drawing import import_matplotlib
+from sklearn_rank.rows import Queries
 
 
 class PredictionsDisplay(ABC):
     """A display of labels and scores, given directly or computed by an estimator."""
-
-    _has_name: ClassVar[bool] = True
-    """Whether there is a legend with the name of the estimator."""
 
     @classmethod
     @abstractmethod
@@ -62,8 +60,8 @@ class PredictionsDisplay(ABC):
         """
         import_matplotlib(cls.__name__)
         label, score = _predictions(estimator, X, y, sample_weight)
-        if cls._has_name and options.get("name") is None:
-            options["name"] = type(final_ranker(estimator)).__name__
+        if hasattr(cls, "name") and options.get("name") is None:
+            options["name"] = type(ranker_and_rows(estimator)[0]).__name__
         return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
 
 
@@ -73,6 +71,12 @@ def rows_of_two_classes(
     """Check labels of two classes, such as strings; `y` of the rows is a mask of the greater."""
     rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
     return replace(rows, y=is_upper_class(owner, rows.y))
+
+
+def rows_of_queries(rows: ScoredRows) -> list[Indices]:
+    """Return the rows of each query."""
+    grouped = Queries.from_codes(rows.qid, len(rows.score))
+    return np.split(grouped.sort(np.arange(len(rows.score))), grouped.queries.start[1:])
 
 
 def classes_of(owner: str, labels: Values) -> Values:
@@ -115,11 +119,6 @@ def _predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Va
         )
     label = is_upper_label(type(estimator).__name__, y, classes, sample_weight)
     return label, scores_of(estimator, X)
-
-
-def final_ranker(estimator: Any) -> Any:
-    """Return the fitted ranker at the end of a search or a pipeline."""
-    return ranker_and_rows(estimator)[0]
 
 
 def ranker_and_rows(estimator: Any, X: Any = None) -> tuple[Any, Any, Values | None]:

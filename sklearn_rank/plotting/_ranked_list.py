@@ -7,11 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.plotting._curves import average_cells, mean_over_queries
-from sklearn_rank.plotting._predictions import PredictionsDisplay, classes_of, is_upper_class
+from sklearn_rank.plotting._predictions import (
+    PredictionsDisplay,
+    classes_of,
+    is_upper_class,
+    rows_of_queries,
+)
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     DARK,
@@ -23,7 +27,10 @@ from sklearn_rank.plotting.drawing import (
     show_percent,
     use_light_frame,
 )
+from sklearn_rank.rows import Groups
 
+_SAME = 1e-9
+"""Relative difference up to which two cut-offs count as equal."""
 _CELLS = 800
 """Maximum number of cells of the strip; a longer list is averaged."""
 
@@ -142,7 +149,7 @@ class RankedListDisplay(PredictionsDisplay):
                 f"{cls.__name__} needs a relevant row: no label is above {relevant_above or 0.0:g}."
             )
         levels = float(grade.min()), float(grade.max())
-        curves = mean_over_queries(rows, grade, relevant)
+        curves = _mean_over_queries(rows, grade, relevant)
         return cls(**curves, levels=levels, name=name).plot(ax, max_k=max_k)
 
     def plot(self, ax: Any = None, *, name: str | None = None, max_k: float | None = None) -> Self:
@@ -189,7 +196,9 @@ class RankedListDisplay(PredictionsDisplay):
         n_visible = int(np.searchsorted(self.k, last)) + 1
         edges, grade = edges[: n_visible + 1], grade[:n_visible]
         if len(grade) > _CELLS:
-            edges, grade = average_cells(edges, grade, _CELLS)
+            total = np.append(0.0, np.cumsum(grade * np.diff(edges)))
+            wide = np.linspace(0.0, edges[-1], _CELLS + 1)
+            edges, grade = wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
         shades = colours.LinearSegmentedColormap.from_list("relevance", [LIGHT, DARK])
         self.strip_ = ax.pcolormesh(
             edges,
@@ -210,3 +219,39 @@ class RankedListDisplay(PredictionsDisplay):
         ]
         handles = [self.precision_line_, self.recall_line_, *shades]
         legend_above(ax, 4, handles=handles, title=name, alignment="left", handlelength=2.6)
+
+
+def _mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
+    """Return cut-offs with precision, recall and grade, the means over queries."""
+    queries = [one for one in rows_of_queries(rows) if relevant[one].any()]
+    lists = [_running_sums(rows, one, grade, relevant) for one in queries]
+    k = np.unique(np.concatenate([cuts for cuts, *_ in lists]))
+    k = k[np.append(np.diff(k) > _SAME * k[-1], True)]
+    found, recall, graded, length = (np.zeros(len(k)) for _ in range(4))
+    for _, at, upto_relevant, upto_grade in lists:
+        found_here = np.interp(k, at, upto_relevant)
+        found += found_here
+        recall += found_here / upto_relevant[-1]
+        graded += np.diff(np.interp(k, at, upto_grade), prepend=0.0)
+        length += np.diff(np.minimum(k, at[-1]), prepend=0.0)
+    return {
+        "k": k,
+        "precision": np.minimum(found / (k * len(lists)), 1.0),
+        "recall": np.minimum(recall / len(lists), 1.0),
+        "grade": np.clip(graded / length, grade.min(), grade.max()),
+    }
+
+
+def _running_sums(
+    rows: ScoredRows, of_query: Indices, grade: Floats, relevant: Mask
+) -> list[Floats]:
+    """Return the cut-offs of a list and running sums, from 0 on, at the ends of its tie groups.
+
+    Within a tie group the expected sum is linear in the cumulative weight.
+    """
+    order = of_query[np.argsort(-rows.score[of_query], kind="stable")]
+    score, weight = rows.score[order], rows.weight[order]
+    last = Groups.of_runs(score).end - 1
+    cuts = np.cumsum(weight)
+    sums = (cuts, np.cumsum(weight * relevant[order]), np.cumsum(weight * grade[order]))
+    return [cuts, *(np.append(0.0, one[last]) for one in sums)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.plotting._predictions import ranker_and_rows
-from sklearn_rank.plotting.drawing import COLOURS, import_matplotlib, panels
+from sklearn_rank.plotting.drawing import COLOURS, import_matplotlib, panels, shortened
 
 _BAR = 0.21
 """Height of a bin in inches."""
@@ -117,8 +117,7 @@ class ScorecardDisplay:
             for one in scorecard.card_.variables
         }
         wanted = list(known) if variables is None else list(variables)
-        unknown = [name for name in wanted if name not in known]
-        if unknown or not wanted:
+        if not wanted or not set(wanted) <= set(known):
             raise ValueError(
                 f"{cls.__name__} draws variables of the card, at least one of {list(known)}. "
                 f"Got {wanted}."
@@ -189,10 +188,10 @@ class ScorecardDisplay:
         panel.bar_label(bars, shown, padding=3, fontsize=_FONT)
         self.bars_.append(bars)
         panel.axvline(0.0, color="0.4", linewidth=1.0)
-        labels = [_shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
+        labels = [shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
         panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
         panel.set_title(
-            _shortened(self.names[number], _LONGEST_TITLE),
+            shortened(self.names[number], _LONGEST_TITLE),
             fontsize=_FONT + 2,
             loc="left",
             pad=14,
@@ -214,13 +213,6 @@ class ScorecardDisplay:
             _write_beside(panel, _COUNT_PLACE, text, place)
         if np.isfinite(rate):
             _write_beside(panel, _RATE_PLACE, f"{100 * rate:.1f} %", place)
-
-
-def _shortened(text: str, longest: int) -> str:
-    """Return a text on one line, its middle left out if it is long."""
-    text = "".join(one if one.isprintable() else "\ufffd" for one in text)
-    half = (longest - 1) // 2
-    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def _write_beside(panel: Any, right: int, text: str, place: int | None = None) -> None:

@@ -11,20 +11,14 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.bins.categories import CategoryCodes, as_table
-from sklearn_rank.models import StepFunction
+from sklearn_rank.models import FeatureBins, StepFunction
 from sklearn_rank.plotting._predictions import ranker_and_rows
-from sklearn_rank.plotting._step_functions import (
-    choose_features,
-    drawn_ranges,
-    functions_of,
-    group_labels,
-    shortened,
-)
 from sklearn_rank.plotting.drawing import (
     COLOURS,
     import_matplotlib,
     legend_above,
     panels,
+    shortened,
     use_light_frame,
 )
 
@@ -159,9 +153,13 @@ class ShapeFunctionDisplay:
                 f"is a sum of step functions. Got {type(estimator).__name__}."
             )
         if all_names is None:
-            all_names = np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
-        chosen = choose_features(cls.__name__, estimator, all_names, features, max_features)
-        functions = functions_of(estimator, chosen)
+            names = [f"x{j}" for j in range(estimator.n_features_in_)]
+        else:
+            names = list(map(str, all_names))
+        chosen = _choose_features(cls.__name__, estimator, names, features, max_features)
+        found = {one.feature: one for one in estimator.step_functions_}
+        nothing = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
+        functions = [found.get(one.feature, one) for one in nothing]
         codes = getattr(estimator, "category_codes_", None)
         has_missing = np.array([one.values[-1] != 0 for one in functions])
         columns = None
@@ -170,11 +168,11 @@ class ShapeFunctionDisplay:
             has_missing |= np.isnan(columns).any(axis=1)
         display = cls(
             features=chosen,
-            names=[str(all_names[j]) for j in chosen],
+            names=[names[j] for j in chosen],
             importances=estimator.feature_importances_[chosen],
             functions=functions,
             has_missing=has_missing,
-            ranges=drawn_ranges(functions, columns),
+            ranges=_drawn_ranges(functions, columns),
             intercept=float(getattr(estimator, "offset_", 0.0)),
             codes=codes,
         )
@@ -259,37 +257,37 @@ class ShapeFunctionDisplay:
         """Label the groups of categories, by value; return their values and ends."""
         values = self.values[number]
         order = np.argsort(values, kind="stable")
-        assert self.codes is not None
-        labels = group_labels(self.functions[number], self.codes)
-        shown = [shortened(labels[one]) for one in order]
+        groups = self.functions[number].bins.categories
+        assert self.codes is not None and groups is not None
+        names = self.codes.categories[self.functions[number].feature]
+        members = [
+            [str(name) for name, group in zip(names, groups, strict=False) if group == one]
+            for one in order
+        ]
+        labels = [shortened(", ".join(one)) for one in members]
         style: dict[str, Any] = {"rotation": 30, "ha": "right", "fontsize": "small"}
-        panel.set_xticks(np.arange(len(order)), shown, parse_math=False, **style)
+        panel.set_xticks(np.arange(len(order)), labels, parse_math=False, **style)
         return values[order], np.arange(len(order) + 1) - 0.5
 
     def _draw_marks(self, panel: Any, number: int, high: float, room: float) -> float:
         """Mark missing values and special codes beside the steps; return the right end."""
-        function, marks = self.functions[number], list[Any]()
-        places = high + room * (0.12 + 0.14 * np.arange(len(function.bins.special) + 1))
-        style = {"linestyle": "none", "color": COLOURS[1]}
-        mark = None
-        if self.has_missing[number]:
-            options = {**style, "marker": "D", "label": "missing"}
-            (mark,) = panel.plot(places[:1], function.values[-1:], **options)
-        places = places[1:] if mark else places[:-1]
-        first = function.bins.n_values
-        for place, code, shape in zip(places, function.bins.special, cycle("osv^*"), strict=False):
-            value = function.values[first + len(marks)]
-            options = {**style, "marker": shape, "label": f"{code:g}"}
-            marks += panel.plot([place], [value], **options)
-        self.missing_marks_.append(mark)
-        self.special_marks_.append(marks)
-        n_marks = len(marks) + (mark is not None)
-        if not n_marks:
+        bins, values = self.functions[number].bins, self.functions[number].values
+        marks: list[Any] = []
+        special = zip(bins.special, cycle("osv^*"), values[bins.n_values :], strict=False)
+        named = [(f"{code:g}", shape, value) for code, shape, value in special]
+        n_missing = int(self.has_missing[number])
+        for label, shape, value in [("missing", "D", values[-1])][:n_missing] + named:
+            place = high + room * (0.12 + 0.14 * len(marks))
+            style = {"linestyle": "none", "color": COLOURS[1], "marker": shape, "label": label}
+            marks += panel.plot([place], [value], **style)
+        self.missing_marks_.append(marks[0] if n_missing else None)
+        self.special_marks_.append(marks[n_missing:])
+        if not marks:
             return high + 0.03 * room
-        end = high + (0.05 + 0.14 * n_marks) * room
+        end = high + (0.05 + 0.14 * len(marks)) * room
         panel.axvspan(high + 0.05 * room, end, color="0.93", zorder=0)
-        if marks:
-            self._label_marks(panel, [mark, *marks] if mark else marks, high)
+        if named:
+            self._label_marks(panel, marks, high)
         else:
             corner = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderpad": 0.0}
             legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
@@ -305,3 +303,40 @@ class ShapeFunctionDisplay:
         panel.set_xticks([*ticks, *places], labels)
         for label in panel.get_xticklabels()[len(ticks) :]:
             label.set(rotation=90, fontsize="small")
+
+
+def _choose_features(
+    owner: str, ranker: Any, names: Sequence[str], features: Any, max_features: int | None
+) -> Indices:
+    """Return columns, the most important first."""
+    if features is None:
+        chosen = np.unique(ranker.weak_rankers_.feature)
+    else:
+        columns = [names.index(one) if one in names else one for one in features]
+        unknown = [one for one in columns if one not in range(len(names))]
+        if unknown:
+            raise ValueError(f"{owner}: features not known to the ranker: {unknown}.")
+        chosen = np.unique(np.array(columns, dtype=np.intp))
+    by_importance = np.argsort(-ranker.feature_importances_[chosen], kind="stable")
+    chosen = chosen[by_importance][:max_features]
+    if len(chosen) == 0:
+        raise ValueError(
+            f"{owner} has no feature to draw: the model uses none, or none was requested."
+        )
+    return np.asarray(chosen)
+
+
+def _drawn_ranges(functions: list[StepFunction], columns: Floats | None) -> Floats:
+    """Return the range to draw: that of the rows, or of the thresholds with a margin."""
+    ranges = []
+    for number, function in enumerate(functions):
+        seen = function.bins.thresholds
+        if columns is not None:
+            x = columns[number]
+            seen = x[np.isfinite(x) & ~np.isin(x, function.bins.special)]
+        low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0)
+        room = 0.1 * (high - low) if columns is None else 0.0
+        if high - low + room == 0:
+            room = max(1.0, abs(low) * 0.1)
+        ranges.append((low - room, high + room))
+    return np.array(ranges)

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import auc
+from sklearn.metrics import auc, roc_curve
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.plotting._curves import mean_roc_curve
-from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
+from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.plotting._predictions import (
+    PredictionsDisplay,
+    rows_of_queries,
+    rows_of_two_classes,
+)
 from sklearn_rank.plotting.drawing import (
     REFERENCE,
     legend_above,
@@ -117,7 +121,7 @@ class TopROCDisplay(PredictionsDisplay):
             Drawn.
         """
         rows = rows_of_two_classes(cls.__name__, y_true, y_score, qid, sample_weight)
-        fpr, tpr = mean_roc_curve(cls.__name__, rows.with_moderate_weights())
+        fpr, tpr = _mean_roc_curve(cls.__name__, rows.with_moderate_weights())
         display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)
         return display.plot(ax, **options)
 
@@ -190,7 +194,7 @@ class TopROCDisplay(PredictionsDisplay):
         for axis in (ax.xaxis, ax.yaxis):
             show_percent(axis, type(self).__name__)
         use_light_frame(ax)
-        if any(not str(line.get_label()).startswith("_") for line in ax.lines):
+        if ax.get_legend_handles_labels()[0]:
             legend_above(ax)
 
 
@@ -202,3 +206,32 @@ def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats,
     order = np.argsort(x, kind="stable")
     order = order[(x[order] >= low) & (x[order] <= high)]
     return x[order], y[order]
+
+
+def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
+    """Return the ROC curve of rows whose `y` is a mask: the mean of queries, by their pairs."""
+    # Ranks instead of scores: infinite scores are allowed.
+    rank = np.unique(rows.score, return_inverse=True)[1].ravel()
+    curves, pairs = [], []
+    for of_query in rows_of_queries(rows):
+        is_above, weight = rows.y[of_query], rows.weight[of_query]
+        pairs_here = float(weight[is_above].sum() * weight[~is_above].sum())
+        if pairs_here > 0:
+            curves.append(roc_curve(is_above, rank[of_query], sample_weight=weight)[:2])
+            pairs.append(pairs_here)
+    if not curves:
+        raise ValueError(f"{owner} needs a query with rows of both classes.")
+    if len(curves) == 1:
+        return curves[0][0], curves[0][1]
+    grid = np.unique(np.concatenate([fpr for fpr, _ in curves]))
+    tpr = np.zeros((len(grid), 2))
+    for (fpr_here, tpr_here), share in zip(curves, np.array(pairs) / sum(pairs), strict=True):
+        tpr += share * _limits(fpr_here, tpr_here, grid)
+    return np.repeat(grid, 2), np.minimum(np.maximum.accumulate(tpr.ravel()), 1.0)
+
+
+def _limits(fpr: Floats, tpr: Floats, x: Floats) -> Floats:
+    """Return the left and right limits of a curve, which may jump."""
+    between = np.interp(x, fpr, tpr)
+    places = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
+    return np.column_stack([np.where(fpr[at] == x, tpr[at], between) for at in places])

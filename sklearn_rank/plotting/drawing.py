@@ -56,8 +56,7 @@ def panels(
     n_rows = -(-n_panels // n_columns)
     heights = [size[1]] * n_rows if row_heights is None else list(row_heights)
     if ax is None:
-        figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)))
-        figure.set_layout_engine("constrained")
+        figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)), layout="constrained")
         grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
     else:
         if ax.get_subplotspec() is None:
@@ -65,18 +64,21 @@ def panels(
                 f"{owner} divides an Axes only if it belongs to a grid, as those of "
                 f"plt.subplots do. Pass {n_panels} axes instead."
             )
-        figure = ax.figure
         grid = ax.get_subplotspec().subgridspec(
             n_rows, n_columns, wspace=0.3, hspace=0.5, height_ratios=heights
         )
         ax.set_axis_off()
-    made: list[Any] = []
-    for number in range(n_panels):
-        place = grid[number // n_columns, number % n_columns]
-        shared = made[0] if made and row_heights is None else None
-        made.append(figure.add_subplot(place, sharey=shared))
-        made[-1].tick_params(labelleft=row_heights is not None or number % n_columns == 0)
-    return np.array(made, dtype=object)
+    made = grid.subplots(sharey=row_heights is None, squeeze=False).ravel()
+    for unused in made[n_panels:]:
+        unused.remove()
+    return made[:n_panels]
+
+
+def shortened(text: str, longest: int = 16) -> str:
+    """Return a text on one line, its middle left out if it is long."""
+    text = "".join(one if one.isprintable() else "\ufffd" for one in text)
+    half = (longest - 1) // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def style_of(number: int) -> dict[str, Any]:
@@ -86,10 +88,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 def n_named_lines(ax: Any) -> int:
     """Return the number of lines in the legend, without reference lines (gid `REFERENCE`)."""
-    return sum(
-        not str(line.get_label()).startswith("_") and line.get_gid() != REFERENCE
-        for line in ax.lines
-    )
+    return sum(line.get_gid() != REFERENCE for line in ax.get_legend_handles_labels()[0])
 
 
 def use_light_frame(ax: Any) -> None:

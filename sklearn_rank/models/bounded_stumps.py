@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
+from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.models.bin_sums import first_positive
-from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
-
-_ROUNDING = 1e-9
-"""How much less a share of a size may be, relatively: it is rounded up."""
+from sklearn_rank.models.stump_columns import (
+    SIZE_ROUNDING,
+    StumpColumns,
+    StumpConstraints,
+    Subset,
+    smaller_side,
+)
+from sklearn_rank.rows import FitRows
 
 
 class BoundedStumps(StumpColumns):
@@ -24,26 +29,24 @@ class BoundedStumps(StumpColumns):
 
     Parameters
     ----------
-    monotonic : dict of int to int
-        1 where the score must not fall with a feature, -1 where it must not rise.
-    max_features, max_thresholds : int or None
-        Largest number of features, and of stumps with a net coefficient other than zero.
-    **options
+    binned, rows, subsets
         As for `StumpColumns`; thresholds have missing values below.
+    constraints : StumpConstraints
+        The signs, and the largest number of features and of stumps with a net coefficient other
+        than zero.
     """
 
     def __init__(
         self,
-        *parts: Any,
-        monotonic: Mapping[int, int],
-        max_features: int | None,
-        max_thresholds: int | None,
-        **options: Any,
+        binned: BinnedFeatures,
+        rows: FitRows,
+        constraints: StumpConstraints,
+        subsets: Sequence[Subset],
     ) -> None:
-        super().__init__(*parts, both_sides=False, **options)
-        self._largest = [max_features, max_thresholds]
+        super().__init__(binned, rows, both_sides=False, subsets=subsets)
+        self._largest = [constraints.max_features, constraints.max_thresholds]
         signs = np.zeros(self._shape[0])
-        signs[list(monotonic)] = list(monotonic.values())
+        signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
         # The sign that the net coefficient of each threshold must have; 0: any.
         self._sign = np.where(self._is_value, signs[:, np.newaxis], 0.0)
         self._net: defaultdict[int, float] = defaultdict(float)
@@ -55,7 +58,7 @@ class BoundedStumps(StumpColumns):
         """Return the same stumps, without coefficients, on some of the training rows."""
         part = super().at_rows(rows, weight)
         part._earlier, part._net = list(earlier), defaultdict(float)
-        share *= 1 - _ROUNDING
+        share *= 1 - SIZE_ROUNDING
         part._largest = [None if most is None else ceil(most * share) for most in self._largest]
         return part
 
@@ -90,13 +93,6 @@ class BoundedStumps(StumpColumns):
         net[list(self._net)] = list(self._net.values())
         return low - net[indices], high - net[indices]
 
-    def _steps(self) -> tuple[Floats, Floats] | None:
-        """Return the smallest and the largest step of each stump; None without signs."""
-        if not self._sign.any():
-            return None
-        low, high = self._step_limits(np.arange(self._n_fixed))
-        return low.reshape(self._shape), high.reshape(self._shape)
-
     @property
     def _in_model(self) -> list[int]:
         """The stumps with a net coefficient other than zero, here or in other parts."""
@@ -111,7 +107,10 @@ class BoundedStumps(StumpColumns):
             used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
             if np.count_nonzero(used) >= most:  # the model has all its features
                 is_tried = is_tried & used[:, np.newaxis, np.newaxis]
-        return is_tried, self._steps()
+        if not self._sign.any():
+            return is_tried, None
+        low, high = self._step_limits(np.arange(self._n_fixed))
+        return is_tried, (low.reshape(self._shape), high.reshape(self._shape))
 
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]

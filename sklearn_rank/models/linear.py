@@ -60,11 +60,7 @@ class LinearModel:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, given that by the scores."""
-        return np.asarray(self._rows.total(self._pull_back_here(gradient)))
-
-    def _pull_back_here(self, gradient: Floats) -> Floats:
-        """Return the contribution of the rows here to it."""
-        return np.asarray(self.X.T @ self._by_row(gradient))
+        return np.asarray(self._rows.total(self._by_row(gradient) @ self.X))
 
     def _by_row(self, values: Floats) -> Floats:
         """Return values of the rows in fit order in the order of X."""
@@ -88,16 +84,22 @@ class LinearModel:
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Return the feature with the largest gain; ties go to the first."""
-        curvature, sums = gradient.curvature, None
-        if curvature is not None:
-            sums = self._rows.total(self.curvature_histogram(curvature))
-        return self.choose(self._rows.total(self.histogram(gradient)), gain, sums)
+        bounds = None
+        if gradient.curvature is not None:
+            bounds = self._bounds(self._rows.total(self._curvature_sums(gradient.curvature)))
+        here = self._by_row(gradient.data) @ self.X
+        edges, size = self._rows.totals(-here, float(np.abs(gradient.data).sum()))
+        low, high = self._ranges
+        # A column far from zero has large products with the gradient, which sums to zero,
+        # and a small edge: that may be rounding. The edge of a constant is nothing else.
+        rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * size
+        # What can't be told from a constant, either: a quotient by such a range overflows.
+        is_constant = high - low < np.finfo(np.float64).tiny
+        edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
+        index = first_positive(gain(edges[None], np.zeros(1), bounds))
+        return None if index is None else Candidate(index, float(edges[index]))
 
-    def histogram(self, gradient: RowGradient) -> Floats:
-        """Return the gradient by the coefficients and, last, the sum of its absolute values."""
-        return np.append(self._pull_back_here(gradient.data), np.abs(gradient.data).sum())
-
-    def curvature_histogram(self, curvature: Floats) -> Floats:
+    def _curvature_sums(self, curvature: Floats) -> Floats:
         """Return the sums of c, c x and c x^2 of each feature x, measured from its middle.
 
         Shape (3, n_features). A sparse feature is measured from zero.
@@ -111,22 +113,6 @@ class LinearModel:
             some, c = self.X[rows] - middle, curvature[rows]
             sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
         return np.concatenate([total[None], sums])
-
-    def choose(
-        self, histogram: Floats, gain: Gain, curvature_histogram: Floats | None = None
-    ) -> Candidate | None:
-        """Return the feature with the largest gain; ties go to the first."""
-        edges = -histogram[:-1]
-        low, high = self._ranges
-        # A column far from zero has large products with the gradient, which sums to zero,
-        # and a small edge: that may be rounding. The edge of a constant is nothing else.
-        rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * histogram[-1]
-        # What can't be told from a constant, either: a quotient by such a range overflows.
-        is_constant = high - low < np.finfo(np.float64).tiny
-        edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
-        bounds = None if curvature_histogram is None else self._bounds(curvature_histogram)
-        index = first_positive(gain(edges[None], np.zeros(1), bounds))
-        return None if index is None else Candidate(index, float(edges[index]))
 
     def values(self, candidate: Candidate) -> Values:
         """Return a feature on the training rows; a boolean array when it is 0/1."""

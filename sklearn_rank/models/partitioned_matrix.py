@@ -28,7 +28,7 @@ class PartitionedMatrix:
     >>> X = PartitionedMatrix([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
     >>> X.shape, len(X)
     ((3, 2), 3)
-    >>> X @ np.array([1.0, -1.0]), X.T @ np.array([1.0, 0.0, 1.0])
+    >>> X @ np.array([1.0, -1.0]), np.array([1.0, 0.0, 1.0]) @ X
     (array([-1., -1., -1.]), array([6., 8.]))
     >>> X[1:3]
     array([[3., 4.],
@@ -61,16 +61,12 @@ class PartitionedMatrix:
         total = sum(other[..., rows] @ part for rows, part in self._pieces())
         return np.asarray(total)
 
-    @property
-    def T(self) -> _Transposed:  # noqa: N802
-        """The transposed matrix, for products from the left."""
-        return _Transposed(self)
-
     def __getitem__(self, key: Any) -> Values:
         """Return some rows, or columns of all rows; a view where the rows lie in one array."""
         if isinstance(key, tuple):
             rows, columns = key
-            return self[rows][:, columns] if rows != slice(None) else self._columns(columns)
+            parts = self.parts if rows == slice(None) else [self[rows]]
+            return np.concatenate([part[:, columns] for part in parts])
         if isinstance(key, slice) and key.step in (None, 1):
             return self._stretch(*key.indices(len(self))[:2])
         rows = np.arange(len(self))[key]
@@ -80,9 +76,6 @@ class PartitionedMatrix:
             here = number == which
             found[here] = self.parts[which][rows[here] - self._start[which]]
         return found
-
-    def _columns(self, columns: Any) -> Values:
-        return np.concatenate([part[:, columns] for part in self.parts])
 
     def _stretch(self, first: int, last: int) -> Values:
         """Return the rows from `first` to before `last`."""
@@ -104,18 +97,6 @@ class PartitionedMatrix:
     def _extreme(self, find: Callable[..., Any], initial: float, axis: int | None) -> Any:
         found = [find(part, axis=axis, initial=initial) for part in self.parts]
         return find(np.stack(found), axis=0)
-
-
-class _Transposed:
-    """The transpose of partitioned rows."""
-
-    def __init__(self, rows: PartitionedMatrix) -> None:
-        self._rows = rows
-        self.shape = rows.shape[::-1]
-
-    def __matmul__(self, other: Floats) -> Floats:
-        """Return the product with values of the rows."""
-        return (other.T @ self._rows).T
 
 
 class BinnedX:

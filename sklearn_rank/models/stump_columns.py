@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
-from sklearn_rank.bins.binned_features import BinnedFeatures, FeatureBins
+from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes, FeatureBins
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.stump_rules import StumpRules
 from sklearn_rank.rows import FitRows, shared_property
@@ -19,6 +20,73 @@ _BELOW, _ALL_BUT_ONE = 1, 2
 
 Subset = tuple[int, Mask]
 """The feature of a subset of categories, and which of its bins are members."""
+
+
+SIZE_ROUNDING = 1e-9
+"""How much less, relatively, sums of weights and shares of a size may be than they should."""
+
+
+@dataclass(frozen=True)
+class StumpConstraints:
+    """What stumps may be; features are column numbers.
+
+    Attributes
+    ----------
+    monotonic : dict of int to int
+        1 where the score must not fall with a feature, -1 where it must not rise.
+    max_features, max_thresholds : int or None
+        Largest number of features, and of weak rankers with a net coefficient other than zero.
+    thresholds : dict of int to ndarray
+        The only thresholds of some features, increasing.
+    min_bin_size : float
+        Share of the weight of the training rows that every bin must have.
+    min_bin_events : float
+        Weight of the rows of the upper class that every bin must have.
+    n_categories : dict of int to int
+        Number of codes 0, 1, ... of each categorical feature.
+    special : dict of int to ndarray
+        Special codes of some features, increasing.
+    """
+
+    monotonic: Mapping[int, int] = field(default_factory=dict)
+    max_features: int | None = None
+    max_thresholds: int | None = None
+    thresholds: Mapping[int, Floats] = field(default_factory=dict)
+    min_bin_size: float = 0.0
+    min_bin_events: float = 0.0
+    n_categories: Mapping[int, int] = field(default_factory=dict)
+    special: Mapping[int, Floats] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The constraints by parameter of `Stumps`, as plain values that can be compared."""
+
+        def plain(given: Mapping[int, Floats]) -> dict[int, list[float]]:
+            return {j: values.tolist() for j, values in sorted(given.items())}
+
+        return {
+            "monotonic_cst": dict(self.monotonic),
+            "max_features_used": self.max_features,
+            "max_thresholds": self.max_thresholds,
+            "thresholds": plain(self.thresholds),
+            "min_bin_size": self.min_bin_size,
+            "min_bin_events": self.min_bin_events,
+            "categorical_features": sorted(self.n_categories),
+            "special_values": plain(self.special),
+        }
+
+    def binning(self, max_bins: int) -> Binning:
+        """Return how values become bins, before small ones are merged."""
+        return Binning(max_bins, self.thresholds, self.special, self.n_categories)
+
+    def bin_sizes(self, rows: FitRows) -> BinSizes:
+        """Return the least that a bin must weigh, of these training rows."""
+        weight = rows.weight
+        events = weight * rows.rows.y[rows.order]
+        least = self.min_bin_size
+        if least > 0:
+            least *= float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
+        return BinSizes(weight, events, least, self.min_bin_events * (1 - SIZE_ROUNDING), rows)
 
 
 class StumpColumns:
@@ -134,47 +202,25 @@ class StumpColumns:
         Those with an `excluded` coordinate are left out.
         """
         by_bin, curvature = self._sums.sum_by_bin(gradient), None
-        size = 1.0 if len(by_bin) == 2 else float(np.abs(gradient.data).sum())
-        if gradient.curvature is not None:
-            curvature = self.histogram(RowGradient.signed(gradient.curvature))[0]
-        if curvature is None:
+        has_shares = len(by_bin) == 2  # edges are differences of shares, or sums
+        size = 1.0 if has_shares else float(np.abs(gradient.data).sum())
+        if gradient.curvature is None:
             by_bin, size = self._rows.totals(by_bin, size)
         else:
+            curvature = self._sums.sum_by_bin(RowGradient.signed(gradient.curvature))[0]
             by_bin, curvature, size = self._rows.totals(by_bin, curvature, size)
-        if len(by_bin) == 2:
-            size = 1.0
-        found = self.choose(by_bin, gain, curvature, size, excluded)
+        index = self._best(by_bin, gain, curvature, excluded)
         # Rounding might find another subset elsewhere: all take those of the first process.
         agreed = self._rows.agree(self._subsets) if self._categorical else self._subsets
         if agreed is not self._subsets:
             self._subsets[:] = agreed
             self._number_of = {_key(*one): number for number, one in enumerate(self._subsets)}
-        return found
-
-    def histogram(self, gradient: RowGradient) -> Floats:
-        """Return the gradient summed by bin, shape (n_groups, n_features, n_bins)."""
-        return self._sums.sum_by_bin(gradient)
-
-    def choose(
-        self,
-        by_bin: Floats,
-        gain: Gain,
-        curvature: Floats | None = None,
-        size: float = 0.0,
-        excluded: Sequence[int] = (),
-    ) -> Candidate | None:
-        """Return the stump with the largest gain; ties go to the first.
-
-        `size` is what edges are compared with: one where they are differences of shares, and
-        else the sum of the absolute gradient. None is found where an edge is mere rounding.
-        """
-        index = self._best(by_bin, gain, curvature, excluded)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
         one, zero = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
-        edge = np.subtract(*(one / (one + zero))) if len(by_bin) == 2 else -one[0]
-        if abs(edge) <= ROUNDING * size:
+        edge = np.subtract(*(one / (one + zero))) if has_shares else -one[0]
+        if abs(edge) <= ROUNDING * (1.0 if has_shares else size):
             return None
         bound = None
         if curvature is not None:
@@ -190,8 +236,7 @@ class StumpColumns:
         if curvature is not None:
             bounds = smaller_side(self._above(curvature[np.newaxis], order)[0], curvature[0].sum())
         is_tried, limits = self._allowed()
-        above = self._above(by_bin, order) if order else self._sums_above(by_bin)
-        gains = np.array(gain(above, totals, bounds, limits))
+        gains = np.array(gain(self._above(by_bin, order), totals, bounds, limits))
         gains[~is_tried] = -np.inf
         while (best := first_positive(gains.ravel())) is not None:
             index = self._coordinate(best, gains.shape, order)
@@ -252,12 +297,9 @@ class StumpColumns:
             else:
                 ratio = sums[0].copy()
         ratio[np.isnan(ratio)] = 0.0
-        order: dict[int, Indices] = {}
-        for j, line in zip(self._categorical, ratio, strict=True):
-            n_values = self.bins[j].n_values
-            rest = np.arange(n_values, len(line))
-            order[j] = np.append(np.argsort(line[:n_values], kind="stable"), rest)
-        return order
+        ratio[~self._is_value[self._categorical]] = np.inf
+        places = np.argsort(ratio, axis=1, kind="stable")
+        return dict(zip(self._categorical, places, strict=True))
 
     def _coordinate(self, best: int, shape: tuple[int, ...], order: dict[int, Indices]) -> int:
         """Return the coordinate of an entry of the gains."""
@@ -320,7 +362,7 @@ class StumpColumns:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients."""
-        by_bin = self._rows.total(self.histogram(RowGradient.signed(gradient)))
+        by_bin = self._rows.total(self._sums.sum_by_bin(RowGradient.signed(gradient)))
         above = np.where(self._is_valid, self._sums_above(by_bin)[0], 0.0)
         if self._categorical:
             above[self._is_subset] = 0.0
@@ -351,7 +393,9 @@ class StumpColumns:
     @shared_property
     def _weight_by_bin(self) -> Floats:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
-        by_bin = self.histogram(RowGradient(self._weight, np.array([0, len(self._weight)])))[0]
+        by_bin = self._sums.sum_by_bin(RowGradient(self._weight, np.array([0, len(self._weight)])))[
+            0
+        ]
         return np.asarray(self._rows.total(by_bin))
 
     def rules(self, indices: Indices) -> StumpRules:

@@ -267,35 +267,25 @@ class StepTable:
         is_plain = [one.bins.categories is None and not len(one.bins.special) for one in steps]
         self._plain = np.flatnonzero(is_plain)
         self._others = np.flatnonzero(np.logical_not(is_plain)).tolist()
-        plain = [step for step, chosen in zip(steps, is_plain, strict=True) if chosen]
-        # A feature of which only missing values tell has a threshold that none exceeds.
-        none = np.array([np.inf])
-        parts = [one.bins.thresholds if len(one.bins.thresholds) else none for one in plain]
-        values = [
-            one.values if len(one.bins.thresholds) else np.insert(one.values, 1, 0.0)
-            for one in plain
-        ]
-        self.thresholds = np.concatenate([np.zeros(0), *parts])
-        self._width = np.array([len(one) for one in parts], dtype=np.intp)
-        self._start = np.concatenate([[0], np.cumsum(self._width)]).astype(np.intp)
-        self._values = np.concatenate([np.zeros(0), *values])
+        plain = [steps[number] for number in self._plain.tolist()]
+        self.thresholds = np.concatenate([np.zeros(0), *(one.bins.thresholds for one in plain)])
+        self._values = np.concatenate([np.zeros(0), *(one.values for one in plain)])
+        self._width = np.array([len(one.bins.thresholds) for one in plain], dtype=np.intp)
+        self._end = np.cumsum(self._width)
 
     def score_few(self, X: Floats) -> Floats:
         """Return the scores of few rows, from all comparisons at once."""
-        if not self.steps:
-            return np.zeros(X.shape[0])
-        found = np.empty((X.shape[0], len(self.steps)))
-        if len(self._plain):
-            found[:, self._plain] = self._look_up(X)
+        found = np.zeros((X.shape[0], len(self.steps) + 1))
+        found[:, self._plain] = self._look_up(X)
         for number in self._others:
             found[:, number] = self.steps[number](X[:, self.steps[number].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
-        return np.cumsum(found, axis=1)[:, -1] + 0.0
+        return np.cumsum(found, axis=1)[:, -1]
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""
-        x, start = X[:, self.features[self._plain]], self._start[:-1]
-        above = np.repeat(x, self._width, axis=1) > self.thresholds
-        bins = np.add.reduceat(above, start, axis=1, dtype=np.intp)
-        bins = np.where(np.isnan(x), self._width + 1, bins)
+        x, start = X[:, self.features[self._plain]], self._end - self._width
+        above = np.zeros((len(x), len(self.thresholds) + 1), dtype=np.intp)
+        np.cumsum(np.repeat(x, self._width, axis=1) > self.thresholds, axis=1, out=above[:, 1:])
+        bins = np.where(np.isnan(x), self._width + 1, above[:, self._end] - above[:, start])
         return self._values.take(bins + (start + 2 * np.arange(len(start))))

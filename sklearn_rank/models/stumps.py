@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +10,11 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rank._protocols import Floats, Model, Values
 from sklearn_rank._validation import Constraint, Described, Number, check_parameters
-from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes, encode
+from sklearn_rank.bins.binned_features import BinnedFeatures, encode
 from sklearn_rank.models.bounded_stumps import BoundedStumps
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
-from sklearn_rank.models.stump_columns import StumpColumns, subsets_of
+from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints, subsets_of
 from sklearn_rank.rows import FitRows
 
 __all__ = ["Stumps"]
@@ -23,9 +22,6 @@ __all__ = ["Stumps"]
 Positions = tuple[int, ...]
 
 _NO_CATEGORIES: Mapping[int, int] = {}
-
-_ROUNDING = 1e-9
-"""How much less than the smallest size of a bin, relatively, sums of weights may be."""
 
 
 def _is_dict(value: Any) -> bool:
@@ -90,74 +86,6 @@ def check_monotonic(
             f"no order. Got {given!r}, and categorical features {list(categorical)}."
         )
     return tuple(found.astype(int).tolist())
-
-
-@dataclass(frozen=True)
-class StumpConstraints:
-    """What stumps may be; features are column numbers.
-
-    Attributes
-    ----------
-    monotonic : dict of int to int
-        1 where the score must not fall with a feature, -1 where it must not rise.
-    max_features, max_thresholds : int or None
-        Largest number of features, and of weak rankers with a net coefficient other than zero.
-    thresholds : dict of int to ndarray
-        The only thresholds of some features, increasing.
-    min_bin_size : float
-        Share of the weight of the training rows that every bin must have.
-    min_bin_events : float
-        Weight of the rows of the upper class that every bin must have.
-    n_categories : dict of int to int
-        Number of codes 0, 1, ... of each categorical feature.
-    special : dict of int to ndarray
-        Special codes of some features, increasing.
-    """
-
-    monotonic: Mapping[int, int] = field(default_factory=dict)
-    max_features: int | None = None
-    max_thresholds: int | None = None
-    thresholds: Mapping[int, Floats] = field(default_factory=dict)
-    min_bin_size: float = 0.0
-    min_bin_events: float = 0.0
-    n_categories: Mapping[int, int] = field(default_factory=dict)
-    special: Mapping[int, Floats] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The constraints by parameter of `Stumps`, as plain values that can be compared."""
-
-        def plain(given: Mapping[int, Floats]) -> dict[int, list[float]]:
-            return {j: values.tolist() for j, values in sorted(given.items())}
-
-        return {
-            "monotonic_cst": dict(self.monotonic),
-            "max_features_used": self.max_features,
-            "max_thresholds": self.max_thresholds,
-            "thresholds": plain(self.thresholds),
-            "min_bin_size": self.min_bin_size,
-            "min_bin_events": self.min_bin_events,
-            "categorical_features": sorted(self.n_categories),
-            "special_values": plain(self.special),
-        }
-
-    def binning(self, max_bins: int) -> Binning:
-        """Return how values become bins, before small ones are merged."""
-        return Binning(max_bins, self.thresholds, self.special, self.n_categories)
-
-    def bin_sizes(self, rows: FitRows) -> BinSizes:
-        """Return the least that a bin must weigh, of these training rows."""
-        weight = rows.weight
-        events = weight * rows.rows.y[rows.order]
-        least = self.min_bin_size
-        if least > 0:
-            least *= float(rows.total(float(weight.sum()))) * (1 - _ROUNDING)
-        return BinSizes(weight, events, least, self.min_bin_events * (1 - _ROUNDING), rows)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing is constrained."""
-        return self.settings == StumpConstraints().settings
 
 
 class Stumps(BaseEstimator):
@@ -292,11 +220,12 @@ class Stumps(BaseEstimator):
         signs = check_monotonic(
             owner_of_signs or owner, self.monotonic_cst, names, n_features, categorical
         )
+        called = [*range(n_features)] if names is None else [repr(str(one)) for one in names]
 
         def numbers(parameter: str) -> dict[int, Floats]:
             given = getattr(self, parameter) or {}
             return {
-                j: _check_numbers(owner, parameter, _called(j, names), values, j in categorical)
+                j: _check_numbers(owner, parameter, called[j], values, j in categorical)
                 for j, values in by_position(owner, parameter, given, names, n_features).items()
             }
 
@@ -319,19 +248,11 @@ class Stumps(BaseEstimator):
         """
         found = self.constraints(rows.X.shape[1]) if constraints is None else constraints
         binned = self._binned(rows, found)
-        if found.is_free:
-            return StumpColumns(binned, rows, both_sides=True)
         subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
         if not (found.monotonic or found.max_features or found.max_thresholds):
-            return StumpColumns(binned, rows, both_sides=False, subsets=subsets)
-        return BoundedStumps(
-            binned,
-            rows,
-            monotonic=found.monotonic,
-            max_features=found.max_features,
-            max_thresholds=found.max_thresholds,
-            subsets=subsets,
-        )
+            is_free = not any(found.settings.values())
+            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
+        return BoundedStumps(binned, rows, found, subsets)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
@@ -344,13 +265,8 @@ class Stumps(BaseEstimator):
         return BinnedFeatures.of(bins, codes, constraints.bin_sizes(rows))
 
 
-def _called(number: int, names: Values | None) -> str:
-    """Return the name of a feature in messages."""
-    return str(number) if names is None else repr(str(names[number]))
-
-
 def _check_numbers(
-    owner: str, parameter: str, feature: str, given: Any, is_categorical: bool
+    owner: str, parameter: str, feature: Any, given: Any, is_categorical: bool
 ) -> Floats:
     """Return the thresholds or special codes of a feature that is not categorical, increasing."""
     if is_categorical:

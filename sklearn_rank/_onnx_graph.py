@@ -97,7 +97,7 @@ class GraphBuilder:
 
     def _type(self, dtype: Any) -> int:
         dtype = np.dtype(dtype)
-        if dtype.kind == "U":  # which old releases do not know
+        if dtype.kind in "OSU":  # which old releases do not know
             return int(self.onnx.TensorProto.STRING)
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
 

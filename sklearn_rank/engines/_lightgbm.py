@@ -25,8 +25,6 @@ class LightGBM(Engine):
     """LightGBM."""
 
     name: ClassVar[str] = "lightgbm"
-    title: ClassVar[str] = "LightGBM"
-    counts_rows: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
         "num_iterations": "n_estimators",
         "learning_rate": "learning_rate",
@@ -56,7 +54,7 @@ class LightGBM(Engine):
         """The class of the engine's errors."""
         return self.module.basic.LightGBMError
 
-    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> None:
         """Grow trees round by round."""
         n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
@@ -89,7 +87,6 @@ class LightGBM(Engine):
             # A round in which no leaf can be split leaves no tree, after the first.
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
-        return booster
 
     def _dataset(
         self, matrix: Any, label: Any, rows: TreeData, params: Any, settings: TreeSettings

@@ -195,9 +195,8 @@ class RankingObjective:
                 f"RankingObjective needs a score for each of the {len(rows.y)} rows. Got scores "
                 f"of shape {scores.shape}."
             )
-        _, *derivatives = self._posed(rows).evaluate(scores)
-        gradient, curvature = (row.astype(np.float32) for row in derivatives)
-        return gradient, curvature
+        _, gradient, curvature = self._posed(rows).evaluate(scores)
+        return gradient.astype(np.float32), curvature.astype(np.float32)
 
     def _posed(self, rows: _Given) -> PosedObjective:
         """Return the objective of these rows: the last one, when they are the same."""

@@ -27,8 +27,6 @@ class XGBoost(Engine):
     """
 
     name: ClassVar[str] = "xgboost"
-    title: ClassVar[str] = "XGBoost"
-    counts_rows: ClassVar[bool] = False
     is_distributed: ClassVar[bool] = True
     own_names: ClassVar[dict[str, str]] = {
         "learning_rate": "learning_rate",
@@ -59,7 +57,7 @@ class XGBoost(Engine):
         """The class of the engine's errors."""
         return self.module.core.XGBoostError
 
-    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> None:
         """Grow trees round by round."""
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weighted is not None:
@@ -73,7 +71,7 @@ class XGBoost(Engine):
         has_gradient = rows.relevance is None
         # Rows in `evals` keep their scores from round to round.
         evals = [] if held_out is None else [(held_out, "held_out")]
-        return self.module.train(
+        self.module.train(
             self._params(settings, "reg:squarederror" if has_gradient else "rank:ndcg"),
             train,
             settings.n_estimators,

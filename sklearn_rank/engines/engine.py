@@ -107,10 +107,6 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
-    counts_rows: ClassVar[bool]
-    """Whether the number of rows in a leaf can be limited."""
-
     is_distributed: ClassVar[bool] = False
     """Whether processes can grow the trees of one model together."""
 
@@ -122,8 +118,8 @@ class Engine(ABC):
         self.module = module
 
     @abstractmethod
-    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> Any:
-        """Grow trees round by round until `descent` says to stop; return the booster."""
+    def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> None:
+        """Grow trees round by round until `descent` says to stop."""
 
     @abstractmethod
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:

@@ -116,11 +116,11 @@ class PosedObjective:
     def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the value, and gradient and curvature scaled, in the caller's order."""
         scores = scores.astype(np.float64)
-        value, *rows = self.derivatives(scores if self.order is None else scores[self.order])
-        for row in rows:
-            np.multiply(row, self.factor, out=row)
-        gradient, curvature = map(self._restored, rows)
-        return value, gradient, curvature
+        scores = scores if self.order is None else scores[self.order]
+        value, gradient, curvature = self.derivatives(scores)
+        gradient *= self.factor
+        curvature *= self.factor
+        return value, self._restored(gradient), self._restored(curvature)
 
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:

@@ -328,11 +328,12 @@ class BoostedTreesRanker(RoundsRanker):
             check_loss(name, self.loss, self.p, self.push)
         engine = get_engine(self.engine, name)
         engine.check_params(name, self.engine_params or {})
-        if self.min_samples_leaf is not None and not engine.counts_rows:
+        counts_rows = "min_samples_leaf" in engine.own_names.values()
+        if self.min_samples_leaf is not None and not counts_rows:
             raise ValueError(
-                f"min_samples_leaf of {name} must be None with {engine.title}, which can't limit "
-                "the rows of a leaf: min_child_weight limits their curvature, about a quarter of "
-                f"their number. Got {self.min_samples_leaf}."
+                f"min_samples_leaf of {name} must be None with {type(engine).__name__}, which "
+                "can't limit the rows of a leaf: min_child_weight limits their curvature, about a "
+                f"quarter of their number. Got {self.min_samples_leaf}."
             )
 
     def _check_training(self, data: Rows) -> None:
@@ -412,7 +413,7 @@ class BoostedTreesRanker(RoundsRanker):
         if not engine.is_distributed:
             data.refuse_parts(
                 f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
-                f"is {engine.title}."
+                f"is {type(engine).__name__}."
             )
         if self._has_own_objective:
             data.refuse_parts(f"{name} on several processes can't have loss='ndcg'.")

@@ -120,15 +120,10 @@ def _set_types(operator: Any) -> None:
     """Set the types of the outputs, which may have been changed."""
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     if len(operator.outputs) == 2:
-        operator.outputs[0].type = _label_type(operator.raw_operator)
+        kinds = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double"}
+        kind = kinds.get(_classes(operator.raw_operator).dtype.kind, "String")
+        operator.outputs[0].type = getattr(types, f"{kind}TensorType")([None])
     operator.outputs[-1].type = types.DoubleTensorType([None])
-
-
-def _label_type(ranker: Any) -> Any:
-    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
-    kinds = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double"}
-    kind = kinds.get(_classes(ranker).dtype.kind, "String")
-    return getattr(types, f"{kind}TensorType")([None])
 
 
 def _classes(ranker: Any) -> Values:
@@ -143,10 +138,9 @@ def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container
     model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
     graph = OperatorGraph(scope, container, type(model).__name__)
     scores = scores_of(graph, graph_inputs(operator), model)
-    if container.get_options(model, {"raw_scores": False})["raw_scores"]:
-        graph.node("Identity", _two_columns(graph, scores, operator), output=outputs[-1])
-    else:
-        graph.node("Identity", scores, output=outputs[-1])
+    is_raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
+    shown = _two_columns(graph, scores, operator) if is_raw else scores
+    graph.node("Identity", shown, output=outputs[-1])
     if len(outputs) > 1:
         is_upper = graph.cast(graph.node("Greater", scores, 0.0), np.int64)
         graph.node("Gather", _classes(model), is_upper, output=outputs[0])

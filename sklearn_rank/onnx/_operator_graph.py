@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Values
 
@@ -26,21 +24,17 @@ class GraphInput:
 
 def graph_inputs(operator: Any) -> list[GraphInput]:
     """Return names, types and widths of the inputs of an operator."""
-    return [_graph_input(one, operator) for one in operator.inputs]
-
-
-def _graph_input(variable: Any, operator: Any) -> GraphInput:
-    """Return name, type and width of an input."""
-    shape = variable.type.shape
-    n_columns = shape[1] if len(shape) > 1 else 1
-    if n_columns is None:
-        if len(operator.inputs) > 1:
+    inputs, model = [], operator.raw_operator
+    for one in operator.inputs:
+        n_columns = one.type.shape[1] if len(one.type.shape) > 1 else 1
+        if n_columns is None and len(operator.inputs) > 1:
             raise ValueError(
-                f"Input {variable.raw_name!r} of {type(operator.raw_operator).__name__} must have "
-                "a known number of columns. Give it in initial_types."
+                f"Input {one.raw_name!r} of {type(model).__name__} must have a known number of "
+                "columns. Give it in initial_types."
             )
-        n_columns = operator.raw_operator.n_features_in_
-    return GraphInput(variable.full_name, n_columns, "String" in type(variable.type).__name__)
+        is_text = "String" in type(one.type).__name__
+        inputs.append(GraphInput(one.full_name, n_columns or model.n_features_in_, is_text))
+    return inputs
 
 
 class OperatorGraph(GraphBuilder):
@@ -81,9 +75,6 @@ class OperatorGraph(GraphBuilder):
         content = flat.astype(str).tolist() if values.dtype.kind in "OSU" else flat
         self.container.add_initializer(name, self._type(values.dtype), values.shape, content)
         return name
-
-    def _type(self, dtype: Any) -> int:
-        return super()._type(np.str_ if np.dtype(dtype).kind in "OS" else dtype)
 
     def _new_name(self, kind: str) -> str:
         return str(self.scope.get_unique_variable_name(f"{self.owner}_{kind}"))

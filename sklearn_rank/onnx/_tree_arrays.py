@@ -29,7 +29,7 @@ class TreeArrays:
         Whether a missing value goes left.
     value : ndarray of shape (n_nodes,)
         Values of the leaves.
-    categories : dict of int to ndarray
+    categories : dict of int to tuple of int
         Of nodes that split on categories, the codes that go left; others, unknown ones
         included, go right.
     """
@@ -40,7 +40,7 @@ class TreeArrays:
     right: Indices
     missing_left: Mask
     value: Floats
-    categories: dict[int, Indices] = field(default_factory=dict)
+    categories: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def trees_of_xgboost(booster: Any) -> list[TreeArrays]:
@@ -56,12 +56,12 @@ def _tree_of_xgboost(tree: dict[str, Any]) -> TreeArrays:
     left, condition = np.array(tree["left_children"]), np.array(tree["split_conditions"])
     right, missing_left = np.array(tree["right_children"]), np.array(tree["default_left"], bool)
     is_leaf = left == _LEAF
-    categories: dict[int, Indices] = {}
+    categories: dict[int, tuple[int, ...]] = {}
     for node, begin, size in zip(
         tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
     ):
         # The engine lists the categories that go right.
-        categories[node] = np.array(tree["categories"][begin : begin + size], dtype=np.intp)
+        categories[node] = tuple(tree["categories"][begin : begin + size])
         left[node], right[node] = right[node], left[node]
         missing_left[node] = not missing_left[node]
     return TreeArrays(
@@ -83,8 +83,7 @@ def trees_of_lightgbm(booster: Any) -> list[TreeArrays]:
     ValueError
         When leaves hold linear functions, or zeros count as missing.
     """
-    trees = [one["tree_structure"] for one in booster.dump_model()["tree_info"]]
-    return [_tree_of_lightgbm(one) for one in trees]
+    return [_tree_of_lightgbm(one["tree_structure"]) for one in booster.dump_model()["tree_info"]]
 
 
 def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
@@ -116,7 +115,7 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
         np.array([_missing_goes_left(node) for node in nodes]),
         np.array([node.get("leaf_value", 0.0) for node in nodes]),
         {
-            number: np.array(nodes[number]["threshold"].split("||"), dtype=np.intp)
+            number: tuple(map(int, nodes[number]["threshold"].split("||")))
             for number in np.flatnonzero(is_category).tolist()
         },
     )

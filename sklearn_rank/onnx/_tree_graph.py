@@ -93,14 +93,13 @@ def _with_category_columns(
     A new column is NaN where the category is missing.
     """
     sets = {
-        (int(tree.feature[node]), tuple(sorted(codes.tolist())))
+        (int(tree.feature[node]), codes)
         for tree in trees
         for node, codes in tree.categories.items()
     }
     if not sets:
         return X, trees
-    dtype = trees[0].threshold.dtype
-    known = sorted(sets)
+    known, dtype = sorted(sets), trees[0].threshold.dtype
     columns = [X]
     for feature in sorted({feature for feature, _ in known}):
         of_feature = [codes for one, codes in known if one == feature]
@@ -128,6 +127,6 @@ def _by_place(tree: TreeArrays, place: dict[tuple[int, tuple[int, ...]], int]) -
     """Return a tree whose splits of categories are splits of their columns."""
     feature, threshold = tree.feature.copy(), tree.threshold.copy()
     for node, codes in tree.categories.items():
-        feature[node] = place[int(feature[node]), tuple(sorted(codes.tolist()))]
+        feature[node] = place[int(feature[node]), codes]
         threshold[node] = 0.5
     return replace(tree, feature=feature, threshold=threshold, categories={})

@@ -488,21 +488,23 @@ DaskRanker(RankBoost(n_estimators=10**5, tol=0), client=Client(sys.argv[1])).fit
 @pytest.mark.slow
 def test_a_fit_ends_with_its_client(monkeypatch):
     """It leaves nothing on the workers and beside the scheduler, and the next fit runs."""
-    monkeypatch.setattr(_mailbox, "_CLIENT_SILENCE", 3.0, raising=False)
     tcp = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**tcp, protocol="tcp://", host="127.0.0.1") as cluster:
-        command = [sys.executable, "-c", _ORPHAN, cluster.scheduler_address]
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        with subprocess.Popen(command, env=path) as orphan:
+        with subprocess.Popen(
+            [sys.executable, "-c", _ORPHAN, cluster.scheduler_address], env=path
+        ) as orphan:
             try:
                 assert wait_until(lambda: len(_BOXES) == 2, 60.0)
                 time.sleep(1.0)
             finally:
                 orphan.kill()
-        assert wait_until(lambda: not _BOXES, 30.0)
-        rows = chunked(2, *draw(200)[:2])
+        with monkeypatch.context() as patch:  # not while a slow client lives
+            patch.setattr(_mailbox, "_CLIENT_SILENCE", 3.0)
+            assert wait_until(lambda: not _BOXES, 60.0)
         with Client(cluster) as client:
             ranker = DaskRanker(RankBoost(n_estimators=3), client=client)
+            rows = chunked(2, *draw(200)[:2])
             assert result_in(60.0, lambda: ranker.fit(*rows)).estimator_.n_iter_ == 3
         assert not any("sklearn_rank" in name for name in cluster.scheduler.plugins)
 

@@ -10,7 +10,7 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank.dask._worker_fit import fit_rows
+from sklearn_rank.dask._fit_task import fit_rows
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators.boosted_trees import StoredBooster
 from sklearn_rank.metrics import auc_score

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank.dask._partitions import Partition, Partitions
@@ -130,9 +131,8 @@ def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
     buffer = np.empty((len(bins), _MANY_ROWS))
-    for start in range(0, rows.n_rows, _MANY_ROWS):
-        some = slice(start, min(start + _MANY_ROWS, rows.n_rows))
-        lines = by_feature(rows.X[some], buffer[:, : some.stop - start])
+    for some in blocks(rows.n_rows, _MANY_ROWS):
+        lines = by_feature(rows.X[some], buffer[:, : some.stop - some.start])
         for one, x, code in zip(bins, lines, codes[:, some], strict=True):
             code[:] = one.encode(x)
     weight = rows.weight

@@ -135,7 +135,7 @@ class ClusterFit:
             if not set(addresses) <= set(self.client.nthreads()):
                 raise LostWorkersError("A worker of the fit has left the cluster.")
             for news in self._exchange(plan, n_taken, ends, addresses[0]):
-                n_taken, ends = news.place, self._take(news) or ends
+                n_taken, ends = news.number, self._take(news) or ends
 
     def _take(self, news: News) -> bool:
         """Keep a checkpoint and tell the observer; return whether the fit ends."""

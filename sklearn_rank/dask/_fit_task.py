@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
 import numpy as np
 from distributed import get_worker
 
+from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
-from sklearn_rank.dask._worker_fit import fit_rows
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.models.partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.rows import Rows
+from sklearn_rank.rows.processes import Collective, Together
+
+Attributes = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +58,10 @@ class FitPlan:
     is_whole: bool
     fit: str = ""
     tracker: dict[str, Any] = field(default_factory=dict)
-    earlier: dict[str, Any] | None = None
+    earlier: Attributes | None = None
 
 
-Outcome = tuple[dict[str, Any] | None, str, list[News]]
+Outcome = tuple[Attributes | None, str, list[News]]
 """Fitted attributes, from the first worker, a digest of them, and news that were not taken."""
 
 
@@ -117,7 +120,7 @@ def joined_weights(parts: Sequence[Floats]) -> Floats:
     return np.concatenate(parts)
 
 
-def digest_of(attributes: dict[str, Any]) -> str:
+def digest_of(attributes: Attributes) -> str:
     """Return a digest of the coordinates and steps of a model, or of its coefficients."""
     history = attributes.get("_history_")
     if history is not None:
@@ -125,3 +128,64 @@ def digest_of(attributes: dict[str, Any]) -> str:
     else:
         model = attributes.get("coef_")
     return str(joblib.hash(model))
+
+
+# The ranker's own fit, in lock-step with the others -----------------------------------------
+
+
+class _ActsAlone:
+    """Passes on what an observer is told; the attributes it asks for are made by one process."""
+
+    def __init__(self, observer: Any, processes: Together) -> None:
+        self._observer, self._processes = observer, processes
+
+    def begin(self, attributes: Callable[[], Attributes]) -> None:
+        """Take what returns the fitted attributes so far."""
+        self._observer.begin(self._processes.alone()(attributes))
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Return whether the fit ends after a round."""
+        return bool(self._observer(number, objective, validation))
+
+
+def fit_rows(
+    estimator: Any,
+    rows: Rows,
+    collective: Collective,
+    observer: Any = None,
+    earlier: Attributes | None = None,
+    card: Any = None,
+) -> Attributes:
+    """Fit a ranker to the rows of all processes and return its fitted attributes.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The ranker, unfitted, with parameters that were checked; changed by the call.
+    rows : Rows
+        The rows of this process.
+    collective : Collective
+        The processes.
+    observer : Observer or None
+        Told of each round, in every process; it returns the same in all. Its method `begin` gets
+        a function that returns the fitted attributes so far.
+    earlier : dict or None
+        Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
+    card : Scorecard or None
+        What is made of the ranker. Its many fits are not observed.
+    """
+    processes = Together(collective)
+    data = replace(rows, collective=processes if processes.size > 1 else None)
+    estimator.n_features_in_ = rows.X.shape[1]
+    if earlier is not None:
+        estimator.set_fitted(dict(earlier))
+        estimator.warm_start = True
+    if card is not None:
+        estimator.check_training(data)
+        of_card: Attributes = card.fit_rows(data, estimator)
+        return of_card
+    told = None if observer is None else _ActsAlone(observer, processes)
+    with observed(estimator, told):
+        estimator.check_training(data)
+        fitted: Attributes = estimator.fit_rows(data)
+    return fitted

@@ -2,8 +2,8 @@
 
 The client calls these functions on a worker by ``client.run``: they run on the worker's event
 loop, beside the thread of the fit. A call or its reply may be lost on the way. So the worker keeps
-its news until the client says that it has taken them, and the client says with each call how many
-it has taken and whether the fit ends.
+its news until the client says that it has taken them, and the client says with each call up to
+which round it has taken them and whether the fit ends.
 """
 
 from __future__ import annotations
@@ -48,17 +48,14 @@ class News:
 
     Attributes
     ----------
-    place : int
-        Place in the order of the news, from 1 on.
     number : int
-        Number of the round.
+        Number of the round; they rise.
     objective : float
         The objective after it.
     attributes : dict or None
         Fitted attributes after this round; None where they were not asked for.
     """
 
-    place: int
     number: int
     objective: float
     attributes: dict[str, Any] | None = None
@@ -81,7 +78,7 @@ class Mailbox:
         self._rank, self._waits = rank, waits
         self._attributes: Callable[[], dict[str, Any]] = dict
         self._news: deque[News] = deque(maxlen=_MOST_NEWS)
-        self._n_told = self._n_taken = 0
+        self._n_taken = 0
         self._ends = self._is_stopped = False
         self._next_checkpoint = 0.0
         self._last_call = time.monotonic()
@@ -117,23 +114,22 @@ class Mailbox:
             if attributes is not None:  # the last checkpoint is the only one that counts
                 kept = [replace(one, attributes=None) for one in self._news]
                 self._news = deque(kept, _MOST_NEWS)
-            self._n_told += 1
-            self._news.append(News(self._n_told, number, objective, attributes))
+            self._news.append(News(number, objective, attributes))
         is_taken = False
         while self._waits and not is_taken:
             self.check()
             with self._changed:
-                is_taken = self._changed.wait_for(lambda: self._n_taken >= self._n_told, 1.0)
+                is_taken = self._changed.wait_for(lambda: self._n_taken >= number, 1.0)
 
     # Called for the client -------------------------------------------------------------------
 
     def hear(self, n_taken: int, ends: bool) -> None:
-        """Take an answer: how many news the client has taken, and whether the fit ends."""
+        """Take an answer: up to which round the client has taken news, and whether the fit ends."""
         with self._changed:
             self._last_call = time.monotonic()
             self._n_taken = max(self._n_taken, n_taken)
             self._ends |= ends
-            while self._news and self._news[0].place <= self._n_taken:
+            while self._news and self._news[0].number <= self._n_taken:
                 self._news.popleft()
             self._changed.notify_all()
 
@@ -160,9 +156,7 @@ def mailbox(fit: str, rank: int, waits: bool) -> Iterator[Mailbox]:
         del _BOXES[fit, rank]
 
 
-async def exchange(
-    fit: str, n_taken: int, ends: bool, patience: float, pause: float = 0.0
-) -> list[News]:
+async def exchange(fit: str, n_taken: int, ends: bool, patience: float, pause: float) -> list[News]:
     """Hand an answer over, wait for news, and return all that the client has not taken.
 
     It takes at least `pause` seconds, so that short rounds come together, and then at most

@@ -105,21 +105,14 @@ class RowChecks:
         ids = None if qid is None else check_column(qid, "qid")
         if ids is not None:
             refuse_missing_ids(ids, "qid", " of the partition")
-        self._check_lengths(X=X, y=y, qid=ids)
+        lengths = {"X": len(X), "y": len(y)} | ({} if ids is None else {"qid": len(ids)})
+        what = "The partitions of X, y, qid and sample_weight must hold the same rows"
+        _check_equal(lengths, what)
         kept = check_some_weights(weight, len(X))
         rows = Partition(X, self._by_class(y, kept), ids, kept)
         if not kept.all():
             rows = rows.take(kept > 0)
         return _paired(rows) if self.only_paired else rows
-
-    def _check_lengths(self, **arrays: Any) -> None:
-        """Raise ValueError for chunks of different lengths."""
-        lengths = {name: len(one) for name, one in arrays.items() if one is not None}
-        if len(set(lengths.values())) > 1:
-            got = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            raise ValueError(
-                f"The partitions of X, y, qid and sample_weight must hold the same rows: {got}."
-            )
 
     def _by_class(self, y: Values, weight: Floats) -> Values:
         """Return True for the upper class, if the classes are known."""
@@ -131,6 +124,13 @@ class RowChecks:
                 f"other labels than {self.classes.tolist()}."
             )
         return np.asarray(y == self.classes[1])
+
+
+def _check_equal(numbers: dict[str, int], what: str) -> None:
+    """Raise ValueError for different numbers."""
+    if len(set(numbers.values())) > 1:
+        got = ", ".join(f"{name} has {number}" for name, number in numbers.items())
+        raise ValueError(f"{what}: {got}.")
 
 
 def _paired(rows: Partition) -> Partition:
@@ -164,11 +164,6 @@ class Partitions:
 
     chunks: list[tuple[Any, Any, Any, Any]]
     checks: RowChecks
-
-    @property
-    def n_partitions(self) -> int:
-        """Number of partitions."""
-        return len(self.chunks)
 
     def with_checks(self, **changes: Any) -> Partitions:
         """Return the rows with some checks changed, such as the classes once they are known."""
@@ -209,70 +204,51 @@ def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks)
     ValueError
         Where partitions don't line up.
     """
-    by_name = {"X": _chunks_of_table(owner, X)}
+    by_name = {"X": _delayed(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)}
     for name, one in {"y": y, "qid": qid, "sample_weight": weight}.items():
         is_shared = one is None or (name == "sample_weight" and np.isscalar(one))
         by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
-    _check_numbers({name: len(chunks) for name, chunks in by_name.items()}, owner)
+    n_chunks = {name: len(chunks) for name, chunks in by_name.items()}
+    _check_equal(n_chunks, f"The partitions of {owner}'s rows must line up")
     _check_known_lengths(owner, X=X, y=y, qid=qid, sample_weight=weight)
     return Partitions(list(zip(*by_name.values(), strict=True)), checks)
 
 
 def n_features_of(X: Any, owner: str) -> int:
     """Return the number of columns; TypeError where X is no dask collection with columns."""
-    _chunks_kind(owner, X)
-    n_features = X.shape[1] if isinstance(X, da.Array) else len(X.columns)
-    if np.isnan(n_features):
+    is_array = isinstance(X, da.Array)
+    if not isinstance(X, dd.DataFrame) and not (is_array and X.ndim == 2):
+        got = f"a dask array of {X.ndim} dimensions" if is_array else type(X).__name__
+        raise TypeError(
+            f"X of {owner} must be a dask array of two dimensions or a dask data frame. Got {got}; "
+            "rows in memory need no cluster."
+        )
+    if np.isnan(X.shape[1]):
         raise ValueError(f"X of {owner} has an unknown number of columns.")
-    return int(n_features)
+    return int(X.shape[1])
 
 
-def _chunks_kind(owner: str, X: Any) -> None:
-    if isinstance(X, dd.DataFrame) or (isinstance(X, da.Array) and X.ndim == 2):
-        return
-    got = f"a dask array of {X.ndim} dimensions" if isinstance(X, da.Array) else type(X).__name__
-    raise TypeError(
-        f"X of {owner} must be a dask array of two dimensions or a dask data frame. Got {got}; "
-        "rows in memory need no cluster."
-    )
+def _delayed(values: Any) -> list[Any]:
+    """Return the delayed partitions of a collection.
 
-
-def _chunks_of_table(owner: str, X: Any) -> list[Any]:
-    """Return the delayed partitions of X."""
-    _chunks_kind(owner, X)
-    if isinstance(X, da.Array):
-        return list(X.rechunk({1: -1}).to_delayed().ravel())
-    return _delayed_frames(X)
-
-
-def _delayed_frames(frame: Any) -> list[Any]:
-    """Return the delayed partitions of a data frame or a series.
-
-    As they are: Dask would read several small files at once where few columns are wanted, so
-    that columns of one table would have other partitions than the rest. What reads a file is
-    then one task for all columns.
+    Those of data frames as they are: Dask would read several small files at once where few
+    columns are wanted, so that columns of one table would have other partitions than the rest.
+    What reads a file is then one task for all columns.
     """
-    return list(frame.to_delayed(optimize_graph=False))
+    if isinstance(values, da.Array):
+        return list(values.to_delayed().ravel())
+    return list(values.to_delayed(optimize_graph=False))
 
 
 def _chunks_of(owner: str, name: str, values: Any) -> list[Any]:
     """Return the delayed partitions of a column."""
-    if isinstance(values, da.Array) and values.ndim == 1:
-        return list(values.to_delayed().ravel())
-    if isinstance(values, dd.Series):
-        return _delayed_frames(values)
+    if isinstance(values, dd.Series) or (isinstance(values, da.Array) and values.ndim == 1):
+        return _delayed(values)
     raise TypeError(
         f"{name} of {owner} must be a dask array of one dimension or a dask series"
         f"{', a number or None' if name == 'sample_weight' else ''}. Got "
         f"{type(values).__name__}."
     )
-
-
-def _check_numbers(n_chunks: dict[str, int], owner: str) -> None:
-    """Raise ValueError for different numbers of partitions."""
-    if len(set(n_chunks.values())) > 1:
-        got = ", ".join(f"{name} has {count}" for name, count in n_chunks.items())
-        raise ValueError(f"The partitions of {owner}'s rows must line up: {got}.")
 
 
 def _check_known_lengths(owner: str, **collections: Any) -> None:

@@ -18,7 +18,7 @@ def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
     frames = partitions.map(as_frame)
     head = tasks.results([frames[0].head(0)])[0]
     frame = dd.from_delayed(frames, meta=head, verify_meta=False)
-    frame = frame.shuffle("qid", npartitions=partitions.n_partitions)
+    frame = frame.shuffle("qid", npartitions=len(partitions.chunks))
     chunks = [
         (one.drop(columns=_OTHERS).to_numpy(), *(one[name].to_numpy() for name in _OTHERS))
         for one in frame.to_delayed()

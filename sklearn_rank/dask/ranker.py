@@ -33,6 +33,7 @@ from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.scorecard import Scorecard
 
 
@@ -260,7 +261,7 @@ def _auc_on(client: Any, partitions: Partitions, estimator: Any, shuffle_queries
     if partitions.has_queries:
         check_whole_queries(tasks, partitions, "score")
         return queries_auc(tasks, partitions, estimator, heaviest)
-    n_ranges = min(partitions.n_partitions, 4 * len(client.nthreads()))
+    n_ranges = min(len(partitions.chunks), 4 * len(client.nthreads()))
     return cluster_auc(tasks, partitions, estimator, heaviest, n_ranges)
 
 
@@ -373,12 +374,11 @@ def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) ->
     values = estimator.get_params(deep=False)
     unit = "round" if "n_estimators" in values else "iteration"
     total = values.get("n_estimators", values.get("max_iter"))
-    shows_total = "eta0" not in values or "loss" not in values
     return make_observer(
         estimator,
         unit,
         total,
         lambda: dict(fit.attributes or {}),
         {"X": lambda: given[0], "y": lambda: given[1], "metadata": None},
-        shows_total=shows_total,
+        shows_total=not isinstance(estimator, KernelPairwiseSGDRanker),
     )

@@ -11,8 +11,8 @@ that they need::
 A table becomes a data set in one direction; `_dataset` calls the stages in turn::
 
     file -> raw table -> columns: kind, form -> target, query, weight -> features, data set
-            _csv         _columns               _roles                   _dataset
-            _tables      _numbers
+            _tables      _columns               _roles                   _dataset
+                         _numbers
 """
 
 from sklearn_rank.cli._main import main

@@ -102,27 +102,21 @@ class ClusterFit:
         plan = replace(self.plan, fit=uuid4().hex, earlier=self.attributes)
         tasks: list[Any] = []
         try:
-            self._wait_for_turn(plan.fit)
+            # Two fits at once would wait for each other's workers.
+            while not self.client.run_on_scheduler(begin_turn, plan.fit, self.client.id):
+                time.sleep(_PAUSE)
             places = self._placed()
             if len(places) > 1:
-                start, size = self.client.run_on_scheduler, len(places)
-                plan = replace(plan, tracker=start(start_tracker, plan.fit, size))
+                tracker = self.client.run_on_scheduler(start_tracker, len(places))
+                plan = replace(plan, tracker=tracker)
             for rank, (address, parts) in enumerate(places.items()):
                 name = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
-                where = {"workers": [address], "allow_other_workers": False}
-                task = self.client.submit(
-                    run_fit, plan, rank, *parts, **where, retries=0, pure=False, key=name
-                )
-                tasks.append(task)
+                how = {"workers": [address], "retries": 0, "pure": False, "key": name}
+                tasks.append(self.client.submit(run_fit, plan, rank, *parts, **how))
             self._follow(plan, tasks, list(places))
             return self._model_of(tasks)
         finally:
             self._leave(plan, tasks)
-
-    def _wait_for_turn(self, fit: str) -> None:
-        """Wait until no other fit runs: two would wait for each other's workers."""
-        while not self.client.run_on_scheduler(begin_turn, fit, self.client.id):
-            time.sleep(_PAUSE)
 
     # While it runs ---------------------------------------------------------------------------
 
@@ -196,7 +190,7 @@ class ClusterFit:
                     self.client.run_on_scheduler(stop_tracker, plan.fit)
                     wait_until(are_idle, _RETURN)
         with suppress(OSError):
-            self.client.run_on_scheduler(end_turn, plan.fit)
+            self.client.run_on_scheduler(stop_tracker, plan.fit, ends_turn=True)
 
     # Before it runs --------------------------------------------------------------------------
 
@@ -209,11 +203,10 @@ class ClusterFit:
         if not all(held):
             raise LostWorkersError("A partition was lost.")
         places = place(self.sizes, held, sorted(known))
-        return {
-            address: [part for part, where in zip(self.parts, places, strict=True)
-                      if where == address]
-            for address in sorted(set(places))
-        }  # fmt: skip
+        placed: dict[str, list[Any]] = {address: [] for address in sorted(set(places))}
+        for part, address in zip(self.parts, places, strict=True):
+            placed[address].append(part)
+        return placed
 
     def _wait_for_workers(self, n_workers: int) -> None:
         """Wait until lost workers are back; go on without them after some time."""
@@ -286,7 +279,7 @@ def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
     return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
-def start_tracker(fit: str, n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
+def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
     """Start XGBoost's tracker and return how workers find it."""
     address = dask_scheduler.address
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
@@ -296,16 +289,11 @@ def start_tracker(fit: str, n_workers: int, dask_scheduler: Any = None) -> dict[
     return dict(tracker.worker_args())
 
 
-async def stop_tracker(fit: str, dask_scheduler: Any = None) -> None:
-    """Stop the tracker of a fit, if it is its turn."""
-    turn = dask_scheduler.plugins.get(_TURN)
+async def stop_tracker(fit: str, *, ends_turn: bool = False, dask_scheduler: Any = None) -> None:
+    """Stop the tracker of a fit, if it is its turn, and perhaps let the next fit run."""
+    plugins = dask_scheduler.plugins
+    turn = plugins.get(_TURN)
     if turn is not None and turn.fit == fit:
         await asyncio.to_thread(turn.stop_tracker)
-
-
-async def end_turn(fit: str, dask_scheduler: Any = None) -> None:
-    """Stop the tracker of a fit and let the next fit run."""
-    await stop_tracker(fit, dask_scheduler)
-    turn = dask_scheduler.plugins.get(_TURN)
-    if turn is not None and turn.fit == fit:
-        dask_scheduler.remove_plugin(name=_TURN)
+        if ends_turn and plugins.get(_TURN) is turn:  # the client may have left meanwhile
+            dask_scheduler.remove_plugin(name=_TURN)

@@ -55,15 +55,13 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
             f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
         )
     estimator.check_parameters()
-    if isinstance(estimator, Scorecard):
-        found = _refused_of_cards(estimator)
-    else:
-        found = _refused(estimator, has_queries)
+    is_card = isinstance(estimator, Scorecard)
+    found = _refused_of_cards(estimator) if is_card else _refused(estimator, has_queries)
     for setting, reason in found:
         raise ValueError(
             f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
         )
-    if isinstance(estimator, Scorecard):
+    if is_card:
         check_supported(estimator.unfitted_ranker(), has_queries)
 
 

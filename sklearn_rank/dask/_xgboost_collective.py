@@ -20,6 +20,12 @@ TIMEOUT = 300
 _INLINE = 16
 """Numbers of each process that travel in the first message of `gather`."""
 
+_OPERATIONS: dict[np.ufunc, collective.Op] = {
+    np.add: collective.Op.SUM,
+    np.maximum: collective.Op.MAX,
+    np.minimum: collective.Op.MIN,
+}
+
 
 class PeerLostError(ConnectionError):
     """Another process of the fit does not answer."""
@@ -36,12 +42,6 @@ class XGBoostCollective:
 
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check
-        operations = collective.Op
-        self._operations: dict[Any, Any] = {
-            np.add: operations.SUM,
-            np.maximum: operations.MAX,
-            np.minimum: operations.MIN,
-        }
         self.rank = int(collective.get_rank())
         self.size = int(collective.get_world_size())
 
@@ -52,7 +52,7 @@ class XGBoostCollective:
         if self.size == 1 or not array.size:
             return values
         with losses():
-            total = collective.allreduce(array.reshape(-1), self._operations[ufunc])
+            total = collective.allreduce(array.reshape(-1), _OPERATIONS[ufunc])
         return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
 
     def gather(self, values: Floats) -> list[Floats]:

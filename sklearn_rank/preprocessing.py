@@ -231,19 +231,15 @@ class QueryMinMaxScaler(
         ValueError
             When X or qid is not as described.
         """
-        known = dict(vars(self))
-        try:
-            X = validate_data(self, X, dtype=np.float64)
-            if qid is not None:
-                check_qid(qid, X.shape[0])
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(known)
-            raise
-        self.data_min_ = X.min(axis=0)
-        self.data_max_ = X.max(axis=0)
+        # By another scaler first: what is not allowed leaves this one as it was.
+        checked = validate_data(type(self)(), X, dtype=np.float64)
+        if qid is not None:
+            check_qid(qid, len(checked))
+        validate_data(self, X, skip_check_array=True)
+        self.data_min_ = checked.min(axis=0)
+        self.data_max_ = checked.max(axis=0)
         self._has_qid_ = qid is not None
-        end_fit_task(self, X=X, y=y)
+        end_fit_task(self, X=checked, y=y)
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Floats:

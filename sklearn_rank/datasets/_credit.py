@@ -195,34 +195,23 @@ def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, An
         **_draw_stability(rng, age, employment, swindles),
     }
     young, online = age < 27, 0.3 + 0.3 * month / (N_MONTHS - 1)
-    categories = {
-        "employment": employment,
-        "housing": _choose(
-            rng,
-            CATEGORIES["housing"],
-            [np.where(young, 0.08, 0.5), 0.45, np.where(young, 0.4, 0.02), np.full(n, 0.04)],
-        ),
-        "purpose": _choose(
-            rng, CATEGORIES["purpose"], [np.full(n, s) for s in (30, 18, 14, 16, 8, 9, 5)]
-        ),
-        "channel": _choose(
-            rng,
-            CATEGORIES["channel"],
-            [np.where(swindles, 0.05, 1 - online - 0.2), np.where(swindles, 0.65, online), 0.2],
-        ),
-        "region": _choose(
-            rng, CATEGORIES["region"], [np.full(n, 1 / rank) for rank in range(1, 13)]
-        ),
+    branch = 1 - online - 0.2
+    shares: dict[str, list[Any]] = {
+        "housing": [np.where(young, 0.08, 0.5), 0.45, np.where(young, 0.4, 0.02), 0.04],
+        "purpose": [np.full(n, one) for one in (30, 18, 14, 16, 8, 9, 5)],
+        "channel": [np.where(swindles, 0.05, branch), np.where(swindles, 0.65, online), 0.2],
+        "region": [np.full(n, 1 / rank) for rank in range(1, 13)],
     }
-    return {**numbers, **categories}, {"group": group, "month": month}
+    chosen = {name: _choose(rng, CATEGORIES[name], parts) for name, parts in shares.items()}
+    table = {**numbers, "employment": employment, **chosen}
+    return table, {"group": group, "month": month}
 
 
 def _draw_employment(rng: np.random.RandomState, age: Floats) -> Values:
     retired = expit((age - 64) / 1.5)
-    shares = [
-        *(0.64 * (1 - retired), np.where(age < 30, 0.3, 0.12) * (1 - retired)),
-        *(0.12 * (1 - retired), retired, 0.06 * (1 - retired)),
-    ]
+    working = 1 - retired
+    fixed_term = np.where(age < 30, 0.3, 0.12) * working
+    shares = [0.64 * working, fixed_term, 0.12 * working, retired, 0.06 * working]
     return _choose(rng, CATEGORIES["employment"], shares)
 
 

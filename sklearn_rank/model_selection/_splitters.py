@@ -95,7 +95,8 @@ class _QuerySplitter(BaseCrossValidator):
         codes = self._query_codes(X, groups, qid)
         relevant = _is_relevant(y, codes)
         # Not a generator itself, so that invalid input is an error here, not at the first split.
-        return _row_splits(self._test_queries(codes, relevant), codes)
+        tested = (is_tested[codes] for is_tested in self._test_queries(codes, relevant))
+        return ((np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in tested)
 
     def get_n_splits(
         self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None
@@ -358,9 +359,3 @@ def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
         fold[query] = chosen
         held[chosen] += counts[query]
     return fold
-
-
-def _row_splits(test_queries: Iterator[Mask], codes: Indices) -> Iterator[tuple[Indices, Indices]]:
-    for is_tested in test_queries:
-        in_test = is_tested[codes]
-        yield np.flatnonzero(~in_test), np.flatnonzero(in_test)

@@ -197,7 +197,12 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         is_positive = is_upper_label(name, y_held, classes)
         scores = _scores(name, estimator, X_held)
         check_lengths(X=scores, y=y_held)
-        self._warn_of_too_few_rows(len(scores))
+        if self.fdr * (len(scores) + 1) < 1:
+            warn(
+                f"{name} can't select any row: with fdr={self.fdr:g} it needs at least "
+                f"{int(np.ceil(1 / self.fdr)) - 1} calibration rows. Got {len(scores)}.",
+                UserWarning,
+            )
         # Set at the end, and all at once: a fit that fails leaves the last one as it was.
         for attribute in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(attribute, None)
@@ -233,14 +238,6 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
             )
         given = {**routed, **dict(zip(by_row, parts[6::2], strict=True))}
         return clone(self.estimator).fit(parts[0], parts[2], **given), parts[1], parts[5]
-
-    def _warn_of_too_few_rows(self, n_held: int) -> None:
-        if self.fdr * (n_held + 1) < 1:
-            warn(
-                f"{type(self).__name__} can't select any row: with fdr={self.fdr:g} it needs at "
-                f"least {int(np.ceil(1 / self.fdr)) - 1} calibration rows. Got {n_held}.",
-                UserWarning,
-            )
 
     def p_values(self, X: Any) -> Floats:
         """Return the conformal p-value of each row.
@@ -288,10 +285,6 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has come to its end."""
-        return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description, the input tags being those of the estimator."""

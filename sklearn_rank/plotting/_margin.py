@@ -143,17 +143,15 @@ class MarginDisplay:
         if number == 0:
             ax.axhline(0.0, color="0.5", linewidth=1.0, zorder=1)
         lines = []
-        for offset, (label, curve) in enumerate(
-            [("margin", self.margin), ("smooth margin", self.smooth_margin)]
-        ):
+        for offset, attribute in enumerate(("margin", "smooth_margin")):
             style = {
                 "color": COLOURS[number // 2 % len(COLOURS)],
                 "linestyle": DASHES[(number + offset) % len(DASHES)],
                 "linewidth": 2.0,
-                "label": prefix + label,
+                "label": prefix + attribute.replace("_", " "),
                 "marker": "o" if len(rounds) == 1 else None,
             }
-            lines += ax.plot(rounds, curve, **{**style, **line_options})
+            lines += ax.plot(rounds, getattr(self, attribute), **{**style, **line_options})
         self.margin_line_, self.smooth_margin_line_ = lines
         ax.set_xscale(xscale)
         _set_limits(ax)

@@ -160,7 +160,6 @@ class ShapeFunctionDisplay:
         found = {one.feature: one for one in estimator.step_functions_}
         nothing = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
         functions = [found.get(one.feature, one) for one in nothing]
-        codes = getattr(estimator, "category_codes_", None)
         has_missing = np.array([one.values[-1] != 0 for one in functions])
         columns = None
         if X is not None:
@@ -174,7 +173,7 @@ class ShapeFunctionDisplay:
             has_missing=has_missing,
             ranges=_drawn_ranges(functions, columns),
             intercept=float(getattr(estimator, "offset_", 0.0)),
-            codes=codes,
+            codes=getattr(estimator, "category_codes_", None),
         )
         return display.plot(ax, **options)
 

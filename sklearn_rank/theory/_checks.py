@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from sklearn_rank._validation import Constraint, Number, check_parameters
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 POSITIVE = Number(0, closed="neither")
 INSIDE = Number(0, 1, closed="neither")
@@ -50,22 +49,20 @@ def check_limit(owner: str, name: str, value: float, limit: float, what: str) ->
         )
 
 
-def checked(
-    **special: Constraint,
-) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+def checked(**special: Constraint) -> Callable[[Function], Function]:
     """Check the arguments of a function, by name; `special` holds where it differs from others."""
 
-    def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    def decorate(function: Function) -> Function:
         parameters, known = signature(function), _ALLOWED | special
         allowed = {name: known[name] for name in parameters.parameters if name in known}
 
         @wraps(function)
-        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        def call(*args: Any, **kwargs: Any) -> Any:
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
             check_parameters(function.__name__, bound.arguments, allowed)
             return function(*args, **kwargs)
 
-        return call
+        return cast(Function, call)
 
     return decorate

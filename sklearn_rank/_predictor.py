@@ -1,4 +1,4 @@
-"""A fitted ranker: its scores, and their metric."""
+"""What predicts, a ranker or a scorecard: labels, and the metric of scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import (
@@ -16,7 +15,6 @@ from sklearn_rank._validation import (
     check_qid_given,
     check_relevance,
     is_upper_label,
-    largest_size,
 )
 from sklearn_rank.metrics import auc_score, p_norm_push_loss
 
@@ -31,26 +29,14 @@ def is_binary(ranker: Any) -> bool:
     )
 
 
-def has_contributions(ranker: Any) -> bool:
-    """Whether scores can be divided among the features; the error names the parameter."""
-    setting = ranker._not_additive()
-    if not setting:
-        return True
-    raise AttributeError(
-        f"{type(ranker).__name__} has contributions only where its score is a sum of functions "
-        f"of single features: {setting}."
-    )
-
-
 class Predictor(BaseEstimator):
-    """Base class of what a fitted ranker does: scores of rows, labels, contributions, metric.
+    """Base class of what predicts, a ranker or a scorecard: labels and metric of its scores.
 
-    A subclass checks rows in `_validate_features` and scores them in `_score_rows`.
+    A subclass checks and scores rows in `_score_validated`.
     """
 
     relevance: str
     classes_: Values
-    offset_: float
 
     def predict(self, X: Any) -> Values:
         """Return labels (binary mode) or scores (graded mode).
@@ -86,58 +72,6 @@ class Predictor(BaseEstimator):
         """
         return self._score_validated(X)
 
-    @available_if(has_contributions)
-    def contributions(self, X: Any) -> Floats:
-        r"""Return the contribution of each feature to the score of each row.
-
-        They are Shapley values. If the score is a sum of functions of single features, :math:`f(x)
-        = \sum_j g_j(x_j)`, the contribution of feature j is
-
-        .. math:: g_j(x_j) - \sum_n w_n \, g_j(x_{nj}) \Big/ \sum_n w_n
-
-        where n runs over the training rows and w are their weights. A feature that the model does
-        not use contributes zero. The training rows are those that the final model was fitted to:
-        they exclude rows held out for early stopping and, in boosters with graded relevance, rows
-        in no comparable pair.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features + 1)
-            The contribution of each feature to the score of the row. The last column is the
-            constant, the mean score of the training rows, in binary mode plus `offset_`. Rows sum
-            to ``decision_function(X)``, in graded mode to ``predict(X)``.
-
-        See Also
-        --------
-        sklearn_rank.plotting.ShapeFunctionDisplay : Draws the functions of the features.
-
-        References
-        ----------
-        Lundberg2017 (Shapley values of a prediction); for a sum of functions derived here.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rank import ListNetLinear
-        >>> from sklearn_rank.datasets import make_queries
-        >>> data = make_queries(random_state=0)
-        >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
-        >>> parts = ranker.contributions(data.data)
-        >>> np.allclose(parts.sum(axis=1), ranker.predict(data.data))
-        True
-        >>> np.allclose(parts[:, :-1].mean(axis=0), 0)
-        True
-        """
-        check_is_fitted(self)
-        parts, mean_score = self._divide_scores(self._validate_features(X, reset=False))
-        offset = self.offset_ if self.relevance == "binary" else 0.0
-        return np.column_stack([parts, np.full(len(parts), mean_score + offset)])
-
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, within queries and pooled over pairs.
 
@@ -171,36 +105,6 @@ class Predictor(BaseEstimator):
         check_lengths(X=scores, y=relevance)
         return self._score_order(relevance, scores, qid, sample_weight)
 
-    def check_rows(self, X: Any) -> Any:
-        """Return checked features of rows to score: floats, categories as their codes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        {ndarray, sparse matrix} of shape (n_samples, n_features)
-            Floats.
-        """
-        return self._validate_features(X, reset=False)
-
-    def score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of checked rows.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
-            Features, as `check_rows` returns them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores, greater for rows that rank higher.
-        """
-        return self._score_rows(X)
-
     def relevance_of(self, y: Any, sample_weight: Any) -> Any:
         """Return relevance: for classes whether each is the upper one.
 
@@ -220,17 +124,9 @@ class Predictor(BaseEstimator):
             return check_relevance(y)
         return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
 
+    @abstractmethod
     def _score_validated(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._score_rows(X)
-        if not np.isfinite(scores).all():
-            raise ValueError(
-                f"The scores of {type(self).__name__} overflow: X must hold values of the size of "
-                f"those of the training rows. Got values as large as {largest_size(X):.0e}."
-            )
-        return scores + self.offset_ if self.relevance == "binary" else scores
+        """Return scores, in binary mode with the offset, of rows as the user passed them."""
 
     def _label(self, scores: Floats) -> Values:
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
@@ -241,23 +137,6 @@ class Predictor(BaseEstimator):
         if p is None:
             return float(auc_score(relevance, scores, qid=qid, sample_weight=weight))
         return 1.0 - p_norm_push_loss(relevance, scores, p=p, qid=qid, sample_weight=weight)
-
-    @abstractmethod
-    def _score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of validated rows."""
-
-    def _not_additive(self) -> str:
-        """Return which parameter has to be what for `contributions`; empty when it is."""
-        return ""
-
-    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        """Return the contribution of each feature, and the mean score of the training rows."""
-        means = self._mean_contributions_
-        return self._sum_by_feature(X) - means, float(means.sum())
-
-    def _sum_by_feature(self, X: Any) -> Floats:
-        """Return the part of each feature in the scores of validated rows, as a sum."""
-        raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to its end."""

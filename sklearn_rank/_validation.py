@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -10,8 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._warnings import warn
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
 """Between these sums of weights are finite, and quotients of them too."""
@@ -70,44 +74,31 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some strings, or None where that is among the options."""
-
-    options: tuple[str | None, ...]
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return (value is None or isinstance(value, str)) and value in self.options
-
-    def __str__(self) -> str:
-        return "one of " + ", ".join(map(repr, self.options))
-
-
-@dataclass(frozen=True)
-class NameOr:
-    """One of some names, or an object of another kind.
+    """One of some strings, or None where that is among the options, or an object of another kind.
 
     Parameters
     ----------
-    options : tuple of str
-        Names.
+    options : tuple of str or None
+        Strings, and perhaps None.
     description : str
         What else is allowed, for messages.
     kind : type or tuple of types
-        Classes of the objects that are allowed.
+        Classes of other objects that are allowed.
     """
 
-    options: tuple[str, ...]
-    description: str
-    kind: Any
+    options: tuple[str | None, ...]
+    description: str = ""
+    kind: Any = ()
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        if isinstance(value, str):
+        if value is None or isinstance(value, str):
             return value in self.options
         return isinstance(value, self.kind)
 
     def __str__(self) -> str:
-        return f"one of {', '.join(map(repr, self.options))}, or {self.description}"
+        names = "one of " + ", ".join(map(repr, self.options))
+        return f"{names}, or {self.description}" if self.description else names
 
 
 @dataclass(frozen=True)
@@ -186,6 +177,17 @@ def check_parameters(
             )
 
 
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore all attributes if the block fails, at once: Ctrl-C can't leave a part of them."""
+    known = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = known
+        raise
+
+
 def is_data_frame(X: Any) -> bool:
     """Whether X has columns with a dtype each; an Arrow table, which has none, is an array."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -199,7 +201,7 @@ def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()
             continue
         column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
         try:
-            _check_column_of_numbers(column)
+            check_array(column, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
@@ -218,10 +220,6 @@ def refuse_dates(owner: str, X: Any, skipped: Collection[int] = ()) -> None:
                 f"Column {name!r} of X must hold numbers for {owner}, such as days. Its dtype is "
                 f"{dtype}."
             )
-
-
-def _check_column_of_numbers(column: Any) -> None:
-    check_array(column, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
 
 
 def _as_array(values: Any, name: str, **options: Any) -> Values:
@@ -412,6 +410,53 @@ def is_upper_label(
             f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
         )
     return is_upper
+
+
+def find_classes(owner: str, y: Values) -> Values:
+    """Return the two classes."""
+    if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+        raise ValueError(
+            f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
+        )
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
+            "classes; relevance='graded' takes numbers."
+        )
+    classes = np.unique(y)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{kind}: {len(classes)} classes. For graded relevance use "
+            f"{owner}(relevance='graded')."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs two classes to rank one above the other. y has one class: "
+            f"{classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def warn_of_order(owner: str, classes: Values) -> None:
+    """Warn of a class on top that only the alphabet has put there."""
+    low, high = classes.tolist()
+    if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
+        warn(
+            f"{owner} ranks {high!r} above {low!r}: of two classes the one that "
+            f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
+            f"of y; y == {high!r} keeps the order, without this warning.",
+            UserWarning,
+        )
+
+
+@contextmanager
+def order_is_known() -> Iterator[None]:
+    """Fit rankers without the warning of `warn_of_order`, which the caller has given."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\w+ ranks .* the one that sorts last belongs")
+        yield
 
 
 def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import (
     CallbackSupportMixin,
@@ -23,9 +21,8 @@ from sklearn_rank._callbacks import (
     with_callbacks,
 )
 from sklearn_rank._predictor import Predictor
-from sklearn_rank._protocols import Observer, Values
+from sklearn_rank._protocols import Floats, Observer, Values
 from sklearn_rank._validation import (
-    CLEARLY_ON_TOP,
     JOBS,
     SEED,
     Choice,
@@ -37,12 +34,15 @@ from sklearn_rank._validation import (
     check_qid,
     check_relevance,
     check_weight,
+    find_classes,
     is_data_frame,
     is_upper_label,
+    largest_size,
     refuse_dates,
+    unchanged_on_error,
+    warn_of_order,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank._warnings import warn
 from sklearn_rank.rows import Rows
 
 _OBJECTS = {
@@ -61,51 +61,15 @@ def _with_input(data: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
     return {"has_queries_": data.qid is not None, **classes, **fitted}
 
 
-def find_classes(owner: str, y: Values) -> Values:
-    """Return the two classes."""
-    if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
-        raise ValueError(
-            f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
-        )
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind.startswith("continuous"):
-        raise ValueError(
-            f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
-            "classes; relevance='graded' takes numbers."
-        )
-    classes = np.unique(y)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{kind}: {len(classes)} classes. For graded relevance use "
-            f"{owner}(relevance='graded')."
-        )
-    if len(classes) < 2:
-        raise ValueError(
-            f"{owner} needs two classes to rank one above the other. y has one class: "
-            f"{classes.tolist()[0]!r}."
-        )
-    return classes
-
-
-def warn_of_order(owner: str, classes: Values) -> None:
-    """Warn of a class on top that only the alphabet has put there."""
-    low, high = classes.tolist()
-    if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
-        warn(
-            f"{owner} ranks {high!r} above {low!r}: of two classes the one that "
-            f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
-            f"of y; y == {high!r} keeps the order, without this warning.",
-            UserWarning,
-        )
-
-
-@contextmanager
-def order_is_known() -> Iterator[None]:
-    """Fit rankers without the warning of `warn_of_order`, which the caller has given."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\w+ ranks .* the one that sorts last belongs")
-        yield
+def has_contributions(ranker: Any) -> bool:
+    """Whether scores can be divided among the features; the error names the parameter."""
+    setting = ranker._not_additive()
+    if not setting:
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has contributions only where its score is a sum of functions "
+        f"of single features: {setting}."
+    )
 
 
 class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
@@ -126,6 +90,8 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     # Requested by default, so that with metadata routing `qid` is passed only once.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    offset_: float
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "relevance": Choice(("binary", "graded")),
@@ -193,20 +159,17 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     def _learn(self, *arrays: Any) -> Self:
         """Check parameters and arrays, those of `_validate_training`, and fit."""
         known = dict(vars(self))
-        try:
+        with unchanged_on_error(self):
             data = self._check_arrays(*arrays)
             if data.classes is not None:
                 warn_of_order(type(self).__name__, data.classes)
-        except BaseException:
-            self._go_back_to(known)
-            raise
         goes_on = getattr(self, "warm_start", False) and "has_queries_" in known
         try:
             self.set_fitted(_with_input(data, self._fit(data.with_moderate_weights())))
         except BaseException as error:
             # Ctrl-C says nothing against the earlier model, as an error in training does.
             if goes_on or isinstance(error, KeyboardInterrupt):
-                self._go_back_to(known)
+                self.__dict__ = known
             else:
                 self._forget()
             raise
@@ -214,7 +177,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException:
             if goes_on:
-                self._go_back_to(known)
+                self.__dict__ = known
             raise
         return self
 
@@ -229,7 +192,120 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     def _fit(self, data: Rows) -> dict[str, Any]:
         """Learn and return the fitted attributes; set none."""
 
+    # Scores --------------------------------------------------------------------------
+
+    @available_if(has_contributions)
+    def contributions(self, X: Any) -> Floats:
+        r"""Return the contribution of each feature to the score of each row.
+
+        They are Shapley values. If the score is a sum of functions of single features, :math:`f(x)
+        = \sum_j g_j(x_j)`, the contribution of feature j is
+
+        .. math:: g_j(x_j) - \sum_n w_n \, g_j(x_{nj}) \Big/ \sum_n w_n
+
+        where n runs over the training rows and w are their weights. A feature that the model does
+        not use contributes zero. The training rows are those that the final model was fitted to:
+        they exclude rows held out for early stopping and, in boosters with graded relevance, rows
+        in no comparable pair.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1)
+            The contribution of each feature to the score of the row. The last column is the
+            constant, the mean score of the training rows, in binary mode plus `offset_`. Rows sum
+            to ``decision_function(X)``, in graded mode to ``predict(X)``.
+
+        See Also
+        --------
+        sklearn_rank.plotting.ShapeFunctionDisplay : Draws the functions of the features.
+
+        References
+        ----------
+        Lundberg2017 (Shapley values of a prediction); for a sum of functions derived here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rank import ListNetLinear
+        >>> from sklearn_rank.datasets import make_queries
+        >>> data = make_queries(random_state=0)
+        >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
+        >>> parts = ranker.contributions(data.data)
+        >>> np.allclose(parts.sum(axis=1), ranker.predict(data.data))
+        True
+        >>> np.allclose(parts[:, :-1].mean(axis=0), 0)
+        True
+        """
+        check_is_fitted(self)
+        parts, mean_score = self._divide_scores(self._validate_features(X, reset=False))
+        offset = self.offset_ if self.relevance == "binary" else 0.0
+        return np.column_stack([parts, np.full(len(parts), mean_score + offset)])
+
+    def _score_validated(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = self._validate_features(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._score_rows(X)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                f"The scores of {type(self).__name__} overflow: X must hold values of the size of "
+                f"those of the training rows. Got values as large as {largest_size(X):.0e}."
+            )
+        return scores + self.offset_ if self.relevance == "binary" else scores
+
+    @abstractmethod
+    def _score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of validated rows."""
+
+    def _not_additive(self) -> str:
+        """Return which parameter has to be what for `contributions`; empty when it is."""
+        return ""
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        """Return the contribution of each feature, and the mean score of the training rows."""
+        means = self._mean_contributions_
+        return self._sum_by_feature(X) - means, float(means.sum())
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        """Return the part of each feature in the scores of validated rows, as a sum."""
+        raise NotImplementedError
+
     # For scorecards, clusters and exports ----------------------------------------------
+
+    def check_rows(self, X: Any) -> Any:
+        """Return checked features of rows to score: floats, categories as their codes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Floats.
+        """
+        return self._validate_features(X, reset=False)
+
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Features, as `check_rows` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores, greater for rows that rank higher.
+        """
+        return self._score_rows(X)
 
     def training_data(
         self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
@@ -439,10 +515,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         self._forget()
         for name, value in {**fitted, **inputs}.items():
             setattr(self, name, value)
-
-    def _go_back_to(self, attributes: dict[str, Any]) -> None:
-        """Restore all attributes as they were, at once: Ctrl-C can't leave a part of them."""
-        self.__dict__ = attributes
 
     def _forget(self) -> None:
         """Remove everything that `fit` has set."""

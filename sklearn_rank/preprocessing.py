@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._callbacks import CallbackSupportMixin, end_fit_task, with_callbacks
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Choice, check_column, check_parameters, check_qid, check_weight
+from sklearn_rank._validation import (
+    Choice,
+    check_column,
+    check_parameters,
+    check_qid,
+    check_weight,
+    unchanged_on_error,
+)
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.rows import Preferences, Queries
 
@@ -231,15 +238,14 @@ class QueryMinMaxScaler(
         ValueError
             When X or qid is not as described.
         """
-        # By another scaler first: what is not allowed leaves this one as it was.
-        checked = validate_data(type(self)(), X, dtype=np.float64)
-        if qid is not None:
-            check_qid(qid, len(checked))
-        validate_data(self, X, skip_check_array=True)
-        self.data_min_ = checked.min(axis=0)
-        self.data_max_ = checked.max(axis=0)
+        with unchanged_on_error(self):
+            X = validate_data(self, X, dtype=np.float64)
+            if qid is not None:
+                check_qid(qid, X.shape[0])
+        self.data_min_ = X.min(axis=0)
+        self.data_max_ = X.max(axis=0)
         self._has_qid_ = qid is not None
-        end_fit_task(self, X=checked, y=y)
+        end_fit_task(self, X=X, y=y)
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Floats:

@@ -19,8 +19,8 @@ from sklearn_rank._callbacks import (
 )
 from sklearn_rank._predictor import is_binary
 from sklearn_rank._protocols import Observer, Values
-from sklearn_rank._validation import check_qid_given
-from sklearn_rank.base import DESCRIBED, find_classes, warn_of_order
+from sklearn_rank._validation import check_qid_given, find_classes, warn_of_order
+from sklearn_rank.base import DESCRIBED
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, require
-from sklearn_rank._validation import NameOr, check_parameters
+from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     MARGIN_LOSSES,
@@ -28,7 +28,7 @@ MEAN_CURVATURE = 0.25
 _LARGEST_EXPONENT = 700.0
 """Exponentials of these are finite, and so are their reciprocals."""
 
-LOSS_CHOICE = NameOr(
+LOSS_CHOICE = Choice(
     (*MARGIN_LOSSES, *LISTWISE_LOSSES), "a MarginLoss or ListwiseLoss", (MarginLoss, ListwiseLoss)
 )
 """The values that a parameter ``loss`` may have."""

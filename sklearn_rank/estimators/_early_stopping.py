@@ -130,10 +130,6 @@ class EarlyStopping:
         for number, score in enumerate(self.curve, start=1):
             self._compare(number, score)
 
-    def score(self, change: Floats) -> float:
-        """Add a round's change to the scores and return their metric."""
-        return self.measure(self.scores + change)
-
     def measure(self, scores: Floats) -> float:
         """Return the metric of the scores after a round."""
         self.scores = scores

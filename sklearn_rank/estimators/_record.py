@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -168,14 +169,14 @@ class FitRecord(Record):
         is_full = super().add(done, state)
         self._state = state
         if self._offsets is not None:
-            self.history.offsets.append(self._offsets.after_round(done, state))
+            self.history.offsets.append(self._offsets(done, state))
         if self._ranker._tracks_margin:
             self._add_margins(state)
         validation = None
         if self._stopping is not None:
             rule = self.problem.weak_rankers.rules(np.array([done.index]))
             change = rule.scores(self._held_out.X, np.array([done.step]), self.problem.threads)
-            validation = self._stopping.score(change)
+            validation = self._stopping.measure(self._stopping.scores + change)
         is_ended = self._observe(len(self.history.steps), state.value, validation)
         return is_full or is_ended or (self._stopping is not None and self._stopping.is_over)
 
@@ -227,14 +228,14 @@ class FitRecord(Record):
         # G is of scaled weights, and their factor adds its logarithm to ln F.
         self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
 
-    def _make_offsets(self) -> StageBalances | StageCuts | None:
+    def _make_offsets(self) -> Callable[[Round, ObjectiveState], float] | None:
         """Return the function that finds the offset after each round; None in graded mode."""
         positive, pairs = self.problem.positive, self.problem.preferences
         if positive is None:
             return None
         if self._ranker._balances:
-            return StageBalances(positive, pairs)
-        return StageCuts.of_sample(self.problem.data, pairs, self.scores())
+            return partial(balance_of_stage, positive, pairs)
+        return StageCuts.of_sample(self.problem.data, pairs, self.scores()).after_round
 
     def _offset(self) -> float:
         """Return the offset of the model so far."""
@@ -275,29 +276,15 @@ class FitRecord(Record):
         )
 
 
-class StageBalances:
-    """The balancing offset after each round, of all rows.
-
-    Parameters
-    ----------
-    positive : ndarray of shape (n_rows,)
-        True for the upper class, in fit order.
-    preferences : Preferences
-        The rows with their weights.
-    """
-
-    def __init__(self, positive: Mask, preferences: Preferences) -> None:
-        self._positive = positive
-        self._preferences = preferences
-
-    def after_round(self, done: Round, state: ObjectiveState) -> float:
-        """Return the offset."""
-        find: Any = getattr(state, "balancing_offset", None)
-        if find is not None:
-            return float(find())
-        scores = require(state, "scores", "The offset of a round")
-        rows = self._preferences
-        return balancing_offset(scores, self._positive, rows.log_weight, rows)
+def balance_of_stage(
+    positive: Mask, rows: Preferences, done: Round, state: ObjectiveState
+) -> float:
+    """Return the balancing offset after a round, of all rows; `positive` is the upper class."""
+    find: Any = getattr(state, "balancing_offset", None)
+    if find is not None:
+        return float(find())
+    scores = require(state, "scores", "The offset of a round")
+    return balancing_offset(scores, positive, rows.log_weight, rows)
 
 
 class StageCuts:

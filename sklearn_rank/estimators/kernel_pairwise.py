@@ -19,8 +19,8 @@ from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
     FLAG,
     KEYWORDS,
+    Choice,
     Constraint,
-    NameOr,
     Number,
     check_size,
     largest_size,
@@ -215,7 +215,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **BaseRanker._allowed,
         "loss": MARGIN_LOSS_CHOICE,
-        "kernel": NameOr((*sorted(kernel_metrics()), "precomputed"), "a callable", Callable),
+        "kernel": Choice((*sorted(kernel_metrics()), "precomputed"), "a callable", Callable),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
         "degree": Number(0, closed="left"),
         "coef0": Number(-np.inf, closed="neither"),

@@ -20,10 +20,12 @@ from sklearn_rank._validation import (
     check_relevance,
     check_size,
     check_weight,
+    find_classes,
     largest_size,
+    unchanged_on_error,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker, find_classes
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
@@ -318,14 +320,10 @@ class ListNetLinear(BaseRanker):
             When a parameter or an array is not as described: the ranker is then as
             before.
         """
-        known = dict(vars(self))
-        try:
+        with unchanged_on_error(self):
             self.check_parameters()
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
             fitted |= self._fit_part(data)
-        except BaseException:
-            self._go_back_to(known)
-            raise
         fitted["has_queries_"] = qid is not None or getattr(self, "has_queries_", False)
         for name, value in fitted.items():
             setattr(self, name, value)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import FLAG, Constraint, NameOr, Number, check_parameters
+from sklearn_rank._validation import FLAG, Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics._push_sums import push_sums
 from sklearn_rank.metrics.pair_counts import count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
@@ -15,7 +15,7 @@ from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),
-    "loss": NameOr(("zero_one", *MARGIN_LOSSES), "a MarginLoss", MarginLoss),
+    "loss": Choice(("zero_one", *MARGIN_LOSSES), "a MarginLoss", MarginLoss),
     "margin": Number(-np.inf, closed="neither"),
     "normalize": FLAG,
 }

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import NameOr, Number, check_parameters
+from sklearn_rank._validation import Choice, Number, check_parameters
 from sklearn_rank.rows import Block
 
 
@@ -250,7 +250,7 @@ LISTWISE_LOSSES: dict[str, type[ListwiseLoss]] = {
 """The classes of `ListwiseLoss` by the names that `ListNetLinear` takes as ``loss``."""
 
 
-LISTWISE_LOSS_CHOICE = NameOr(tuple(LISTWISE_LOSSES), "a ListwiseLoss", ListwiseLoss)
+LISTWISE_LOSS_CHOICE = Choice(tuple(LISTWISE_LOSSES), "a ListwiseLoss", ListwiseLoss)
 """The values that a parameter ``loss`` may have."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import NameOr, Number, check_parameters
+from sklearn_rank._validation import Choice, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank.pair_sums._sorted_sums import (
@@ -323,7 +323,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 """Each `MarginLoss` of the package by the name that users pass as ``loss``."""
 
 
-MARGIN_LOSS_CHOICE = NameOr(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
+MARGIN_LOSS_CHOICE = Choice(tuple(MARGIN_LOSSES), "a MarginLoss", MarginLoss)
 """The values that a parameter ``loss`` may have."""
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
     JOBS,
@@ -22,19 +23,17 @@ from sklearn_rank._validation import (
     Number,
     OrNone,
     check_columns,
-    check_lengths,
     check_parameters,
-    check_qid_given,
     check_weight_range,
     is_data_frame,
-    is_upper_label,
+    order_is_known,
     refuse_dates,
+    unchanged_on_error,
+    warn_of_order,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.base import order_is_known, warn_of_order
 from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
-from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics.scorers import SCORING, as_scorer
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
@@ -100,7 +99,7 @@ _FOLDS = Described(
 )
 
 
-class Scorecard(ExportsMixin, BaseEstimator):
+class Scorecard(ExportsMixin, Predictor):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its
@@ -234,7 +233,7 @@ class Scorecard(ExportsMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    relevance: ClassVar[str] = "binary"
+    relevance = "binary"
 
     p_scores_: dict[float, Floats]
 
@@ -332,14 +331,10 @@ class Scorecard(ExportsMixin, BaseEstimator):
             Attributes, as `fit_rows` returns them.
         """
         card, ranker = fitted["card_"], fitted["ranker_"]
-        known = dict(vars(self))
-        try:
+        with unchanged_on_error(self):  # Ctrl-C: the earlier card stays whole
             self._set_card(card, ranker.classes_, bool(card.details["queries"]))
             self.ranker_, self.p_scores_ = ranker, fitted["p_scores_"]
             self._has_categories_ = ranker.category_codes_ is not None
-        except BaseException:  # Ctrl-C: the earlier card stays whole
-            self.__dict__ = known
-            raise
 
     def _set_card(self, card: Card, classes: Values, has_qid: bool) -> Self:
         """Set what the methods need, and return the scorecard."""
@@ -545,23 +540,13 @@ class Scorecard(ExportsMixin, BaseEstimator):
             Integers, greater for rows that rank higher, stored as floats because scikit-learn's
             tools, such as ``CalibratedClassifierCV``, need floats.
         """
+        return self._score_validated(X)
+
+    def _score_validated(self, X: Any) -> Floats:
         return (self._totals(X) - self.cut_).astype(np.float64)
 
-    def predict(self, X: Any) -> Values:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            ``classes_[1]`` where the total is above `cut_`, else ``classes_[0]``.
-        """
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.intp)])
+    def _totals(self, X: Any) -> Indices:
+        return self._fitted_card().totals(self._rows(X))
 
     def predict_risk(self, X: Any) -> Floats:
         """Return the probability of ``classes_[1]`` for each row, from the risk table.
@@ -610,37 +595,6 @@ class Scorecard(ExportsMixin, BaseEstimator):
         reference = reference_points(self._fitted_card(), against)
         return most_lost(self.points_of(X), reference, self.variables_, int(k))
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve, within queries and pooled over pairs.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Classes.
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row; needed when the card was fitted with `qid`.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities.
-
-        Returns
-        -------
-        float
-            Between 0 and 1, greater is better; ties count one half.
-
-        Raises
-        ------
-        ValueError
-            When the card was fitted with `qid` and is scored without, or when there is no
-            comparable pair.
-        """
-        scores = self.decision_function(X)
-        check_qid_given(self, qid)
-        relevance = self.relevance_of(y, sample_weight)
-        check_lengths(X=scores, y=relevance)
-        return float(auc_score(relevance, scores, qid=qid, sample_weight=sample_weight))
-
     def score_rows(self, X: Floats) -> Floats:
         """Return the totals of checked rows.
 
@@ -657,23 +611,6 @@ class Scorecard(ExportsMixin, BaseEstimator):
         codes = self.ranker_.category_codes_
         rows = X if codes is None else codes.decode(X)
         return self._fitted_card().totals(rows).astype(np.float64)
-
-    def relevance_of(self, y: Any, sample_weight: Any) -> Values:
-        """Return whether each row is of ``classes_[1]``.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : float, array-like of shape (n_samples,) or None
-            Multiplicities; rows of weight zero may have other classes.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_samples,)
-            Booleans.
-        """
-        return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
 
     def alternatives(
         self,
@@ -764,13 +701,6 @@ class Scorecard(ExportsMixin, BaseEstimator):
         if list(map(type, classes.tolist())) != list(map(type, card.classes)):
             classes = np.array(card.classes, dtype=object)  # "bad" and 1 stay what they are
         return cls()._set_card(card, classes, bool(card.details.get("queries")))
-
-    def _totals(self, X: Any) -> Indices:
-        return self._fitted_card().totals(self._rows(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has come to its end."""
-        return hasattr(self, "card_")
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description."""

@@ -28,14 +28,14 @@ import math
 from typing import Any
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import NameOr, Number, check_parameters
+from sklearn_rank._validation import Choice, Number, check_parameters
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MARGIN_LOSSES, MarginLoss, as_margin_loss
 from sklearn_rank.theory._checks import checked
 
 Loss = str | MarginLoss
 
 _GROWING = tuple(name for name, loss in MARGIN_LOSSES.items() if hasattr(loss, "growth"))
-GROWING_LOSS = NameOr(_GROWING, "a MarginLoss with growth", MarginLoss)
+GROWING_LOSS = Choice(_GROWING, "a MarginLoss with growth", MarginLoss)
 _THETA = Number(0, 1, closed="left")
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 
 from sklearn_rank._protocols import require
-from sklearn_rank._validation import NameOr
+from sklearn_rank._validation import Choice
 from sklearn_rank.objectives import LISTWISE_LOSSES, ListwiseLoss
 from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.theory._checks import checked
 
 _Loss = str | ListwiseLoss
-_LOSSES = NameOr((*LISTWISE_LOSSES, "rank_svm"), "a ListwiseLoss", ListwiseLoss)
+_LOSSES = Choice((*LISTWISE_LOSSES, "rank_svm"), "a ListwiseLoss", ListwiseLoss)
 
 
 @checked(loss=_LOSSES)

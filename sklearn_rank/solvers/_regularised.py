@@ -16,6 +16,9 @@ from sklearn_rank.solvers.regularisers import Regulariser, without_zeros
 _NEWTON_STEPS, _NEWTON_ENOUGH, _DAMPINGS, _ROUNDING = 8, 1e-4, 6, 1e-9
 """Newton's method: maximum of steps, error relative to the limit, trials of a step, growth."""
 
+_NEWTON_FEATURES = 200
+"""Maximum number of coefficients that one step of Newton's method moves."""
+
 _FIRST_ORDER_STEPS = 5
 """Projected gradients before each attempt of Newton's method."""
 
@@ -27,6 +30,9 @@ _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 
 _NOISE = 1e-14
 """Relative growth of the objective that rounding explains."""
+
+Hessian = Callable[[Floats, Indices], Floats]
+"""Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +65,8 @@ class RegularisedProblem:
         or, in a ball, the duality gap at most ``tol**2`` times that at zero.
     on_iterate : IterateHook
         Called after each iteration, with the coefficients and function plus penalty.
-    hessian : callable or None
-        Maps coefficients and indices to the second derivatives of the function by the
-        coefficients of these indices. None: no Newton steps.
+    hessian : Hessian or None
+        Second derivatives of the function. None: no Newton steps.
     """
 
     objective: Function
@@ -70,7 +75,7 @@ class RegularisedProblem:
     max_iter: int
     tol: float
     on_iterate: IterateHook
-    hessian: Callable[[Floats, Indices], Floats] | None = None
+    hessian: Hessian | None = None
     values: list[float] = field(default_factory=list)
     is_stopped: bool = False
 
@@ -85,8 +90,8 @@ class RegularisedProblem:
 
         Without a ball, and where the minimum lies inside it, by L-BFGS. On the boundary by
         projected gradients, a first-order method, with spectral step sizes. Both are helped by
-        Newton's method on the face where they are. `values` of the solution are function plus
-        penalty after each iteration, with an active constraint of those in the ball.
+        Newton's method. `values` of the solution are function plus penalty after each
+        iteration, with an active constraint of those in the ball.
         """
         x, n_outside = self._lbfgs(start), 0
         if self.regulariser.norm(x) > self.regulariser.radius:
@@ -139,23 +144,37 @@ class RegularisedProblem:
         for _ in range(_NEWTON_STEPS):
             if self.hessian is None or at.error <= _NEWTON_ENOUGH * self.tol:
                 break
-            step = self.regulariser.newton_step(at.x, at.gradient, self.hessian, self._metric)
-            new = None if step is None else self._damped(at, step)
+            new = self._newton_step(at, self.hessian)
             if new is None:
                 break
             at = new
         return at
 
-    def _damped(self, at: _Point, step: Floats) -> _Point | None:
+    def _newton_step(self, at: _Point, hessian: Hessian) -> _Point | None:
+        """Take a Newton step; None where none helps, or too many coefficients would move.
+
+        Of many features those move whose coefficients are not zero.
+        """
+        is_small = len(at.x) <= _NEWTON_FEATURES
+        free = np.arange(len(at.x)) if is_small else np.flatnonzero(at.x)
+        if not 0 < len(free) <= _NEWTON_FEATURES:
+            return None
+        target = np.zeros_like(at.x)
+        target[free] = self.regulariser.newton(
+            at.x[free], at.gradient[free], hessian(at.x, free), self._metric[free]
+        )
+        return self._damped(at, target)
+
+    def _damped(self, at: _Point, target: Floats) -> _Point | None:
         """Return the longest share of a step that brings the minimum nearer."""
-        for _ in range(_DAMPINGS):
-            new = self._point(self.regulariser.on_face(at.x, at.x + step))
+        for share in 0.5 ** np.arange(_DAMPINGS):
+            moved = share * target + (1 - share) * at.x
+            new = self._point(self.regulariser.inside(moved))
             is_nearer = new.error <= at.error / 2
             if new.value < at.value or (
                 is_nearer and new.value <= at.value + _ROUNDING * abs(at.value)
             ):
                 return new
-            step = step / 2
         return None
 
     def _first_order(self, x: Floats) -> Floats:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path_gram
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Floats
 from sklearn_rank.solvers._lbfgs import Function
-
-_NEWTON_FEATURES = 200
-"""Maximum number of coefficients that one step of Newton's method moves."""
 
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""
@@ -102,48 +102,12 @@ class Regulariser(ABC):
         return gap if gap > _ROUNDING * (abs(slope) + highest) else 0.0
 
     @abstractmethod
-    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
-        """Return the coefficients that are free to move, the outward normal, and its slope.
+    def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
+        """Return where Newton's method goes from w.
 
-        Where they move a little, the penalty divided by alpha has the normal as its gradient,
-        and the slope times the unit matrix as its second derivatives.
+        `gradient` and `matrix` are first and second derivatives of the function at w, which
+        `metric` scales.
         """
-
-    def on_face(self, w: Floats, moved: Floats) -> Floats:
-        """Return where w ends that was moved on its face, of which it may meet the edge."""
-        return self.inside(moved)
-
-    def newton_step(
-        self,
-        w: Floats,
-        gradient: Floats,
-        hessian: Callable[[Floats, Indices], Floats],
-        metric: Floats,
-    ) -> Floats | None:
-        """Take Newton's step on the face of w; None for too many coefficients.
-
-        On the face the conditions of a minimum are smooth equations for the coefficients and,
-        on the boundary of the ball, its multiplier. `metric` scales them.
-        """
-        is_free, normal, bend = self.face(w)
-        free = np.flatnonzero(is_free)
-        if not 0 < len(free) <= _NEWTON_FEATURES:
-            return None
-        scale, normal, slope = np.sqrt(metric[free]), normal[free], gradient[free]
-        strength, square = self.alpha, float(normal @ normal)
-        if square and self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius:
-            strength = max(self.alpha, -float(slope @ normal) / square)
-        matrix = hessian(w, free) + strength * bend * np.eye(len(free))
-        matrix, slope = matrix / np.outer(scale, scale), (slope + strength * normal) / scale
-        if strength > self.alpha:  # the constraint is active: the step stays tangential
-            border = (normal / scale)[:, None]
-            border *= np.sqrt(np.trace(matrix) / len(free)) / np.linalg.norm(border)
-            matrix = np.block([[matrix, border], [border.T, np.zeros((1, 1))]])
-            slope = np.append(slope, 0.0)
-        step = np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0][: len(free)]
-        moved = np.zeros_like(w)
-        moved[free] = -step / scale
-        return moved
 
     @abstractmethod
     def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
@@ -205,9 +169,20 @@ class Ridge(Regulariser):
         length = min(self.radius, slope / self.alpha) if self.alpha else self.radius
         return length * slope - self.alpha / 2 * length**2
 
-    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
-        """Return all coefficients: the penalty is smooth."""
-        return np.ones(len(w), dtype=bool), w, 1.0
+    def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
+        """Solve the equations of a minimum; those on the boundary have its multiplier, too."""
+        scale, strength, square = np.sqrt(metric), self.alpha, float(w @ w)
+        if square and self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius:
+            strength = max(self.alpha, -float(gradient @ w) / square)
+        matrix = (matrix + strength * np.eye(len(w))) / np.outer(scale, scale)
+        slope = (gradient + strength * w) / scale
+        if strength > self.alpha:  # the constraint is active: the step stays tangential
+            border = (w / scale)[:, None]
+            border *= np.sqrt(np.trace(matrix) / len(w)) / np.linalg.norm(border)
+            matrix = np.block([[matrix, border], [border.T, np.zeros((1, 1))]])
+            slope = np.append(slope, 0.0)
+        step = np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0][: len(w)]
+        return w - step / scale
 
     def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
         """Return the sum, which is smooth."""
@@ -259,13 +234,19 @@ class Lasso(Regulariser):
         """Return the maximum, which lies at zero or a corner of the ball."""
         return self.radius * max(float(np.abs(gradient).max(initial=0.0)) - self.alpha, 0.0)
 
-    def face(self, w: Floats) -> tuple[Mask, Floats, float]:
-        """Return the coefficients that are not zero: between them the penalty is linear."""
-        return w != 0, np.sign(w), 0.0
-
-    def on_face(self, w: Floats, moved: Floats) -> Floats:
-        """Stop a coefficient at zero that would change its sign."""
-        return self.inside(np.where(w * moved > 0, moved, 0.0))
+    def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
+        """Return the minimum in the ball of quadratic model plus penalty, by its lasso path."""
+        # Least-angle regression has absolute tolerances, which suit numbers near 1.
+        scale = float(np.sqrt(np.abs(matrix).max())) or 1.0
+        pull, gram = (matrix @ w - gradient) / scale, matrix / scale / scale
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
+            path = lars_path_gram(
+                pull, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
+            )
+        knots = np.asarray(path[2]) / scale  # between them the path is linear
+        norms = np.abs(knots).sum(axis=0)
+        return np.array([np.interp(self.radius, norms, knot) for knot in knots])
 
     def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
         """Return a function of positive and negative parts, which is smooth in their bounds."""

@@ -79,7 +79,7 @@ class Mailbox:
         self._attributes: Callable[[], dict[str, Any]] = dict
         self._news: deque[News] = deque(maxlen=_MOST_NEWS)
         self._n_taken = 0
-        self._ends = self._is_stopped = False
+        self._ends = self.is_stopped = False
         self._next_checkpoint = 0.0
         self._last_call = time.monotonic()
         self._changed = threading.Condition()
@@ -98,7 +98,7 @@ class Mailbox:
 
     def check(self) -> None:
         """Raise where the fit is to be left."""
-        if self._is_stopped:
+        if self.is_stopped:
             raise FitStoppedError("The client has ended the fit.")
         # The client calls the first worker only: the others lose it, and leave as well.
         if self._rank == 0 and time.monotonic() - self._last_call > _CLIENT_SILENCE:
@@ -138,10 +138,6 @@ class Mailbox:
         with self._changed:
             return list(self._news)
 
-    def stop(self) -> None:
-        """Let the fit end with an error."""
-        self._is_stopped = True
-
 
 _BOXES: dict[tuple[str, int], Mailbox] = {}
 
@@ -179,5 +175,5 @@ def stop_fit(fit: str) -> bool:
     """Let the processes of a fit on this worker leave it; return whether some still run."""
     boxes = [box for key, box in list(_BOXES.items()) if key[0] == fit]
     for box in boxes:
-        box.stop()
+        box.is_stopped = True
     return bool(boxes)

@@ -1,12 +1,14 @@
-"""The first look at all rows: what the client learns of each partition."""
+"""The first look at all rows: what the client learns of each, and queries made whole."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 from dask import delayed
 
 from sklearn_rank._protocols import Values
@@ -17,6 +19,8 @@ from sklearn_rank.dask._tasks import Tasks
 
 _MOST_LABELS = 100
 """Most labels of one partition that are reported."""
+
+_OTHERS = ["y", "qid", "weight"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +93,14 @@ def merge_queries(parts: list[Queries]) -> Queries:
     return ids, split[:1]
 
 
-def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> None:
-    """Raise ValueError where a query is in several partitions."""
+def with_whole_queries(
+    tasks: Tasks, partitions: Partitions, owner: str, *, shuffles: bool
+) -> Partitions:
+    """Return the rows, shuffled if so wished; ValueError where a query is in several partitions."""
+    if not partitions.has_queries:
+        return partitions
+    if shuffles:
+        partitions = shuffled(tasks, partitions)
     queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
     split = tasks.result(itemgetter(1), queries)
     if split:
@@ -98,3 +108,23 @@ def check_whole_queries(tasks: Tasks, partitions: Partitions, owner: str) -> Non
             f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "
             "one: DaskRanker(..., shuffle_queries=True) brings queries together."
         )
+    return partitions
+
+
+def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
+    """Return the same rows, those of weight zero left out, with each query in one partition."""
+    frames = partitions.map(as_frame)
+    head = tasks.results([frames[0].head(0)])[0]
+    frame = dd.from_delayed(frames, meta=head, verify_meta=False)
+    frame = frame.shuffle("qid", npartitions=len(partitions.chunks))
+    chunks = [
+        (one.drop(columns=_OTHERS).to_numpy(), *(one[name].to_numpy() for name in _OTHERS))
+        for one in frame.to_delayed()
+    ]
+    return replace(partitions, chunks=chunks).with_checks(codes=None)  # they are coded by now
+
+
+def as_frame(rows: Partition) -> pd.DataFrame:
+    """Return rows as a data frame."""
+    frame = pd.DataFrame(rows.X, columns=[f"x{j}" for j in range(rows.X.shape[1])])
+    return frame.assign(y=rows.y, qid=rows.qid, weight=rows.weight)

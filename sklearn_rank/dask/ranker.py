@@ -27,8 +27,7 @@ from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
 from sklearn_rank.dask._partitions import Partitions, RowChecks, divide, n_features_of
-from sklearn_rank.dask._query_shuffle import shuffled
-from sklearn_rank.dask._summaries import Summary, check_whole_queries, find_categories, summarise
+from sklearn_rank.dask._summaries import Summary, find_categories, summarise, with_whole_queries
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
@@ -254,12 +253,10 @@ def _partitions_of(
 def _auc_on(client: Any, partitions: Partitions, estimator: Any, shuffle_queries: bool) -> float:
     """Return the AUC of the rows on a cluster."""
     tasks = Tasks(client)
-    if partitions.has_queries and shuffle_queries:
-        partitions = shuffled(tasks, partitions)
+    partitions = with_whole_queries(tasks, partitions, "score", shuffles=shuffle_queries)
     summaries = tasks.results(partitions.map(summarise, True))
     heaviest = max(one.heaviest for one in summaries)
     if partitions.has_queries:
-        check_whole_queries(tasks, partitions, "score")
         return queries_auc(tasks, partitions, estimator, heaviest)
     n_ranges = min(len(partitions.chunks), 4 * len(client.nthreads()))
     return cluster_auc(tasks, partitions, estimator, heaviest, n_ranges)
@@ -323,16 +320,13 @@ def _planned(
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
         estimator.category_codes_, partitions = codes, partitions.with_checks(codes=codes)
-    if partitions.has_queries and shuffle_queries:
-        partitions = shuffled(tasks, partitions)
+    partitions = with_whole_queries(tasks, partitions, name, shuffles=shuffle_queries)
     summaries = tasks.results(partitions.map(summarise, estimator.relevance == "graded"))
     has_rows = [one.n_rows > 0 for one in summaries]
     if not any(has_rows):
         raise ValueError(f"{name} has no row of positive weight to learn from.")
     classes = _known_classes(estimator, summaries)
     partitions = partitions.with_checks(classes=classes).where(has_rows)
-    if partitions.has_queries:
-        check_whole_queries(tasks, partitions, name)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
     if binning is None or card is not None:  # thresholds of a card's folds are their own
         parts = tasks.start(partitions.map(_as_they_are))

@@ -157,7 +157,6 @@ def make_credit(
     for name, categories in CATEGORIES.items():
         table[name] = pandas.Categorical(table[name], categories=list(categories))
     target = (kind > 0).astype(np.int64)
-    described = {"n_samples": n_samples, "n_features": len(table), "share": target.mean()}
     return Bunch(
         data=pandas.DataFrame(table),
         target=target,
@@ -168,7 +167,7 @@ def make_credit(
         **aside,
         probability=probability,
         kind=np.array(KINDS)[kind],
-        DESCR=_DESCR.format(**described),
+        DESCR=_DESCR.format(n_samples=n_samples, n_features=len(table), share=target.mean()),
     )
 
 
@@ -240,7 +239,7 @@ def _draw_loan(
         "debt_to_income": np.where(is_proved, np.round(debt, 1), -998.0),
         "loan_amount": amount,
         "loan_months": 12.0
-        * rng.choice([1, 2, 3, 4, 5, 6, 7], n, p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]),
+        * rng.choice(np.arange(1, 8), n, p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]),
     }
 
 
@@ -278,7 +277,8 @@ def _draw_stability(
 def hazards_of(table: dict[str, Any]) -> list[Floats]:
     """Return the probabilities of the three kinds of bad payers."""
     ratio = table["loan_amount"] / np.where(np.isnan(table["income"]), 2500.0, table["income"])
-    return [_never_pays(table, ratio), _overstretched(table, ratio), _life_event(table)]
+    life_event = np.where(table["employment"] == "fixed_term", 0.024, 0.014)
+    return [_never_pays(table, ratio), _overstretched(table, ratio), life_event]
 
 
 def _never_pays(table: dict[str, Any], ratio: Floats) -> Floats:
@@ -307,7 +307,3 @@ def _overstretched(table: dict[str, Any], ratio: Floats) -> Floats:
         [table["employment"] == "retired", table["housing"] == "own"], [-0.5, -0.3], 0.0
     )
     return np.asarray(expit(logit))
-
-
-def _life_event(table: dict[str, Any]) -> Floats:
-    return np.where(table["employment"] == "fixed_term", 0.024, 0.014)

@@ -145,18 +145,16 @@ class ShapeFunctionDisplay:
             When the model is not a sum of stumps, or a feature is unknown.
         """
         import_matplotlib(cls.__name__)
-        estimator, X, all_names = ranker_and_rows(estimator, X)
+        estimator, X, names = ranker_and_rows(estimator, X)
         rules: Any = getattr(estimator, "weak_rankers_", None)
         if not hasattr(rules, "step_functions"):
             raise ValueError(
                 f"{cls.__name__} needs a boosting ranker fitted with weak_ranker='stump', which "
                 f"is a sum of step functions. Got {type(estimator).__name__}."
             )
-        if all_names is None:
-            names = [f"x{j}" for j in range(estimator.n_features_in_)]
-        else:
-            names = list(map(str, all_names))
-        chosen = _choose_features(cls.__name__, estimator, names, features, max_features)
+        if names is None:
+            names = np.array([f"x{j}" for j in range(estimator.n_features_in_)])
+        chosen = _choose_features(cls.__name__, estimator, list(names), features, max_features)
         found = {one.feature: one for one in estimator.step_functions_}
         nothing = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
         functions = [found.get(one.feature, one) for one in nothing]
@@ -167,7 +165,7 @@ class ShapeFunctionDisplay:
             has_missing |= np.isnan(columns).any(axis=1)
         display = cls(
             features=chosen,
-            names=[names[j] for j in chosen],
+            names=[str(names[j]) for j in chosen],
             importances=estimator.feature_importances_[chosen],
             functions=functions,
             has_missing=has_missing,

@@ -58,7 +58,9 @@ class FittedClones:
         self._estimator = estimator
         self._X = rows.X[rows.order]
         self._seed = rows.seed
-        self._known = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
+        known = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
+        # Each with the smallest prediction on the training rows, and the range.
+        self._known = list(zip(known.estimators, known.low, known.width, strict=True))
         self._h: Values = np.zeros(0)
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
@@ -68,7 +70,7 @@ class FittedClones:
         if not rows.any():
             return None
         estimator = clone(self._estimator)
-        rng = np.random.default_rng([self._seed, len(self._known.estimators)])
+        rng = np.random.default_rng([self._seed, len(self._known)])
         estimator.set_params(
             **{
                 name: int(rng.integers(2**31 - 1))
@@ -85,11 +87,8 @@ class FittedClones:
             return None
         h = (prediction - low) / width
         self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
-        known = self._known
-        self._known = EstimatorRules(
-            [*known.estimators, estimator], [*known.low, low], [*known.width, width]
-        )
-        return Candidate(len(known.estimators), -float(gradient.data @ h))
+        self._known.append((estimator, low, width))
+        return Candidate(len(self._known) - 1, -float(gradient.data @ h))
 
     def values(self, candidate: Candidate) -> Values:
         """Return the prediction of the last clone, mapped to [0, 1]."""
@@ -97,9 +96,5 @@ class FittedClones:
 
     def rules(self, indices: Indices) -> EstimatorRules:
         """Return the weak rankers, ready for new rows."""
-        known = self._known
-        return EstimatorRules(
-            [known.estimators[t] for t in indices],
-            [known.low[t] for t in indices],
-            [known.width[t] for t in indices],
-        )
+        known = [self._known[t] for t in indices]
+        return EstimatorRules(*([one[field] for one in known] for field in range(3)))

@@ -308,22 +308,16 @@ class StumpColumns:
         feature, place, side = map(int, np.unravel_index(best, shape))
         if not self._is_subset[feature, place]:
             return feature * shape[1] + place
-        n_values, places = self.bins[feature].n_values, order[feature]
+        n_values, places = self._n_values[feature], order[feature]
         members = np.full(n_values, side == _ALL_BUT_ONE)
         if side == _ALL_BUT_ONE:
             members[places[place]] = False
         else:
             members[places[:place] if side == _BELOW else places[place:n_values]] = True
-        return self.coordinate_of(feature, members)
-
-    def coordinate_of(self, feature: int, members: Mask) -> int:
-        """Return the coordinate of a subset of the categories of a feature, new or not."""
-        members = members[: self.bins[feature].n_values]
-        key = _key(feature, members)
-        if key not in self._number_of:
-            self._number_of[key] = len(self._subsets)
-            self._subsets.append((feature, members.copy()))
-        return self._n_fixed + self._number_of[key]
+        number = self._number_of.setdefault(_key(feature, members), len(self._subsets))
+        if number == len(self._subsets):  # a new one
+            self._subsets.append((feature, members))
+        return self._n_fixed + number
 
     def feature_and_members(self, index: int) -> tuple[int, Mask]:
         """Return the feature of a stump and its value in each bin."""
@@ -401,17 +395,16 @@ class StumpColumns:
     def rules(self, indices: Indices) -> StumpRules:
         """Return the stumps of some coordinates, ready for new rows."""
         indices = np.asarray(indices, dtype=np.intp)
-        subset = np.where(indices >= self._n_fixed, indices - self._n_fixed, -1)
-        fixed = np.where(subset >= 0, 0, indices)
-        feature, first, side = np.unravel_index(fixed, self._shape)
+        subset = np.maximum(indices - self._n_fixed, -1)
+        is_subset = subset >= 0
+        feature, first, side = np.unravel_index(np.where(is_subset, 0, indices), self._shape)
         of_subset = np.array([j for j, _ in self._subsets], dtype=np.intp)
-        feature = np.where(subset >= 0, of_subset[subset] if len(of_subset) else 0, feature)
+        feature[is_subset], first[is_subset] = of_subset[subset[is_subset]], -1
         longest = max((len(m) for _, m in self._subsets), default=0)
         members = np.zeros((len(self._subsets), longest), dtype=bool)
         for row, (_, one) in zip(members, self._subsets, strict=True):
             row[: len(one)] = one
         bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
-        first = np.where(subset >= 0, -1, first)
         right = (side == 1) | (first == self._missing_bin[feature])
         return StumpRules(feature, first, right, subset, members, of_subset, bins)
 

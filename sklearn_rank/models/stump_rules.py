@@ -268,10 +268,17 @@ class StepTable:
         self._plain = np.flatnonzero(is_plain)
         self._others = np.flatnonzero(np.logical_not(is_plain)).tolist()
         plain = [steps[number] for number in self._plain.tolist()]
-        self.thresholds = np.concatenate([np.zeros(0), *(one.bins.thresholds for one in plain)])
-        self._values = np.concatenate([np.zeros(0), *(one.values for one in plain)])
-        self._width = np.array([len(one.bins.thresholds) for one in plain], dtype=np.intp)
-        self._end = np.cumsum(self._width)
+        # A feature of which only missing values tell has a threshold that none exceeds.
+        tables = [
+            (one.bins.thresholds, one.values)
+            if len(one.bins.thresholds)
+            else (np.array([np.inf]), np.insert(one.values, 1, 0.0))
+            for one in plain
+        ]
+        self.thresholds = np.concatenate([np.zeros(0), *(one for one, _ in tables)])
+        self._values = np.concatenate([np.zeros(0), *(one for _, one in tables)])
+        self._width = np.array([len(one) for one, _ in tables], dtype=np.intp)
+        self._start = np.cumsum(self._width) - self._width
 
     def score_few(self, X: Floats) -> Floats:
         """Return the scores of few rows, from all comparisons at once."""
@@ -284,8 +291,8 @@ class StepTable:
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""
-        x, start = X[:, self.features[self._plain]], self._end - self._width
-        above = np.zeros((len(x), len(self.thresholds) + 1), dtype=np.intp)
-        np.cumsum(np.repeat(x, self._width, axis=1) > self.thresholds, axis=1, out=above[:, 1:])
-        bins = np.where(np.isnan(x), self._width + 1, above[:, self._end] - above[:, start])
+        x, start = X[:, self.features[self._plain]], self._start
+        above = np.repeat(x, self._width, axis=1) > self.thresholds
+        bins = np.add.reduceat(above, start, axis=1, dtype=np.intp)
+        bins = np.where(np.isnan(x), self._width + 1, bins)
         return self._values.take(bins + (start + 2 * np.arange(len(start))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -513,8 +512,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         """
         inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
         self._forget()
-        for name, value in {**fitted, **inputs}.items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted, **inputs)
 
     def _forget(self) -> None:
         """Remove everything that `fit` has set."""
@@ -525,10 +523,8 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         """Return scikit-learn's description of the ranker, before and after fit."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.estimator_type = "ranker"
         if self.relevance == "binary":
-            return replace(
-                tags,
-                estimator_type="classifier",
-                classifier_tags=ClassifierTags(multi_class=False),
-            )
-        return replace(tags, estimator_type="ranker")
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

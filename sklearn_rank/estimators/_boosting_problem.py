@@ -83,23 +83,23 @@ class Posing:
         Class of the ranker, for messages.
     make_objective : callable
         Returns the objective of some preferences.
+    learning_rate, tol, alpha : float
+        The ranker's parameters.
     power : float
         Power of the push, 1 for objectives without one.
     selection : {"auto", "steepest", "optimal"}
         What the search maximises.
-    alpha, learning_rate, tol : float
-        The ranker's parameters.
     is_first_order : bool
         Whether the steps need the whole slope along h.
     """
 
     owner: str
     make_objective: Callable[[Preferences], Objective]
-    power: float
-    selection: str
-    alpha: float
     learning_rate: float
     tol: float
+    alpha: float = 0.0
+    power: float = 1.0
+    selection: str = "steepest"
     is_first_order: bool = False
 
 

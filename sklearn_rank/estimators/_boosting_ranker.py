@@ -118,9 +118,6 @@ class BoostingRanker(RoundsRanker):
         return Posing(
             owner=type(self).__name__,
             make_objective=partial(SidePush, p=1.0),
-            power=1.0,
-            selection="steepest",
-            alpha=0.0,
             learning_rate=self.learning_rate,
             tol=self.tol,
         )

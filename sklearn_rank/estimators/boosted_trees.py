@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -210,6 +211,7 @@ class BoostedTreesRanker(RoundsRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **RoundsRanker._allowed,
         "engine": Choice(("auto", *ENGINES)),
+        "loss": replace(LOSS_CHOICE, options=(*LOSS_CHOICE.options, NDCG)),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "max_leaf_nodes": Number(2, integer=True, other=(None,)),
@@ -313,17 +315,12 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _check_combination(self) -> None:
         name = type(self).__name__
-        if isinstance(self.loss, str) and self.loss == NDCG:
+        if self._has_own_objective:
             if self.p != 1 or self.push != "top":
                 raise ValueError(
                     f"loss='ndcg' of {name} is the engine's own objective, which has no push: it "
                     f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
                 )
-        elif isinstance(self.loss, str) and self.loss not in LOSS_CHOICE.options:
-            raise ValueError(
-                f"The 'loss' parameter of {name} must be {LOSS_CHOICE}, or 'ndcg'. "
-                f"Got {self.loss!r} instead."
-            )
         else:
             check_loss(name, self.loss, self.p, self.push)
         engine = get_engine(self.engine, name)

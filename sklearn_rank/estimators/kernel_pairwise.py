@@ -533,15 +533,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         """Return the tags; the kernel decides about the input."""
         tags = super().__sklearn_tags__()
         kernel = self.kernel if isinstance(self.kernel, str) else "callable"
-        return replace(
-            tags,
-            input_tags=replace(
-                tags.input_tags,
-                sparse=kernel in _SPARSE_KERNELS,
-                pairwise=kernel == "precomputed",
-                positive_only=kernel in _NOT_NEGATIVE,
-            ),
-        )
+        tags.input_tags.sparse = kernel in _SPARSE_KERNELS
+        tags.input_tags.pairwise = kernel == "precomputed"
+        tags.input_tags.positive_only = kernel in _NOT_NEGATIVE
+        return tags
 
 
 def _rbf_of_row(X: Floats, Y: Floats, gamma: float) -> Floats:

@@ -325,8 +325,7 @@ class ListNetLinear(BaseRanker):
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
             fitted |= self._fit_part(data)
         fitted["has_queries_"] = qid is not None or getattr(self, "has_queries_", False)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted)
         return self
 
     @property

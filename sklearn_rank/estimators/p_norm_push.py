@@ -339,11 +339,6 @@ class PNormPushRanker(BoostingRanker):
         return bool(as_margin_loss(self.loss).factorises)
 
     @property
-    def _power(self) -> float:
-        """p, or 1 for the IR push, which has no power."""
-        return 1.0 if self.push == "ir" else float(self.p)
-
-    @property
     def solver_in_use(self) -> BoostingSolver:
         """The solver that the parameter `solver` stands for."""
         found: BoostingSolver = BOOSTING_SOLVERS.solver_of(self.solver)
@@ -361,7 +356,7 @@ class PNormPushRanker(BoostingRanker):
             make_objective=partial(
                 make_push, loss=loss, p=self.p, push=self.push, bottom_weight=self.bottom_weight
             ),
-            power=self._power,
+            power=1.0 if self.push == "ir" else float(self.p),  # the IR push has no power
             selection="steepest" if is_steep else self.selection,
             alpha=self.alpha,
         )

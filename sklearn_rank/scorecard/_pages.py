@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -234,9 +233,8 @@ def _environment() -> Any:
         """Return a name that may be broken after an underscore."""
         return Markup("_<wbr>").join(str(shown(value)).split("_"))
 
-    folder = files(__package__) / "templates"
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=jinja2.PackageLoader("sklearn_rank.scorecard"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=shown,

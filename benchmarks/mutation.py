@@ -60,6 +60,7 @@ TESTS = [
     "test_smooth_margin", "test_stage_offsets", "test_tpr_interval", "test_validation_tables",
     "test_weight_scales", "test_validation_rows", "test_shared_linear_fits", "test_warnings",
     "test_sklearn_behaviour", "test_engines", "test_shared_fits", "test_shared_objectives",
+    "test_shared_cards", "test_dask_partitions", "test_boosted_trees",
 ]  # fmt: skip
 LIMIT = 60
 OPEN = ["open: no quick test of these runs the line", "open"]

@@ -167,13 +167,11 @@ class RegularisedProblem:
 
     def _damped(self, at: _Point, target: Floats) -> _Point | None:
         """Return the longest share of a step that brings the minimum nearer."""
+        highest = at.value + _ROUNDING * abs(at.value)
         for share in 0.5 ** np.arange(_DAMPINGS):
             moved = share * target + (1 - share) * at.x
             new = self._point(self.regulariser.inside(moved))
-            is_nearer = new.error <= at.error / 2
-            if new.value < at.value or (
-                is_nearer and new.value <= at.value + _ROUNDING * abs(at.value)
-            ):
+            if new.value < at.value or (new.error <= at.error / 2 and new.value <= highest):
                 return new
         return None
 

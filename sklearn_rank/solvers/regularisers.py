@@ -21,6 +21,9 @@ _FLAT = 1e-10
 _ON_BOUNDARY = 1e-9
 """Relative distance from the boundary of the ball within which the constraint is active."""
 
+_LEFT_OVER = 1e-14
+"""Size of a coefficient, relative to its largest on the lasso path, that rounding explains."""
+
 _ROUNDING = 1e-15
 """Gap, relative to the sizes of its terms, that rounding explains."""
 
@@ -245,8 +248,10 @@ class Lasso(Regulariser):
                 pull, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
             )
         knots = np.asarray(path[2]) / scale  # between them the path is linear
-        norms = np.abs(knots).sum(axis=0)
-        return np.array([np.interp(self.radius, norms, knot) for knot in knots])
+        size = np.abs(knots)
+        # Rounding leaves a number near zero where a coefficient leaves the path.
+        knots[size <= _LEFT_OVER * size.max(axis=1, keepdims=True)] = 0.0
+        return np.array([np.interp(self.radius, size.sum(axis=0), knot) for knot in knots])
 
     def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
         """Return a function of positive and negative parts, which is smooth in their bounds."""

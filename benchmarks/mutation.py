@@ -331,6 +331,7 @@ def by_name(found: Sequence[CodeType]) -> dict[tuple[str, int], CodeType]:
 def functions() -> dict[str, list[FunctionType]]:
     """Return the functions that there are, by the file of their code."""
     found = defaultdict(list)
+    gc.unfreeze()  # else what conftest.py has frozen is not among the objects
     for function in gc.get_objects():
         if type(function) is FunctionType:
             found[function.__code__.co_filename].append(function)

@@ -103,7 +103,9 @@ class ScorecardDisplay:
             When the card has none of the variables, or has no variable.
         """
         import_matplotlib(cls.__name__)
-        scorecard, _, names = ranker_and_rows(scorecard)
+        names = None
+        if not hasattr(scorecard, "card_"):
+            scorecard, _, names = ranker_and_rows(scorecard)
         if not hasattr(scorecard, "card_"):
             raise ValueError(
                 f"{cls.__name__} draws a fitted Scorecard. Got {type(scorecard).__name__}."

@@ -365,7 +365,7 @@ def test_any_number_of_workers_and_partitions(n_workers):
             ),
         ):
             alone = clone(est).fit(X, y, sample_weight=weight)
-            for n_chunks in (1, 3, 17):
+            for n_chunks in (1, 17):
                 dX, dy, dw = chunked(n_chunks, X, y, weight)
                 ranker = DaskRanker(est, client=client).fit(dX, dy, sample_weight=dw)
                 assert_same(ranker.estimator_, alone, X)

@@ -474,7 +474,7 @@ def test_logistic_sums_of_a_million_scores(spread):
     order = preferences.order
     _, gradient, curvature = PairLoss(preferences).value_gradient_curvature(f[order])
     assert abs(gradient.sum()) <= 1e-12 * y.sum() * (~y).sum()
-    for place in (*range(10), *range(len(y) - 10, len(y))):
+    for place in (*range(5), *range(len(y) - 5, len(y))):
         row = order[place]
         margin = f[row] - f[y != y[row]] if y[row] else f[y != y[row]] - f[row]
         slope = oracles.phi_derivative("logistic", margin).sum() * (1 if y[row] else -1)

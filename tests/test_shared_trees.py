@@ -108,7 +108,7 @@ SHARED = [
 def shared_job(n_queries, parameters):
     """Return a ranker and the rows of three processes."""
     X, y, qid, weight = make_rows(n_queries)
-    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=30, max_leaf_nodes=8, **parameters)
+    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=20, max_leaf_nodes=8, **parameters)
     # The second process has one class only, or few queries, and the last one no rows.
     owner = np.where(y, 1, np.arange(3000) % 2) if qid is None else np.where(qid < 5, 1, 0)
     graded = ranker.relevance == "graded"
@@ -118,7 +118,7 @@ def shared_job(n_queries, parameters):
 
 def many_rows():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300_000, 3))
+    X = rng.normal(size=(200_000, 3))
     return X, X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 1.0
 
 

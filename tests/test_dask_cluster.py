@@ -170,6 +170,7 @@ def test_queries(client, relevance):
         ranker.score(*rows[:2])
 
 
+@pytest.mark.slow
 def test_data_frames(client):
     X, y, weight = draw()
     names = list("abcd")
@@ -206,12 +207,13 @@ OF_CATEGORIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
         "constraints, text",
-        pytest.param("by dtype, queries", marks=pytest.mark.slow),
-        pytest.param("trees", marks=pytest.mark.slow),
+        "by dtype, queries",
+        "trees",
     ],
 )
 def test_constraints_and_categories(client, name):
@@ -324,6 +326,7 @@ def test_a_callback_ends_the_fit(client):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("mine")])
 def test_an_interrupted_fit_keeps_what_it_has(client, error):
     X, y, _ = draw(200)
@@ -405,6 +408,7 @@ def test_the_only_worker_is_killed(monkeypatch):
     assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_not_waited_for_for_ever():
     with local_cluster(0) as cluster, Client(cluster) as client:
         task = client.submit(sum, [1, 2])
@@ -428,6 +432,7 @@ def result_in(seconds, function):
     return results[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_callback", [True, False])
 def test_lost_calls_and_replies_are_repeated(client, monkeypatch, has_callback):
     est = with_callback(Ender(7)) if has_callback else RankBoost(n_estimators=30, tol=0, verbose=2)

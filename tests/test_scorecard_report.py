@@ -242,6 +242,7 @@ def test_names_are_no_markup():
     assert "income_<wbr>" in page
 
 
+@pytest.mark.slow
 def test_names_are_no_formulas_of_matplotlib():
     """One that could not be drawn, and one that would be drawn without its dollars."""
     variable = Variable("$_$", 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
@@ -271,6 +272,7 @@ def test_a_card_without_probabilities_counts_and_order():
     assert "no interval" in single
 
 
+@pytest.mark.slow
 def test_a_card_without_variables():
     """All rows have one total."""
     said = words(report(card_of(intercept=3), FOUR_ROWS, FOUR_LABELS, reference=FOUR_ROWS))

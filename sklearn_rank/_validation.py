@@ -414,17 +414,21 @@ def is_upper_label(
 
 def find_classes(owner: str, y: Values) -> Values:
     """Return the two classes."""
-    if np.asarray(y).dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+    y = np.asarray(y)
+    if y.dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
         raise ValueError(
             f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
         )
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    # Integers are classes, whatever they are: looked through once, which takes long for many rows.
+    known = np.unique(y) if y.dtype.kind in "biu" else None
+    some = y if known is None else known[:3]
+    kind = type_of_target(some, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
         raise ValueError(
             f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
             "classes; relevance='graded' takes numbers."
         )
-    classes = np.unique(y)
+    classes = np.unique(y) if known is None else known
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "

@@ -81,7 +81,7 @@ def hash_rows(X: Any) -> Codes:
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
     for block in blocks(len(code), _BLOCK):
-        np.matmul(_mixed(rows[block] + first), factors, out=code[block])
+        np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
     return code
 
 

@@ -67,7 +67,8 @@ def priority_sample(
     # Twice, since a row whose weight lies on n processes has on one of them a number that is at
     # most n times that of its whole weight.
     for _ in range(min(n_processes, 2)):
-        known = np.unique(sums.concat(code[own <= limit]))
+        known = np.sort(sums.concat(code[own <= limit]))
+        known = known[starts_run(known)]
         place, is_known = _find(known, code)
         total = np.zeros(len(known))
         total[place] = weight[is_known]

@@ -8,6 +8,7 @@ None of it is part of this repository. The folder, `--data DIR` or SKLEARN_RANK_
     letor_mq2008_fold1/                train.txt.gz, vali.txt.gz and test.txt.gz of LETOR 4.0
     letor_ohsumed_s123/                S1.txt.gz, S2.txt.gz and S3.txt.gz of LETOR with 25 features
     lightgbm_lambdarank/               rank.train.gz, rank.test and their .query files, of LightGBM
+    rare/                              seven tables of UCI as CSV, see _list_tables.py
 
 Nothing large is imported before it is used: see _harness.py.
 """

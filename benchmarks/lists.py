@@ -1,0 +1,243 @@
+"""The list that a stranger gets: what comes without tuning, on ten tables and on queries.
+
+    python benchmarks/lists.py --data DIR
+    python benchmarks/lists.py --quick                                # breast cancer, two splits
+
+Parts: `trees`, BoostedTreesRanker beside LightGBM, both as they come, and after many rounds;
+`stopping`, early stopping on and off. Five splits of 60 and 40 %; differences are paired over the
+splits, with the variance of Nadeau and Bengio (2003) and Holm's procedure over the tables.
+"""
+
+import argparse
+import warnings
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from time import perf_counter
+
+from _harness import describe_machine
+from _list_tables import (
+    METRICS,
+    TABLES,
+    Found,
+    differences,
+    figures_of,
+    load_table,
+    measure_all,
+    scores_of,
+    significantly_below,
+    split_of,
+    standard_error,
+)
+from _real_data import DataNotFoundError, add_data_option
+from _report import Cell, PartResult, Report, Table, Verdict
+
+OURS, THEIRS = "BoostedTreesRanker", "LGBMClassifier"
+FEW, MANY = 200, 600
+WORDS = {"AUC": "AUC", "pauc@0.05": "pAUC", "tpr@0.05": "first 5 %", "average precision": "AP"}
+
+
+def at(system: str, rounds: int) -> str:
+    """Return the name of a system after so many rounds."""
+    return f"{system}, {rounds} rounds"
+
+
+def fit_trees(table: str, split: int, *, folder: Path | None):
+    """Measure trees as they come, after few and many rounds, and with early stopping."""
+    from lightgbm import LGBMClassifier
+
+    from sklearn_rank import BoostedTreesRanker
+
+    X, X_test, y, y_test = split_of(table, folder, split)
+    ours = partial(BoostedTreesRanker, n_jobs=1, random_state=0)
+    theirs = partial(LGBMClassifier, n_jobs=1, verbosity=-1, random_state=0)
+    rate = ours().learning_rate
+    models = {OURS: ours(), THEIRS: theirs()}
+    for rounds in (FEW, MANY):
+        models[at(OURS, rounds)] = ours(n_estimators=rounds)
+        models[at(THEIRS, rounds)] = theirs(n_estimators=rounds, learning_rate=rate)
+    return {name: fit_and_measure(model, X, X_test, y, y_test) for name, model in models.items()}
+
+
+def fit_stopping(table: str, split: int, *, folder: Path | None):
+    """Measure boosters with early stopping on and off."""
+    from sklearn_rank import BoostedTreesRanker, PNormPushRanker
+
+    X, X_test, y, y_test = split_of(table, folder, split)
+    found = {}
+    for ranker in (BoostedTreesRanker(n_jobs=1), PNormPushRanker(n_jobs=1)):
+        name = type(ranker).__name__
+        ranker.set_params(random_state=0)
+        found[name] = fit_and_measure(ranker, X, X_test, y, y_test)
+        ranker.set_params(n_iter_no_change=10)
+        found[f"{name}, stopped"] = fit_and_measure(ranker, X, X_test, y, y_test)
+        found[f"{name}, stopped"]["rounds"] = ranker.n_iter_
+    return found
+
+
+def fit_and_measure(model, X, X_test, y, y_test):
+    """Return the figures of a model, and the seconds of its fit."""
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    seconds = perf_counter() - start
+    return {**figures_of(y_test, scores_of(model, X_test)), "seconds": seconds}
+
+
+def difference_table(title: str, found: Found, one: str, other: str, note: str = "") -> Table:
+    """Return the mean difference of each metric on each table, with its standard error."""
+    rows: list[list[Cell]] = []
+    for table, systems in found.items():
+        cells = [differences(systems[one], systems[other], metric) for metric in METRICS]
+        rows.append([table, *(f"{mean(c):+.4f} ({standard_error(c):.4f})" for c in cells)])
+    means = [f"{overall(found, one, other, metric):+.4f}" for metric in METRICS]
+    return Table(title, ["table", *WORDS.values()], [*rows, ["mean", *means]], note)
+
+
+def overall(found: Found, one: str, other: str, metric: str) -> float:
+    """Return the mean over the tables of the mean difference over the splits."""
+    return mean(
+        mean(differences(systems[one], systems[other], metric)) for systems in found.values()
+    )
+
+
+def below_anywhere(found: Found, one: str, other: str, metrics: Iterable[str] = METRICS):
+    """Return the verdict that one system is nowhere significantly below another one."""
+    below = [
+        f"{metric} on {table}"
+        for metric in metrics
+        for table in significantly_below(
+            {name: differences(by[one], by[other], metric) for name, by in found.items()}
+        )
+    ]
+    words = f" ({', '.join(below)})" if below else ""
+    return Verdict(f"{one} significantly below {other}: tables{words}", 0, len(below))
+
+
+def at_least(found: Found, one: str, other: str, limits: dict[str, float]) -> list[Verdict]:
+    """Return the verdicts that mean differences reach limits."""
+    return [
+        Verdict(
+            f"{one} minus {other}: mean {metric}",
+            limit,
+            round(overall(found, one, other, metric), 5),
+            at_least=True,
+        )
+        for metric, limit in limits.items()
+    ]
+
+
+def report_trees(found: Found) -> PartResult:
+    """Compare trees as they come, and the price of many rounds."""
+    limits = {"AUC": 0.003, "pauc@0.05": 0.002, "tpr@0.05": 0.002, "average precision": -0.003}
+    verdicts = [*at_least(found, OURS, THEIRS, limits), below_anywhere(found, OURS, THEIRS)]
+    falls = {
+        system: {
+            table: mean(differences(by[at(system, FEW)], by[at(system, MANY)], "AUC"))
+            for table, by in found.items()
+        }
+        for system in (OURS, THEIRS)
+    }
+    title = f"AUC that {MANY} rounds lose of {FEW}"
+    ours, theirs = (mean(falls[system].values()) for system in (OURS, THEIRS))
+    verdicts += [
+        Verdict(f"{title}, mean", 0.007, round(ours, 5)),
+        Verdict(f"{title}, mean, less than {THEIRS} loses", theirs, round(ours, 5)),
+        Verdict(f"{title}, largest", 0.015, round(max(falls[OURS].values()), 5)),
+    ]
+    rows = [[table, *(f"{falls[one][table]:+.4f}" for one in falls)] for table in found]
+    tables = [
+        difference_table(f"{OURS} minus {THEIRS}, as they come", found, OURS, THEIRS),
+        Table(title, ["table", OURS, THEIRS], rows),
+    ]
+    return PartResult(tables, verdicts)
+
+
+def report_stopping(found: Found) -> PartResult:
+    """Compare boosters with and without early stopping."""
+    tables, verdicts = [], []
+    for name in (OURS, "PNormPushRanker"):
+        on = f"{name}, stopped"
+        tables.append(difference_table(f"{on}, minus all rounds", found, on, name))
+        verdicts += at_least(found, on, name, {"AUC": -0.002, "pauc@0.05": -0.005})
+        below = []
+        for table, by in found.items():
+            values = differences(by[on], by[name], "AUC")
+            below += [table] * (mean(values) < -0.005 - standard_error(values))
+        words = f" ({', '.join(below)})" if below else ""
+        verdicts.append(
+            Verdict(f"{on}: more than .005 AUC and an error below{words}", 0, len(below))
+        )
+    return PartResult(tables, verdicts)
+
+
+PARTS = {"trees": (fit_trees, report_trees), "stopping": (fit_stopping, report_stopping)}
+
+
+def measure(name: str, options: argparse.Namespace) -> PartResult:
+    """Measure one part and compare."""
+    fit, report = PARTS[name]
+    path = options.store and options.store.with_suffix(f".{name}.jsonl")
+    tasks = [(table, split) for table in options.tables for split in range(options.splits)]
+    runs = measure_all(partial(fit, folder=options.data), tasks, path, options.processes)
+    found: Found = {}
+    for (table, _), systems in runs.items():
+        for system, figures in systems.items():
+            found.setdefault(table, {}).setdefault(system, []).append(figures)
+    result = report(found)
+    result.runs = found
+    return result
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts (default: all)")
+    add("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="tables (default: all)")
+    add("--splits", type=int, default=5, help="splits of each table (default: 5)")
+    add("--processes", type=int, default=1, help="fits at a time (default: 1)")
+    add("--quick", action="store_true", help="breast cancer, two splits")
+    add("--store", type=Path, metavar="FILE", help="keep fits there, and go on from them")
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    add_data_option(parser)
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.tables, options.splits = ["cancer"], 2
+    if options.splits < 2:
+        parser.error("at least two splits are needed")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and report."""
+    options = parse_arguments(arguments)
+    notes = []
+    for table in list(options.tables):
+        try:
+            load_table(table, options.data)
+        except DataNotFoundError as error:
+            options.tables.remove(table)
+            notes.append(f"{table}: {error}")
+    parts = {name: measure(name, options) for name in options.only}
+    settings = (
+        f"{options.splits} splits of 60 and 40 % of each table; differences with their standard "
+        "errors, paired over the splits (Nadeau and Bengio, 2003); significance: two-sided 5 %, "
+        "Holm's procedure over the tables of a metric. pAUC: mean share of the positives found "
+        "over the first 5 % of the negatives; first 5 %: the share found there."
+    )
+    Report(
+        "lists",
+        settings,
+        describe_machine("xgboost", "xgboost-cpu", "lightgbm"),
+        [table for part in parts.values() for table in part.tables],
+        [verdict for part in parts.values() for verdict in part.verdicts],
+        notes,
+        {name: part.runs for name, part in parts.items()},
+    ).publish(options.json)
+
+
+if __name__ == "__main__":
+    main()

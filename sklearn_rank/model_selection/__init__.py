@@ -1,6 +1,7 @@
-"""Splitters of whole queries, a check of splitters, and how many rows of a list to take."""
+"""Splitters of whole queries and of time, a check of splitters, and how many rows to take."""
 
 from sklearn_rank.model_selection._leakage import QueryLeakage, check_query_leakage
+from sklearn_rank.model_selection._rolling_origin import RollingOriginSplit
 from sklearn_rank.model_selection._splitters import QueryKFold, QueryShuffleSplit
 from sklearn_rank.model_selection._splitters import split_queries as split_queries
 from sklearn_rank.model_selection.conformal import ConformalSelector
@@ -10,5 +11,6 @@ __all__ = [
     "QueryKFold",
     "QueryLeakage",
     "QueryShuffleSplit",
+    "RollingOriginSplit",
     "check_query_leakage",
 ]

@@ -1,0 +1,226 @@
+"""A splitter of rows in time: train on earlier rows, test on later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+
+from sklearn_rank._protocols import Indices, Values
+from sklearn_rank._validation import (
+    Constraint,
+    Number,
+    check_column,
+    check_lengths,
+    check_parameters,
+    check_qid,
+)
+
+__all__ = ["RollingOriginSplit"]
+
+
+class RollingOriginSplit(BaseCrossValidator):
+    r"""Split the rows into periods; test each on a model of strictly earlier rows.
+
+    The moments at which there are rows, in ascending order, are cut into ``n_splits + 1`` periods
+    of nearly equal numbers of rows. The first one is only trained on. Split k tests period k, and
+
+    .. math:: \text{trains on row } r \quad\Longleftrightarrow\quad s_k - t_r > e
+
+    where
+
+    - :math:`t_r` is the time of the row, with `qid` the last moment of its query;
+    - :math:`s_k` is the first moment of period k, for :math:`k = 1, \ldots,` `n_splits`;
+    - e is `embargo`.
+
+    Rows of one moment stay together, which `TimeSeriesSplit` of scikit-learn does not ensure. Each
+    row after the first period is tested once, by its own time or, with `qid`, with its whole query
+    in the period of the query's first moment.
+
+    Parameters
+    ----------
+    n_splits : int in [1, inf), default=5
+        Number of periods that are tested.
+    embargo : float in [0, inf), default=0
+        Rows this long before a period, or less, are not trained on: those whose target is not
+        known yet when the period begins. In the unit of the times, where they are dates in days.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not as described.
+
+    See Also
+    --------
+    QueryKFold : Folds of whole queries, without regard to time.
+    sklearn.model_selection.TimeSeriesSplit : For sorted rows without ties.
+
+    Notes
+    -----
+    Early periods have fewer training rows than later ones. A figure that falls from the first
+    period to the last does so in spite of that.
+
+    References
+    ----------
+    Tashman2000 (rolling origins). Rows of one moment, queries and groups are treated as defined
+    here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.model_selection import RollingOriginSplit
+    >>> time = np.array([3, 1, 1, 2, 2, 3, 4])
+    >>> for train, test in RollingOriginSplit(n_splits=2).split(np.zeros((7, 1)), time=time):
+    ...     print(time[train], time[test])
+    [1 1] [2 2]
+    [1 1 2 2] [3 3 4]
+
+    In a search, with metadata routing, ``time`` is passed once; without routing pass the list of
+    splits as ``cv=list(splitter.split(X, time=time))``:
+
+    >>> import sklearn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 7 > 3
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     splitter, params = RollingOriginSplit(3), {"time": np.arange(40) // 2}
+    ...     cross_val_score(LogisticRegression(), X, y, cv=splitter, params=params)
+    array([1., 1., 1.])
+    """
+
+    # Requested by default, so that with metadata routing each is passed only once.
+    __metadata_request__split: ClassVar = dict.fromkeys(("time", "qid", "groups"), True)
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(1, integer=True),
+        "embargo": Number(0, closed="left"),
+    }
+
+    def __init__(self, n_splits: int = 5, *, embargo: float = 0) -> None:
+        self.n_splits = n_splits
+        self.embargo = embargo
+        check_parameters(type(self).__name__, vars(self), self._allowed)
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, *, time: Any = None, qid: Any = None
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Return the splits, each a pair of arrays of row indices.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, of which only the number of rows is used.
+        y : object, default=None
+            Not used; scikit-learn's tools pass it.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as its customer. Rows of a group that is tested are not
+            trained on in that split.
+        time : array-like of shape (n_samples,)
+            Time of each row, in any order: numbers or dates.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; queries stay whole.
+
+        Returns
+        -------
+        iterator of (train, test)
+            Sorted row indices of both sides, in ascending order of the periods.
+
+        Raises
+        ------
+        ValueError
+            When time is not given, when an array is not as described, when there are too few
+            moments, or when a period has no row to train on.
+        """
+        if time is None:
+            raise ValueError(
+                "RollingOriginSplit needs time, the moment of each row: split(X, y, time=time). "
+                "GridSearchCV, cross_validate and the like take cv=list(splitter.split(X, y, "
+                "time=time)), or time itself, as search.fit(X, y, time=time) or params={'time': "
+                "time}, after sklearn.set_config(enable_metadata_routing=True)."
+            )
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        times = _check_time(time, n_samples)
+        query = np.arange(n_samples) if qid is None else check_qid(qid, n_samples)
+        group = None if groups is None else check_qid(groups, n_samples, "groups")
+        moments, at = np.unique(times, return_inverse=True)
+        first, last = np.full(query.max() + 1, len(moments)), np.zeros(query.max() + 1, np.intp)
+        np.minimum.at(first, query, at)
+        np.maximum.at(last, query, at)
+        days = np.timedelta64(round(min(self.embargo, 1e7) * 86_400_000_000), "us")
+        embargo = days if times.dtype.kind == "M" else self.embargo
+        splits, starts = [], self._starts(np.bincount(first[query]))
+        for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(moments)], strict=True)):
+            is_tested = ((first >= start) & (first < end))[query]
+            early = np.count_nonzero(moments[start] - moments > embargo)
+            is_trained = (last < early)[query]
+            if group is not None:
+                is_trained &= ~np.isin(group, group[is_tested])
+            if not is_trained.any():
+                raise ValueError(
+                    f"RollingOriginSplit: no row is left to train on for period {k + 1}, from "
+                    f"{moments[start]} on. Use fewer splits or a shorter embargo. Got {self!r}."
+                )
+            splits.append((np.flatnonzero(is_trained), np.flatnonzero(is_tested)))
+        return iter(splits)
+
+    def get_n_splits(
+        self, X: Any = None, y: Any = None, groups: Any = None, **metadata: Any
+    ) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Not used; scikit-learn's tools pass them.
+        **metadata : object
+            Not used.
+
+        Returns
+        -------
+        int
+            The parameter `n_splits`.
+        """
+        return self.n_splits
+
+    def _starts(self, n_rows: Indices) -> list[int]:
+        """Return the first moment of each tested period, of moments with so many rows."""
+        places = np.flatnonzero(n_rows)
+        if len(places) <= self.n_splits:
+            raise ValueError(
+                f"RollingOriginSplit needs at least {self.n_splits + 1} different moments for "
+                f"n_splits={self.n_splits}, one more to train on. Got {len(places)}."
+            )
+        before = (np.cumsum(n_rows) - n_rows)[places]
+        starts, low = [], 1
+        for k in range(1, self.n_splits + 1):
+            allowed = before[low : len(places) - self.n_splits + k]
+            wanted = k * n_rows.sum() / (self.n_splits + 1)
+            low += int(np.argmin(np.abs(allowed - wanted))) + 1
+            starts.append(int(places[low - 1]))
+        return starts
+
+
+def _check_time(time: Any, n_samples: int) -> Values:
+    """Return times as integers, floats or dates without zone."""
+    is_zoned = hasattr(getattr(time, "dtype", None), "tz")
+    times = np.asarray(time, dtype="datetime64[ns]") if is_zoned else check_column(time, "time")
+    if times.dtype.kind == "O" and all(
+        isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in times
+    ):
+        times = times.astype("datetime64[us]")
+    if times.dtype.kind not in "iufM":
+        raise ValueError(
+            "time must hold numbers or dates; pandas.to_datetime makes them of text and of dates "
+            f"with zones. Its dtype is {times.dtype}."
+        )
+    check_lengths(X=np.empty(n_samples), time=times)
+    is_known = np.isfinite(times)
+    if not is_known.all():
+        raise ValueError(
+            "time must be finite and must not have missing values. Row "
+            f"{int(np.argmin(is_known))} has {times[np.argmin(is_known)]}."
+        )
+    return times.astype(np.float64) if times.dtype.kind == "u" else times

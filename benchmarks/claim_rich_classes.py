@@ -53,10 +53,9 @@ def trees(depth: int) -> Model:
     """Return what makes a ranker of boosted trees of a depth."""
     from sklearn_rank import BoostedTreesRanker
 
-    leaves = 2**depth
-    return lambda p: BoostedTreesRanker(
-        p=p, n_estimators=N_TREES, max_depth=depth, max_leaf_nodes=leaves, n_jobs=1
-    )
+    size = {"n_estimators": N_TREES, "max_depth": depth, "max_leaf_nodes": 2**depth}
+    plain = {"loss": "logistic", "reg_lambda": None, "min_child_weight": None}
+    return lambda p: BoostedTreesRanker(p=p, n_jobs=1, **size, **plain)
 
 
 def models() -> dict[str, Model]:

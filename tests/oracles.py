@@ -918,6 +918,12 @@ def pair_margins(f, y, qid=None, w=None):
     return f[i] - f[k]
 
 
+def mean_larger(values, y, qid=None, w=None):
+    """Mean over the pairs, by ``w_i w_k``, of the larger of both rows' values."""
+    i, k, v = weighted_pairs(y, qid, w)
+    return float(np.sum(v * np.maximum(values[i], values[k])) / np.sum(v))
+
+
 def pair_sum(f, y, qid=None, w=None, loss="logistic"):
     """``sum w_i w_k phi(f_i - f_k)`` over the pairs."""
     *_, v = weighted_pairs(y, qid, w)

@@ -61,6 +61,8 @@ def fit_ours(X, y):
         engine="xgboost",
         loss="exponential",
         max_leaf_nodes=None,
+        min_child_weight=None,
+        reg_lambda=None,
         **settings,
     )
     return ranker.fit(X, y).decision_function

@@ -25,6 +25,7 @@ class LightGBM(Engine):
     """LightGBM."""
 
     name: ClassVar[str] = "lightgbm"
+    defaults: ClassVar[dict[str, float]] = {"reg_lambda": 0.0, "min_child_weight": 1e-3}
     own_names: ClassVar[dict[str, str]] = {
         "num_iterations": "n_estimators",
         "learning_rate": "learning_rate",

@@ -28,6 +28,7 @@ class XGBoost(Engine):
 
     name: ClassVar[str] = "xgboost"
     is_distributed: ClassVar[bool] = True
+    defaults: ClassVar[dict[str, float]] = {"reg_lambda": 1.0, "min_child_weight": 1.0}
     own_names: ClassVar[dict[str, str]] = {
         "learning_rate": "learning_rate",
         "eta": "learning_rate",

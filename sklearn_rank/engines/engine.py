@@ -114,6 +114,9 @@ class Engine(ABC):
     """The parameter of `BoostedTreesRanker` that decides each main parameter of the engine; "" for
     one that can't be set at all."""
 
+    defaults: ClassVar[dict[str, float]]
+    """Its own `reg_lambda` and `min_child_weight`."""
+
     def __init__(self, module: Any) -> None:
         self.module = module
 

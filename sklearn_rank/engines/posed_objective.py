@@ -19,7 +19,7 @@ from sklearn_rank.objectives import (
     make_push,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.pair_sums import as_margin_loss
+from sklearn_rank.pair_sums import PairLoss, as_margin_loss
 from sklearn_rank.rows import Preferences, Queries, Rows
 
 MEAN_CURVATURE = 0.25
@@ -122,12 +122,44 @@ class PosedObjective:
         curvature *= self.factor
         return value, self._restored(gradient), self._restored(curvature)
 
+    def unit(self, rows: Rows) -> float:
+        r"""Return the curvature of the row of a pair that has more of it, at equal scores.
+
+        .. math:: u = \frac{\sum_{i \text{ above } k} w_i w_k \max(c_i, c_k)}
+            {\sum_{i \text{ above } k} w_i w_k}
+
+        where c is the curvature per unit of weight at equal scores, scaled, of a query's rows of
+        one relevance on the mean: those of a pairwise loss have the same.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows that were posed; there is a pair among them.
+        """
+        curvature = self.evaluate(np.zeros(self.n_rows))[2]
+        return _mean_larger(curvature, rows.preferences)
+
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:
             return values
         out = np.zeros(self.n_rows)
         out[self.order] = values
         return out
+
+
+def _mean_larger(values: Floats, pairs: Preferences) -> float:
+    """Return the mean over pairs of the larger of two values, those of levels per unit of weight.
+
+    Both rows of a pair count as their levels, whose weights and values every process knows.
+    """
+    levels = pairs.merged(pairs.spread(np.arange(pairs.segments.n_groups)))
+    per_weight = pairs.reduce(np.add, values[pairs.order]) / levels.weight
+    # max(a, b) is a and what b is above it: a hinge loss.
+    excess = PairLoss(levels, "hinge").heights(per_weight, levels.weight, "top", -1.0)
+    above = levels.paired_weight("bottom") * per_weight
+    return float(levels.lists.total(float(levels.weight @ (above + excess)))) / (
+        levels.total_pair_weight
+    )
 
 
 def _no_pair(loss: Any) -> ValueError:

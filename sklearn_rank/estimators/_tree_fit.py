@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,14 @@ class TreeProblem:
         What is minimised; None where the engine has an objective of its own.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, for an objective of the engine.
+    loss : str, MarginLoss, ListwiseLoss or None
+        The loss that the objective is of.
     """
 
     data: Rows
     objective: PosedObjective | None
     query_sizes: Indices | None
+    loss: Any = None
 
     @classmethod
     def of_engine(cls, data: Rows) -> TreeProblem:
@@ -48,7 +52,13 @@ class TreeProblem:
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
         data = data.distinct()
-        return cls(data, PosedObjective.pose(loss, p, push, data), None)
+        return cls(data, PosedObjective.pose(loss, p, push, data), None, loss)
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of curvature of the objective."""
+        assert self.objective is not None
+        return self.objective.unit(self.data)
 
     def rows(self, held_out: Any) -> TreeData:
         """Return the rows as the engine gets them, with features that are scored besides."""

@@ -22,6 +22,7 @@ from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import EarlyStopping, split_validation
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
+from sklearn_rank.estimators._tree_penalties import AUTO, is_auto, loss_of, penalties_of
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
@@ -55,8 +56,9 @@ class BoostedTreesRanker(RoundsRanker):
 
     where
 
-    - L is the objective of `loss`, `p` and `push`: by default the mean over all comparable
-      pairs, i above k, of :math:`\ln(1 + e^{-(f_i - f_k)})`, weights as multiplicities;
+    - L is the objective of `loss`, `p` and `push`: by default, over all comparable pairs, i
+      above k, the logarithm of the sum of :math:`e^{-(f_i - f_k)}` in one list, and the mean of
+      :math:`\ln(1 + e^{-(f_i - f_k)})` within queries, weights as multiplicities;
     - f are the scores, of shape (n_samples,), :math:`h_t` the trees, T `n_estimators` and
       :math:`\eta` the `learning_rate`.
 
@@ -68,7 +70,8 @@ class BoostedTreesRanker(RoundsRanker):
     engine : {"auto", "xgboost", "lightgbm"}, default="auto"
         The library that grows the trees. "auto": LightGBM if it is installed, otherwise
         XGBoost.
-    loss : str, MarginLoss or ListwiseLoss, default="logistic"
+    loss : str, MarginLoss or ListwiseLoss, default="auto"
+        "auto": "exponential" for one list or with ``push="ir"``, "logistic" for rows of queries.
         Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
         "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
         a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
@@ -97,12 +100,14 @@ class BoostedTreesRanker(RoundsRanker):
         Minimum number of rows in a leaf; identical rows count once, whatever their weights.
         None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
         has no such limit and accepts only None.
-    min_child_weight : float in [0, inf) or None, default=None
+    min_child_weight : float in [0, inf), "auto" or None, default="auto"
         Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
-        average. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost.
-    reg_lambda : float in [0, inf) or None, default=None
-        Ridge penalty on the values of the leaves: added to the sum of curvatures. None: the
-        engine's default, 0 in LightGBM, 1 in XGBoost.
+        average. "auto": 0. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is
+        "auto" with ``loss="ndcg"``.
+    reg_lambda : float in [0, inf), "auto" or None, default="auto"
+        Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 4 u,
+        with u the unit of curvature (Notes). None: the engine's default, 0 in LightGBM, 1 in
+        XGBoost, as is "auto" with ``loss="ndcg"``, whose curvatures only the engine knows.
     subsample : float in (0, 1], default=1.0
         Share of the rows that each tree is grown on, drawn for each tree.
     colsample : float in (0, 1], default=1.0
@@ -146,6 +151,10 @@ class BoostedTreesRanker(RoundsRanker):
     ----------
     engine_ : str
         The engine that grew the trees.
+    loss_ : str, MarginLoss or ListwiseLoss
+        The loss that was minimised.
+    reg_lambda_, min_child_weight_ : float
+        The penalty and the limit that were used.
     booster_ : xgboost.Booster or lightgbm.Booster
         The trees. Copies and pickles of the ranker store them as bytes in the engine's format.
     offset_ : float
@@ -184,6 +193,21 @@ class BoostedTreesRanker(RoundsRanker):
     are rounded to multiples of a power of two, so that their sums have no rounding error in
     any order: this makes the trees independent of `n_jobs`.
 
+    The unit of curvature of "auto" is the mean over the comparable pairs of the curvature of the
+    row that has more of it,
+
+    .. math:: u = \frac{\sum_{i \text{ above } k} w_i w_k \max(c_i, c_k)}
+        {\sum_{i \text{ above } k} w_i w_k},
+
+    where w are weights and c curvatures at equal scores per unit of weight, scaled as the engine
+    gets them, a mean of 1/4. In one list of two classes u is that of a row of the rarer class:
+    with n, :math:`n_+` and :math:`n_-` the weight of all rows and of either class
+    :math:`n / (8 \min(n_+, n_-))` for ``p=1`` and for the logistic loss, and
+    :math:`\max(n / (4 (1 + p) n_+), p n / (4 (1 + p) n_-))` for the exponential push at the top.
+    The first step of a leaf that holds a rows of curvature u and no others is multiplied by
+    a / (a + c) where `reg_lambda` is c u, however rare its class is. The same multiple serves all
+    losses; a listwise loss counts each level of a query with its mean curvature.
+
     `contributions` returns the Shapley values that the engine computes for its trees
     (TreeSHAP). Their background data are the training rows in each leaf, not all training
     rows as in additive rankers.
@@ -211,14 +235,14 @@ class BoostedTreesRanker(RoundsRanker):
     _allowed: ClassVar[dict[str, Constraint]] = {
         **RoundsRanker._allowed,
         "engine": Choice(("auto", *ENGINES)),
-        "loss": replace(LOSS_CHOICE, options=(*LOSS_CHOICE.options, NDCG)),
+        "loss": replace(LOSS_CHOICE, options=(AUTO, *LOSS_CHOICE.options, NDCG)),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
         "max_leaf_nodes": Number(2, integer=True, other=(None,)),
         "max_depth": Number(1, 30, integer=True, other=(None,)),
         "min_samples_leaf": Number(1, integer=True, other=(None,)),
-        "min_child_weight": Number(0, closed="left", other=(None,)),
-        "reg_lambda": Number(0, closed="left", other=(None,)),
+        "min_child_weight": Number(0, closed="left", other=(AUTO, None)),
+        "reg_lambda": Number(0, closed="left", other=(AUTO, None)),
         "subsample": Number(0, 1, "right"),
         "colsample": Number(0, 1, "right"),
         "engine_params": KEYWORDS,
@@ -229,7 +253,7 @@ class BoostedTreesRanker(RoundsRanker):
         self,
         *,
         engine: str = "auto",
-        loss: Any = "logistic",
+        loss: Any = "auto",
         p: float = 1.0,
         push: str = "top",
         n_estimators: int = 100,
@@ -238,8 +262,8 @@ class BoostedTreesRanker(RoundsRanker):
         max_depth: int | None = None,
         max_bins: int = 255,
         min_samples_leaf: int | None = None,
-        min_child_weight: float | None = None,
-        reg_lambda: float | None = None,
+        min_child_weight: float | str | None = "auto",
+        reg_lambda: float | str | None = "auto",
         subsample: float = 1.0,
         colsample: float = 1.0,
         monotonic_cst: Any = None,
@@ -322,7 +346,8 @@ class BoostedTreesRanker(RoundsRanker):
                     f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
                 )
         else:
-            check_loss(name, self.loss, self.p, self.push)
+            loss = "exponential" if is_auto(self.loss) else self.loss
+            check_loss(name, loss, self.p, self.push)
         engine = get_engine(self.engine, name)
         engine.check_params(name, self.engine_params or {})
         counts_rows = "min_samples_leaf" in engine.own_names.values()
@@ -389,7 +414,7 @@ class BoostedTreesRanker(RoundsRanker):
             stopping = EarlyStopping(
                 np.zeros(len(held_out.y)), self._metric_of(held_out), [], self.n_iter_no_change, 0.0
             )
-        settings = self._settings(data.X.shape[1], seed, codes)
+        settings = self._settings(problem, seed, codes)
 
         def observer_of(descent: TreeDescent) -> Observer:
             return self._make_observer(
@@ -420,12 +445,16 @@ class BoostedTreesRanker(RoundsRanker):
             return TreeProblem.of_engine(data)
         if self.relevance == "graded" and not is_listwise(self.loss):
             data = data.take(data.paired_rows())
-        return TreeProblem.of_objective(data, self.loss, float(self.p), self.push)
+        loss = loss_of(self.loss, self.push, data)
+        return TreeProblem.of_objective(data, loss, float(self.p), self.push)
 
-    def _settings(self, n_features: int, seed: int, codes: CategoryCodes | None) -> TreeSettings:
+    def _settings(
+        self, problem: TreeProblem, seed: int, codes: CategoryCodes | None
+    ) -> TreeSettings:
         own: dict[str, Any] = {
+            **penalties_of(self, problem),
             "max_depth": 30 if self.max_depth is None else int(self.max_depth),
-            "monotonic_cst": self._monotonic(n_features),
+            "monotonic_cst": self._monotonic(problem.data.X.shape[1]),
             "categorical": () if codes is None else codes.positions,
             "engine_params": self.engine_params or {},
             "random_state": seed,
@@ -444,8 +473,8 @@ class BoostedTreesRanker(RoundsRanker):
         y, weight, data = problem.data.y, problem.data.weight, problem.data
         balances = (
             not self._has_own_objective
-            and not is_listwise(self.loss)
-            and as_margin_loss(self.loss).factorises
+            and not is_listwise(problem.loss)
+            and as_margin_loss(problem.loss).factorises
             and self.p == 1
             and self.push != "ir"
         )
@@ -465,6 +494,8 @@ class BoostedTreesRanker(RoundsRanker):
         gain = engine.importances(booster, X.shape[1])
         fitted: dict[str, Any] = {
             "engine_": engine.name,
+            "loss_": self.loss if self._has_own_objective else descent.problem.loss,
+            **self._penalties_in_use(engine, descent.problem),
             "n_iter_": n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
@@ -482,6 +513,10 @@ class BoostedTreesRanker(RoundsRanker):
             fitted["offset_"] = offset
             fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])
         return fitted
+
+    def _penalties_in_use(self, engine: Engine, problem: TreeProblem) -> dict[str, float]:
+        found = penalties_of(self, problem).items()
+        return {f"{name}_": engine.defaults[name] if x is None else x for name, x in found}
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: missing values and sparse features are taken."""

@@ -465,7 +465,7 @@ def test_letor_files(folder, capsys):
     assert json.loads(Path("c.json").read_text())["n_queries"] == 20
     notes = capsys.readouterr().err.splitlines()
     assert notes == [
-        "note: logistic regression learns relevance > 0, HistGradientBoosting the grades",
+        "note: logistic regression learns relevance > 0, the other baselines the grades",
         "note: the baselines do not see the queries",
     ]
     run(["train", "train.txt.gz", "--relevance", "graded", "-o", "m.skops", *FAST])

@@ -10,9 +10,10 @@ from commands import FAST, fails, param, run
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _crossval, _rankers
-from sklearn_rank.cli._compare import _sentence
+from sklearn_rank.cli._compare import _notes_of_folds, _sentence
 from sklearn_rank.cli._metrics import Labels, compare_with_best, heading, measure, top_metric
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
     auc_interval,
     bootstrap_interval,
@@ -142,12 +143,14 @@ def test_compare_without_a_file(folder, capsys):
     run(["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2", *FAST])
     captured = capsys.readouterr()
     assert "AUC NDCG@10 fit s" in " ".join(captured.out.split())
-    assert "logistic regression learns relevance > 0, HistGradientBoosting the" in captured.err
+    assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
 
 
 def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     binary = results([*BINARY, "--cv", "2", *FAST])["results"]
-    baselines = ["logistic regression", "HistGradientBoosting"]
+    baselines = [*_rankers.BASELINES]
+    if registry._loaded("lightgbm")[0] is None:
+        baselines.remove("LightGBM")
     assert set(binary) - {"BoostedTreesRanker"} == {
         *("KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost"),
         *baselines,
@@ -244,6 +247,44 @@ def test_given_rows_decide_when_boosting_stops(folder, capsys):
     assert f", {expected.n_iter_} rounds" in capsys.readouterr().out
     message = fails([*argv, "ListNetLinear", "--force"], capsys)
     assert "--validation: ListNetLinear has no rounds that it could stop" in message
+
+
+# ---------------------------------------------------------------------------- baselines
+
+
+@pytest.mark.parametrize("name", _rankers.BASELINES)
+@pytest.mark.parametrize("argv", [BINARY, GRADED])
+def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
+    if name == "LightGBM" and registry._loaded("lightgbm")[0] is None:
+        pytest.skip("no LightGBM")
+    kind = np.random.default_rng(1).choice(["u", "v", ""], 300)
+    folder.assign(kind=kind, a=folder["a"].where(kind != "u")).to_csv("rows.csv", index=False)
+    run(["train", *argv, "--ranker", name.lower().replace(" ", ""), "-o", "m.skops"])
+    assert f"m.skops: {name} fitted on rows.csv: 300 rows" in capsys.readouterr().out
+    assert load_model("m.skops", []).ranker == name
+    run(["evaluate", "m.skops", "rows.csv", "--json", "e.json"])
+    assert json.loads(Path("e.json").read_text())["results"]["auc"]["mean"] > 0.7
+    run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
+    message = fails(["rank", "m.skops", "rows.csv", "--explain", "-o", "x.csv"], capsys)
+    assert f"divided among the columns; {name} has none" in message
+
+
+def test_a_search_reaches_baselines(folder, capsys):
+    found = results([*BINARY, *TWO[:-2], "--search", "n_estimators=2,4"])
+    searched = {name for name, *_ in found["searched"]}
+    assert {"RankBoost", "PNormPushRanker"} <= searched
+    assert "HistGradientBoosting" not in searched
+    if registry._loaded("lightgbm")[0] is not None:
+        assert "LightGBM" in searched
+
+
+def test_notes_that_differ_in_numbers_only_are_one():
+    lines = [("A", f"A: the gradient has length {x}") for x in ("0.0005", "1e-3", "0.0007")]
+    notes = _notes_of_folds({**dict.fromkeys(lines, 1), ("B", lines[0][1]): 2}, 5)
+    assert notes == [
+        "A, 3 of 5 folds: the gradient has length 0.0005",
+        "B, 2 of 5 folds: A: the gradient has length 0.0005",
+    ]
 
 
 # ---------------------------------------------------------------------------- columns

@@ -5,6 +5,7 @@ Their pictures are drawn by the displays of the package.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -26,28 +27,25 @@ from sklearn_rank.cli._store import load_model, model_scores
 def compare(settings: Compare) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    options, shown = settings.table, settings.shown
-    named = _rankers.choose_rankers(settings.rankers)
+    options, folds, shown = settings.table, settings.folds, settings.shown
+    named = _rankers.choose_rankers(folds.rankers)
     rankers = _rankers.make_rankers(named or sklearn_rank.__all__, settings)
     if named:
         _rankers.check_engine(rankers)
     _metrics.choose_metrics(shown.metrics, None)
     data = training_data(options, notes)
     metrics = _metrics.choose_metrics(shown.metrics, data)
-    n_rows = len(data.y) * (settings.cv - 1) // settings.cv
+    n_rows = len(data.y) * (folds.cv - 1) // folds.cv
     if not named:
-        kernel, has_grades = settings.param.get("kernel"), _metrics.has_grades(data)
+        kernel, has_grades = folds.param.get("kernel"), _metrics.has_grades(data)
         _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
-    _rankers.stop_early(rankers.values(), settings.param, n_rows)
+    _rankers.stop_early(rankers.values(), folds.param, n_rows)
     models = {**rankers, **_rankers.baselines(data, options.seed, notes)}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
     found = cross_validate(pipelines, data, top, settings)
     rows, scores = found.rows, found.scores
-    notes += [
-        f"{name}, {n} of {settings.cv} folds: {line.removeprefix(f'{name}: ')}"
-        for (name, line), n in found.warnings.items()
-    ]
+    notes += _notes_of_folds(found.warnings, folds.cv)
     table = _metrics.compare_with_best(metrics, rows, scores)
     sentence = _sentence(top, table, rows, scores, list(rankers))
     if shown.plot is not None:
@@ -58,14 +56,26 @@ def compare(settings: Compare) -> None:
     }
     columns = {heading(name): _metrics.cells(column) for name, column in table.items()}
     columns["fit s"] = {name: f"{one.mean:.2g}" for name, one in seconds.items()}
-    about = _footnotes(table, found.chosen, data, settings.cv)
+    about = _footnotes(table, found.chosen, data, folds.cv)
     print_table(data.summary(), columns, about, sentence)
     if shown.json is not None:
-        content = _summary(data) | {"cv": settings.cv, "seed": options.seed}
-        content |= {"params": dict(settings.param), "best_at_the_top": sentence}
+        content = _summary(data) | {"cv": folds.cv, "seed": options.seed}
+        content |= {"params": dict(folds.param), "best_at_the_top": sentence}
         content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
         content["results"] = _by_ranker({**table, "seconds": seconds})
         write_json(shown.json, content)
+
+
+def _notes_of_folds(warnings: Mapping[tuple[str, str], int], n_folds: int) -> list[str]:
+    """Return a note for each warning of a model; those that differ in numbers only are one."""
+    alike: dict[tuple[str, str], list[Any]] = {}
+    for (name, line), n in warnings.items():
+        form = re.sub(r"\d[\d.e+-]*", "0", line)
+        alike.setdefault((name, form), [line.removeprefix(f"{name}: "), 0])[1] += n
+    return [
+        f"{name}, {min(n, n_folds)} of {n_folds} folds: {line}"
+        for (name, _), (line, n) in alike.items()
+    ]
 
 
 def evaluate(settings: Evaluate) -> None:

@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
@@ -65,7 +64,8 @@ def cross_validate(
     pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare
 ) -> HeldOut:
     """Fit each pipeline on each fold and score the rows held out."""
-    folds, fold = make_folds(data, settings.cv, settings.table.seed), np.empty(len(data.y), np.intp)
+    folds = make_folds(data, settings.folds.cv, settings.table.seed)
+    fold = np.empty(len(data.y), np.intp)
     for number, (_, test) in enumerate(folds):
         fold[test] = number
     rows = Labels(data.y.astype(float), data.qid, fold)
@@ -79,7 +79,7 @@ def cross_validate(
     ]
     try:
         with progress("cross-validating", total=len(tasks)) as advance:
-            results = Parallel(n_jobs=settings.n_jobs, return_as="generator")(tasks)
+            results = Parallel(n_jobs=settings.folds.n_jobs, return_as="generator")(tasks)
             for (name, k), (scores, seconds, lines, chosen) in zip(runs, results, strict=True):
                 found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
                 found.seconds.setdefault(name, []).append(seconds)
@@ -87,7 +87,7 @@ def cross_validate(
                 found.chosen.update([(name, chosen)] if chosen else [])
                 advance()
     except InputError as error:  # perhaps of a parameter that not all rankers take
-        if not settings.param or len(settings.rankers) == 1:
+        if not settings.folds.param or len(settings.folds.rankers) == 1:
             raise
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
@@ -116,9 +116,8 @@ def search(
     error of the best: the error, over folds, of the mean difference from the best.
     """
     pipelines, model, seed = {}, unfitted[-1], settings.table.seed
-    name = type(model).__name__
-    names = model.get_params() if name in sklearn_rank.__all__ else ()
-    grid = {name: values for name, values in settings.search.items() if name in names}
+    name, names = type(model).__name__, model.get_params()
+    grid = {key: values for key, values in settings.folds.search.items() if key in names}
     for values in itertools.product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
         given = {f"ranker__{key}": value for key, value in setting.items()}

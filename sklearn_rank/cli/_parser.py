@@ -58,8 +58,6 @@ _TEXTS = {
     "data": "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines "
     "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input.",
     "model": "MODEL was written by train or card.",
-    "search": "Choose parameters by folds of the training rows: p=1,4,16. Of the settings within "
-    "one standard error of the best, the first is taken. Repeat it for other parameters.",
     "rankers": ", ".join(sklearn_rank.__all__),
 }
 

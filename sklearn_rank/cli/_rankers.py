@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
@@ -24,7 +25,9 @@ from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
 
 TREES = "BoostedTreesRanker"
-LOGISTIC, HISTOGRAMS = "logistic regression", "HistGradientBoosting"
+LOGISTIC, HISTOGRAMS, LIGHTGBM = "logistic regression", "HistGradientBoosting", "LightGBM"
+BASELINES = (LOGISTIC, HISTOGRAMS, "HistGradient stumps", LIGHTGBM)
+"""Models that rankers are compared with, as they come; the stumps are trees of depth 1."""
 
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
@@ -43,20 +46,43 @@ _OF_TREES = {"learning_rate": 0.05, "n_estimators": 200, "subsample": 0.7, "cols
 """Parameters of trees: random parts of the rows and columns rank new rows better on most data."""
 
 
-def choose_rankers(names: Iterable[str]) -> list[str]:
-    """Return the names of rankers, given in any case."""
-    by_form = {name.casefold(): name for name in sklearn_rank.__all__}
-    unknown = [name for name in names if name.casefold() not in by_form]
+def choose_rankers(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Return the names of rankers, or of `others`, given in any case, with or without blanks."""
+    known = [*sklearn_rank.__all__, *others]
+    by_form = {_form(name): name for name in known}
+    unknown = [name for name in names if _form(name) not in by_form]
     if unknown:
-        rankers = listing(sklearn_rank.__all__)
-        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {rankers}")
-    return list(dict.fromkeys(by_form[name.casefold()] for name in names))
+        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {listing(known)}")
+    return list(dict.fromkeys(by_form[_form(name)] for name in names))
+
+
+def _form(name: str) -> str:
+    return "".join(name.casefold().split())
+
+
+def _baseline(name: str, seed: int, *, is_graded: bool) -> Any:
+    """Return an unfitted baseline of one thread."""
+    if name == LOGISTIC:
+        return LogisticRegression(max_iter=1000)
+    if name == LIGHTGBM:
+        _check(LIGHTGBM.lower(), LIGHTGBM)
+        lightgbm = import_extra("lightgbm", "lightgbm")
+        kind = lightgbm.LGBMRegressor if is_graded else lightgbm.LGBMClassifier
+        return kind(random_state=seed, n_jobs=1, verbose=-1)
+    trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
+    return trees(random_state=seed, max_depth=None if name == HISTOGRAMS else 1)
 
 
 def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, Any]:
     """Return unfitted rankers; each gets those of the settings that are parameters of it."""
-    params, grid, table = settings.param, settings.search, settings.table
-    rankers = {name: getattr(sklearn_rank, name)() for name in names}
+    params, grid, table = settings.folds.param, settings.folds.search, settings.table
+    is_graded = table.relevance == "graded"
+    rankers = {
+        name: _baseline(name, table.seed, is_graded=is_graded)
+        if name in BASELINES
+        else getattr(sklearn_rank, name)()
+        for name in names
+    }
     for ranker in rankers.values():
         if "weak_ranker" in ranker.get_params(deep=False):
             ranker.set_params(weak_ranker=Stumps())  # an object: with parameters to set
@@ -106,22 +132,27 @@ def leave_out(
 def check_engine(rankers: Mapping[str, Any]) -> None:
     """Raise InputError if trees are among the rankers and their engine can't be used."""
     if TREES in rankers:
-        try:
-            get_engine(rankers[TREES].engine, TREES)
-        except (ImportError, ValueError) as error:
-            raise InputError(str(error)) from error
+        _check(rankers[TREES].engine, TREES)
+
+
+def _check(engine: str, owner: str) -> None:
+    try:
+        get_engine(engine, owner)
+    except (ImportError, ValueError) as error:
+        raise InputError(str(error)) from error
 
 
 def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
-    """Return the models of scikit-learn that rankers are compared with, as they come."""
-    is_graded = data.schema.relevance == "graded"
-    trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
-    models = {LOGISTIC: LogisticRegression(max_iter=1000), HISTOGRAMS: trees(random_state=seed)}
+    """Return the baselines of a comparison."""
+    is_graded, models = data.schema.relevance == "graded", {}
+    for name in BASELINES:
+        with suppress(InputError):  # no LightGBM
+            models[name] = _baseline(name, seed, is_graded=is_graded)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
         notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
     elif is_graded:
-        notes.append(f"{LOGISTIC} learns relevance > 0, {HISTOGRAMS} the grades")
+        notes.append(f"{LOGISTIC} learns relevance > 0, the other baselines the grades")
     notes += ["the baselines do not see the queries"] * (data.qid is not None)
     return models
 
@@ -132,23 +163,25 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     Trees get categories as they are, stumps (which take missing values) as 0/1 columns, and
     linear and kernel models imputed and scaled ones.
     """
-    name = type(model).__name__
-    steps: list[tuple[str, Any]] = [
-        ("columns", _encoder(schema, keeps_categories=name.startswith((TREES, HISTOGRAMS))))
-    ]
+    kind = type(model).__name__
+    category = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    if kind.startswith("LGBM"):
+        category = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    elif kind.startswith((TREES, HISTOGRAMS)):
+        category = "passthrough"
+    steps: list[tuple[str, Any]] = [("columns", _encoder(schema, category))]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
         steps += [("fill", fill), ("scale", StandardScaler())]
     return Pipeline([*steps, ("ranker", model)])
 
 
-def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
+def _encoder(schema: Schema, category: Any) -> ColumnTransformer:
     categories = schema.columns_of(BOOLEAN, CATEGORY)
     few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
     texts, dates = [name for name in categories if name not in few], schema.columns_of(DATE)
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
-    steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
+    steps.append(("category", category, few))
     if texts or dates:
         skrub = import_extra("skrub")  # takes seconds, so only where it is needed
         letters = skrub.StringEncoder(random_state=0)
@@ -157,7 +190,7 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
         steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
     # Only a data frame keeps categories, which arrays are faster without.
     made = ColumnTransformer(steps)
-    return made.set_output(transform="pandas") if keeps_categories else made
+    return made.set_output(transform="pandas") if category == "passthrough" else made
 
 
 def fit_pipeline(
@@ -167,10 +200,13 @@ def fit_pipeline(
     *_, (_, model) = pipeline.steps
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
-    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
+    given: dict[str, Any] = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
     lines: list[str] = []
     with noting(lines, name):
         X = pipeline[:-1].fit_transform(data.X, y)
+        if type(model).__name__.startswith("LGBM"):
+            codes = pipeline[0].output_indices_["category"]
+            given["categorical_feature"] = list(range(codes.start, codes.stop))
         if validation is not None:
             given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
             given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}

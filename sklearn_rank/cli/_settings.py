@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn_rank.cli._errors import InputError
@@ -77,30 +77,40 @@ class Shown:
     plot: Output | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compare:
-    """Cross-validate rankers beside logistic regression and HistGradientBoosting.
-
-    {data} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks what is
-    worse than the best by more than noise.
-
-    Example: sklearn-rank compare loans.csv --target late --positive yes
+@dataclass(frozen=True)
+class Folds:
+    """What is compared, and how.
 
     --rankers NAME,...  Of {rankers}; default: all but SmoothMarginRanker, ListNetLinear only with
         queries or grades, KernelPairwiseSGDRanker up to 2000 training rows, BoostedTreesRanker if
         XGBoost or LightGBM is installed.
     --param NAME=VALUE...  Parameters, such as p=8, of every ranker that has them.
+    --search NAME=VALUE,...  Choose parameters of the models that have them by folds of the
+        training rows: p=1,4,16. Of the settings within one standard error of the best, the first is
+        taken. Repeat it for other parameters.
     --cv K  Number of folds; default: 5.
     --n-jobs N  Folds to fit at once; -1: all cores.
-    --search NAME=VALUE,...  {search}
+    """
+
+    rankers: Sequence[str] = ()
+    param: Mapping[str, Any] = field(default_factory=dict)
+    search: Mapping[str, list[Any]] = field(default_factory=dict)
+    cv: int = 5
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare:
+    """Cross-validate rankers beside the usual models as they come.
+
+    {data} Without DATA: an example. Held-out metrics with 95 % intervals; a star marks what is
+    worse than the best by more than noise.
+
+    Example: sklearn-rank compare loans.csv --target late --positive yes
     """
 
     table: TableOptions = TableOptions()
-    rankers: Sequence[str]
-    param: Mapping[str, Any]
-    cv: int
-    n_jobs: int | None
-    search: Mapping[str, list[Any]]
+    folds: Folds = Folds()
     shown: Shown = Shown()
 
 
@@ -112,9 +122,8 @@ class Train:
 
     Example: sklearn-rank train loans.csv --target late -o loans.skops
 
-    --ranker NAME  One of {rankers}; default: PNormPushRanker.
-    --param NAME=VALUE...  Parameters of the ranker, such as p=8.
-    --search NAME=VALUE,...  {search}
+    --ranker NAME  One of {rankers}, or a model that compare shows
+        beside them; default: PNormPushRanker.
     --metric NAME  What --search compares settings by: one name, of those of compare --metrics.
     --validation FILE  Rows that decide when boosting stops.
     --calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
@@ -124,9 +133,8 @@ class Train:
     """
 
     table: TableOptions = TableOptions()
+    folds: Folds = Folds()
     ranker: str
-    param: Mapping[str, Any]
-    search: Mapping[str, list[Any]]
     metric: str | None
     validation: str | None
     calibrate: float | None

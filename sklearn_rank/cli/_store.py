@@ -19,6 +19,7 @@ from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._columns import Schema, check_schema
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
 from sklearn_rank.cli._output import Output
+from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.metrics.scorers import scores_of
 
 _FORMAT = "sklearn-rank model"
@@ -33,6 +34,10 @@ _OURS = re.compile(
 )
 _FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
 _FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}
+_FOREIGN |= {f"lightgbm.sklearn.LGBM{kind}" for kind in ("Classifier", "Regressor")}
+_FOREIGN |= {"lightgbm.basic.Booster", "collections.OrderedDict"}
+_FOREIGN |= {"functools.partial", "sklearn.utils.validation.check_array"}
+_FOREIGN |= {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}
 """Types that skops does not trust by itself, and that models of `train` hold."""
 
 
@@ -96,7 +101,7 @@ def _checked_model(content: dict[str, Any]) -> Model:
     """Return the model of a file's content; an error says which part is not what it must be."""
     pipeline, ranker, schema = content["pipeline"], content["ranker"], Schema(**content["schema"])
     of_file = type(pipeline[-1]).__name__ if type(pipeline) is Pipeline else type(pipeline).__name__
-    if of_file != ranker or ranker not in sklearn_rank.__all__:
+    if ranker not in BASELINES and (of_file != ranker or ranker not in sklearn_rank.__all__):
         raise ValueError(f"it holds {of_file}, where {ranker!r} must be")
     check_schema(schema)
     calibration = content.get("calibration")

@@ -25,7 +25,7 @@ def train(settings: Train) -> None:
         return
     notes: list[str] = []
     table, output = settings.table, settings.output
-    (name,) = _rankers.choose_rankers([settings.ranker])
+    (name,) = _rankers.choose_rankers([settings.ranker], _rankers.BASELINES)
     rankers = _rankers.make_rankers([name], settings)
     ranker = rankers[name]
     _rankers.check_engine(rankers)
@@ -40,7 +40,7 @@ def train(settings: Train) -> None:
     if settings.validation is not None:
         how = {"labelled": True, "weighted": True}
         validation = model_data(settings.validation, data.schema, table.reading, notes, **how)
-    _rankers.stop_early([ranker], settings.param, len(data.y) if validation is None else inf)
+    _rankers.stop_early([ranker], settings.folds.param, len(data.y) if validation is None else inf)
     pipeline = _rankers.pipeline_for(ranker, data.schema)
     metric = choose_metrics(metrics, data)[-1]
     pipeline, chosen = search(pipeline, data, metric, settings)

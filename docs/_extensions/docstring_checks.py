@@ -23,6 +23,7 @@ PACKAGE = Path(sklearn_rank.__file__).parent
 
 MODULES = {
     "sklearn_rank": "Rankers",
+    "sklearn_rank.ensemble": "Ensembles",
     "sklearn_rank.metrics": "Metrics",
     "sklearn_rank.model_selection": "Splitting and selecting",
     "sklearn_rank.plotting": "Displays",

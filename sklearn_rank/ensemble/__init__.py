@@ -1,0 +1,15 @@
+"""Ensembles of rankers and classifiers, selected for a ranking metric."""
+
+from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
+from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
+from sklearn_rank.ensemble.selection import Selection, greedy_weights, select_members
+
+__all__ = [
+    "Estimate",
+    "HeldOutLabels",
+    "ScoreMap",
+    "Selection",
+    "greedy_weights",
+    "normal_scores",
+    "select_members",
+]

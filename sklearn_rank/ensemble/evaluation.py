@@ -1,0 +1,260 @@
+"""What an ensemble is selected for, and figures of held-out rows with standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank.metrics import auc_score, ndcg_score, partial_auc_score
+from sklearn_rank.metrics.scorers import as_scorer
+from sklearn_rank.rows.distinct import number_of_rows
+
+_AUC_SHARE = 0.2
+"""Weight of the AUC beside the partial AUC in the default gain."""
+
+_TOP, _HEAD = 0.1, 0.05
+"""False positive rates up to which the top is selected for, and reported."""
+
+_HIGHEST_GRADE = 31
+"""Highest relevance whose gain of 2^y - 1 in NDCG leaves other rows visible."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of held-out rows with its standard error.
+
+    Attributes
+    ----------
+    value : float
+        The figure.
+    standard_error : float
+        Its standard error, for rows or whole queries drawn at random; NaN where it can't be told.
+    low, high : float
+        Ends of the 95 % interval, by the normal distribution, between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn_rank.ensemble import Estimate
+    >>> found = Estimate(0.8, 0.05)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.702, 0.898)
+    """
+
+    value: float
+    standard_error: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return max(0.0, self.value - float(stats.norm.ppf(0.975)) * self.standard_error)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return min(1.0, self.value + float(stats.norm.ppf(0.975)) * self.standard_error)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLabels:
+    """Rows that folds have held out.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_rows,)
+        True for the upper class (two classes), or relevance (grades).
+    fold : ndarray of int of shape (n_rows,)
+        Fold that held out each row, 0, 1, ....
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+    qid : ndarray of int of shape (n_rows,) or None
+        Query codes; None for one list. A query lies in one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.ensemble import HeldOutLabels
+    >>> y, fold = np.array([True, False, False, True]), np.array([0, 0, 1, 1])
+    >>> rows = HeldOutLabels(y, fold, np.ones(4))
+    >>> float(rows.gain()(np.array([0.3, 0.1, 0.2, 0.4])))
+    1.2
+    """
+
+    y: Values
+    fold: Indices
+    weight: Floats
+    qid: Indices | None = None
+
+    def take(self, rows: Indices | Mask) -> HeldOutLabels:
+        """Return some of the rows."""
+        qid = None if self.qid is None else self.qid[rows]
+        return replace(
+            self, y=self.y[rows], fold=self.fold[rows], weight=self.weight[rows], qid=qid
+        )
+
+    @property
+    def lists(self) -> Indices:
+        """Number of the list of each row: its query, or in one list its fold.
+
+        Scores of different folds come from different models: figures are means over folds.
+        """
+        return self.fold if self.qid is None else self.qid
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there are grades, not two classes."""
+        return self.y.dtype != np.bool_
+
+    def gain(self, scoring: Any = None) -> Callable[[Floats], float]:
+        r"""Return the function of scores that a selection maximises.
+
+        Parameters
+        ----------
+        scoring : str, scorer or None, default=None
+            A name that `metrics.ranking_scorer` accepts: in one list the mean over the folds,
+            with queries the metric of all rows. None: for two classes in one list
+
+            .. math:: \frac1K \sum_{k=1}^K \bigl( \mathrm{pAUC}_k(0.1) + 0.2 \, \mathrm{AUC}_k
+                \bigr)
+
+            over the K folds that hold both; for two classes with queries the mean AUC within
+            queries; for grades with queries NDCG@10, which has no weights: with weights, and for
+            grades in one list, the AUC within queries or folds, each counting once.
+
+        Returns
+        -------
+        callable
+            Maps an array of shape (n_rows,) to a float, greater is better.
+        """
+        if scoring is not None:
+            return self._of_scorer(as_scorer(scoring))
+        y, lists, weight = self.y, self.lists, self.weight
+        if self.is_graded and self.qid is not None and _are_equal(weight) and _are_grades(y):
+            return lambda scores: float(ndcg_score(y, scores, k=10, qid=lists))
+        options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
+
+        def auc(scores: Floats) -> float:
+            return float(auc_score(y, scores, average="queries", **options))
+
+        if self.is_graded or self.qid is not None:
+            return auc
+        return lambda scores: float(
+            partial_auc_score(y, scores, max_fpr=_TOP, **options) + _AUC_SHARE * auc(scores)
+        )
+
+    def _of_scorer(self, scorer: Any) -> Callable[[Floats], float]:
+        """Return a metric of all queries, or its mean over the folds of one list."""
+        weight = None if (self.weight == 1).all() else self.weight
+        if self.qid is not None:
+            return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
+        folds = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
+
+        def mean(scores: Floats) -> float:
+            values = [
+                scorer.measure(
+                    self.y[one], scores[one], sample_weight=None if weight is None else weight[one]
+                )
+                for one in folds
+            ]
+            return float(np.mean(values))
+
+        return mean
+
+    def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
+        """Return figures of scores with standard errors, by their names.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            Scores, greater is better.
+        scoring : str, scorer or None, default=None
+            A metric besides; its standard error is that of its mean over folds or queries.
+
+        Returns
+        -------
+        dict of str to Estimate
+            "auc" and, for two classes in one list, "pauc@0.05", for grades with queries
+            "ndcg@10": means over folds or queries, each counting once.
+        """
+        found = {}
+        if self.qid is None and not self.is_graded:
+            found = {"auc": self._top_area(scores, 1.0), "pauc@0.05": self._top_area(scores, _HEAD)}
+        else:
+            values = auc_score(
+                self.y, scores, qid=self.lists, sample_weight=self.weight, average=None
+            )
+            found["auc"] = _mean_of(np.asarray(values))
+        if self.is_graded and self.qid is not None and _are_grades(self.y):
+            found["ndcg@10"] = _mean_of(
+                np.asarray(ndcg_score(self.y, scores, k=10, qid=self.qid, average=None))
+            )
+        if scoring is not None:
+            scorer = as_scorer(scoring)
+            parts = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
+            values = np.array([self.take(one)._of_scorer(scorer)(scores[one]) for one in parts])
+            found[scorer.label] = _mean_of(values)
+        return found
+
+    def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
+        """Return the partial AUC, mean over folds, with its standard error."""
+        parts = [self.fold == one for one in np.unique(self.fold)]
+        found = [
+            _partial_area(self.y[one], scores[one], self.weight[one], max_fpr)
+            for one in parts
+            if 0 < np.count_nonzero(self.y[one]) < np.count_nonzero(one)
+        ]
+        values, variances = np.transpose(found)
+        return Estimate(float(values.mean()), float(np.sqrt(variances.sum()) / len(values)))
+
+
+def _partial_area(
+    positive: Mask, scores: Floats, weight: Floats, max_fpr: float
+) -> tuple[float, float]:
+    r"""Return the partial AUC of one list up to a rate a, and its estimated variance.
+
+    The area is the mean over positives i of :math:`(1 - S_i / a)_+`, where S is the share of the
+    negatives above i, those tied with i spread evenly. As that is continuous in S, its projections
+    are: for a positive its term, for a negative minus 1/a times the share of the positives below
+    it for which S < a. At a = 1 the variance is DeLong's.
+    """
+    place = np.unique(-scores, return_inverse=True)[1]
+    found, other = (
+        np.bincount(place, np.where(one, weight, 0.0)) / weight[one].sum()
+        for one in (positive, ~positive)
+    )
+    end = np.cumsum(other)
+    start = end - other
+    part = np.clip((max_fpr - start) / np.maximum(other, 1e-300), 0.0, 1.0)  # with S < a
+    term = part * (1 - (start + part * other / 2) / max_fpr)
+    below = np.cumsum((found * part)[::-1])[::-1] - found * part
+    loss = (below + found * part**2 / 2) / max_fpr
+    variance = _variance_of_mean(term[place[positive]], weight[positive])
+    variance += _variance_of_mean(loss[place[~positive]], weight[~positive])
+    return float(found @ term), variance
+
+
+def _variance_of_mean(values: Floats, weight: Floats) -> float:
+    """Return the estimated variance of a weighted mean; NaN for a single row."""
+    share, n_rows = weight / weight.sum(), number_of_rows(weight)
+    squares = float(share @ (values - share @ values) ** 2)
+    return squares / (n_rows - 1) if n_rows > 1 else float("nan")
+
+
+def _mean_of(values: Floats) -> Estimate:
+    """Return the mean of independent values, without those that are NaN."""
+    values = values[~np.isnan(values)]
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return Estimate(float(values.mean()), float(error))
+
+
+def _are_equal(weight: Floats) -> bool:
+    return bool((weight == weight[0]).all())
+
+
+def _are_grades(y: Floats) -> bool:
+    """Whether NDCG is defined for a relevance, and not of one row alone."""
+    return bool(y.min() >= 0 and 0 < y.max() <= _HIGHEST_GRADE)

@@ -1,0 +1,244 @@
+"""Maps that bring the scores of different models to one scale, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from sklearn_rank._protocols import Floats, Indices
+
+_LEVELS = np.arange(1, 200) / 200
+"""Levels of the quantiles that a map goes through."""
+
+_OUTER = 0.05
+"""Share of the rows at each end whose slope continues the map."""
+
+_BEYOND_FLOATS, _LONG = 750.0, 37.0
+"""Size of the log-odds of the probabilities 0 and 1, and beyond which they grow slowly: where
+floats have 1 for the probability."""
+
+
+def log_odds(probability: Floats) -> Floats:
+    """Return the log-odds of probabilities, finite and rising for 0 and 1 too.
+
+    Beyond 37 they grow by the logarithm of the excess, so that no probability below 1e-16 lies
+    far from all others.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(probability) - np.log1p(-probability)
+    size = np.minimum(np.abs(odds), _BEYOND_FLOATS)
+    excess = np.log1p(np.maximum(size - _LONG, 0.0))
+    return np.asarray(np.copysign(np.minimum(size, _LONG) + excess, odds))
+
+
+def normal_scores(scores: Floats, fold: Indices, weight: Floats) -> Floats:
+    r"""Return the normal scores of rows within their folds.
+
+    .. math:: z_i = \Phi^{-1}(u_i), \qquad u_i = \frac{1}{W} \Bigl( \sum_{f_j < f_i} w_j
+        + \tfrac12 \sum_{f_j = f_i} w_j \Bigr)
+
+    where the sums run over the rows j of the fold of row i, f are scores, w weights with sum W,
+    and :math:`\Phi` the distribution function of the standard normal distribution.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores.
+    fold : ndarray of shape (n_rows,)
+        Fold of each row.
+    weight : ndarray of shape (n_rows,)
+        Positive multiplicities.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Finite numbers; equal scores of a fold have equal ones.
+
+    References
+    ----------
+    Defined here: the quantiles of van der Waerden's test, with weights and ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.ensemble import normal_scores
+    >>> normal_scores(np.array([3.0, 1.0, 2.0]), np.zeros(3, int), np.ones(3)).round(2)
+    array([ 0.97, -0.97,  0.  ])
+    """
+    found = np.empty(len(scores))
+    for number in np.unique(fold):
+        rows = fold == number
+        _, level, place = _levels(scores[rows], weight[rows])
+        found[rows] = ndtri(level)[place]
+    return found
+
+
+def _levels(scores: Floats, weight: Floats) -> tuple[Floats, Floats, Indices]:
+    """Return distinct scores, the levels u of the docstring above, and the place of each row."""
+    distinct, place = np.unique(scores, return_inverse=True)
+    part = np.bincount(place, weight) / weight.sum()
+    level = np.cumsum(part) - part / 2
+    return distinct, np.clip(level, np.finfo(float).tiny, 1 - np.finfo(float).epsneg), place
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap:
+    r"""A strictly increasing, piecewise linear function of the scores of a model.
+
+    It brings models to one scale, so that their scores can be averaged, and maps each row by
+    itself: a row has the same value alone and among a million. `fit` learns it from scores of
+    rows that were held out in folds.
+
+    *One list*: the function goes through the points
+
+    .. math:: \Bigl( \frac1K \sum_{k=1}^K Q_k(u), \; \Phi^{-1}(u) \Bigr), \qquad
+        u = \tfrac{1}{200}, \dots, \tfrac{199}{200}
+
+    where :math:`Q_k(u)` is the weighted quantile of the scores of fold k at level u, linear
+    between the levels of `normal_scores`, and u is limited to the levels that all of the K folds
+    reach. It is linear between the points and beyond both ends, there with the mean slope of the
+    outer twentieth of the rows. Folds in which all scores are equal have no part in it.
+
+    *Queries*: scores are divided by their pooled standard deviation within queries, so that an
+    offset of a query cancels,
+
+    .. math:: \sqrt{\sum_q \sum_{i \in q} w_i (f_i - \bar f_q)^2 \Big/ \sum_i w_i}
+
+    A model that is fitted to all rows afterwards is mapped by the function of its folds, as it is:
+    its scores of the rows that it was fitted to say nothing about new rows.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_points,)
+        Scores of the points, strictly increasing; of probabilities the log-odds.
+    value : ndarray of shape (n_points,)
+        Their values, strictly increasing.
+    of_probability : bool
+        Whether scores are probabilities, whose log-odds are mapped.
+
+    Notes
+    -----
+    Different scores stay different, and in their order, as far as floats tell: scores that differ
+    by a rounding error may become equal.
+
+    References
+    ----------
+    Defined here. Caruana2004 is what it serves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.ensemble import ScoreMap
+    >>> scores, fold = np.array([1.0, 2.0, 4.0, 11.0, 12.0, 14.0]), np.repeat([0, 1], 3)
+    >>> to_normal = ScoreMap.fit(scores, fold)
+    >>> to_normal(np.array([6.0, 7.0, 9.0])).round(2)
+    array([-0.97,  0.  ,  0.97])
+    """
+
+    score: Floats
+    value: Floats
+    of_probability: bool = False
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Any,
+        fold: Any,
+        *,
+        weight: Any = None,
+        qid: Any = None,
+        of_probability: bool = False,
+    ) -> ScoreMap:
+        """Learn the map from scores of held-out rows.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            Finite scores.
+        fold : array-like of shape (n_rows,)
+            Fold that held out each row.
+        weight : array-like of shape (n_rows,), default=None
+            Positive multiplicities.
+        qid : ndarray of int of shape (n_rows,), default=None
+            Query codes 0, 1, ...; None means one list.
+        of_probability : bool, default=False
+            Whether scores are probabilities: their log-odds are mapped.
+
+        Returns
+        -------
+        ScoreMap
+            The map.
+        """
+        scores = np.asarray(scores, dtype=np.float64)
+        weight = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
+        scores = log_odds(scores) if of_probability else scores
+        points = _mean_quantiles(scores, np.asarray(fold), weight) if qid is None else None
+        return cls(*(points or _deviation(scores, np.asarray(qid), weight)), of_probability)
+
+    def __call__(self, scores: Any) -> Floats:
+        """Map scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            Scores, of probabilities as they are.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Values on the common scale.
+        """
+        scores = np.asarray(scores, dtype=np.float64)
+        scores = log_odds(scores) if self.of_probability else scores
+        start, length, low, rise, high = self.pieces
+        piece = np.searchsorted(self.score, scores, side="right")
+        with np.errstate(over="ignore"):
+            # Halves, so that the distance of the largest floats is finite.
+            share = (scores / 2 - start[piece]) / length[piece]
+            value = low[piece] + share * rise[piece]
+        bottom = np.append(-np.inf, low[1:])
+        return np.clip(value, bottom[piece], high[piece])
+
+    @property
+    def pieces(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Half the start, half the length, the value at the start, the rise, and the upper limit.
+
+        Of each linear piece; the first and the last lie beyond the points.
+        """
+        half, value, last = self.score / 2, self.value, len(self.score) - 1
+        level = ndtri(_OUTER)
+        low_end = int(np.clip(np.searchsorted(value, level), 1, last))
+        high_end = int(np.clip(np.searchsorted(value, -level, "right") - 1, 0, last - 1))
+        ends = np.array([0, *range(last), high_end]), np.array([low_end, *range(1, last + 1), last])
+        length, rise = (one[ends[1]] - one[ends[0]] for one in (half, value))
+        start = np.array([0, *range(last + 1)])
+        return half[start], length, value[start], rise, np.append(value, np.inf)
+
+
+def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the points of a map of one list."""
+    folds = [_levels(scores[fold == one], weight[fold == one])[:2] for one in np.unique(fold)]
+    varied = [(distinct, level) for distinct, level in folds if len(distinct) > 1]
+    if not varied:
+        middle = 2 * float(np.mean([distinct[0] / 2 for distinct, _ in folds]))
+        return np.array([middle, middle + max(1.0, abs(middle) / 8)]), np.array([0.0, 1.0])
+    # The lowest level is below 1/2 and the highest above, in every fold.
+    lowest = max(level[0] for _, level in varied)
+    highest = min(level[-1] for _, level in varied)
+    levels = np.unique(np.clip(_LEVELS, lowest, highest))
+    points = sum(np.interp(levels, level, one / len(varied)) for one, level in varied)
+    score, first = np.unique(points, return_index=True)
+    return score, ndtri(levels)[first]
+
+
+def _deviation(scores: Floats, qid: Indices, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the points of a map that divides by the standard deviation within queries."""
+    size = float(np.abs(scores).max(initial=0.0)) or 1.0
+    scores = scores / size  # so that squares neither underflow nor overflow
+    mean = np.bincount(qid, weight * scores) / np.maximum(np.bincount(qid, weight), 1e-300)
+    deviation = np.sqrt(weight @ (scores - mean[qid]) ** 2 / weight.sum())
+    scale = float(deviation) * size
+    return np.array([0.0, scale if scale > 1e-12 * size else size]), np.array([0.0, 1.0])

@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"The ranker that `sklearn-rank compare` puts first on the training rows, and {BESIDE} as "
         "it comes: share of the positives found before 5 % of the negatives, held-out rows. "
         "Intervals: 95 %, bootstrap over held-out rows, paired. Splits of one data set share rows; "
-        "the interval over all splits takes them for others."
+        "the interval over all splits treats the splits as independent."
     )
     Report(
         "compare_first",

@@ -22,12 +22,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",  # the source of each public name, on the site itself
     "sphinx-mathjax-offline",  # equations without the network
     "numpydoc",
     "myst_parser",
     "sphinxcontrib.bibtex",
     "sphinx_gallery.gen_gallery",
     "api_reference",
+    "command_line",
 ]
 exclude_patterns = ["_build", "README.md", "benchmarks/*.md", "examples/README.txt", "pictures"]
 templates_path = ["_templates"]
@@ -115,11 +117,18 @@ sphinx_gallery_conf = {
     "default_thumb_file": None,
 }
 
+PLAIN = (
+    *("index", "getting_started", "choosing", "installation", "command_line"),
+    *("how_it_is_tested", "changelog", "glossary"),
+)
+"""Pages of their own, that need no side bar of neighbours."""
+
 # --- look ----------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
 html_title = f"sklearn-rank {release}"
-html_sidebars = {name: [] for name in ("index", "getting_started", "choosing", "benchmarks")}
+html_sidebars = {name: [] for name in PLAIN}
 html_static_path = ["_static"]
 html_css_files = ["sklearn_rank.css", "gallery.css"]
 html_copy_source = True
@@ -128,6 +137,7 @@ html_sourcelink_suffix = ""
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],

@@ -7,14 +7,20 @@ that follows must hold what they print, where ``...`` stands for anything.
 import doctest
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 import sklearn
 
 from sklearn_rank.cli import main
+from sklearn_rank.cli._parser import commands
 
 DOCS = Path(__file__).parents[1] / "docs"
+CLI = DOCS.parent / "sklearn_rank" / "cli"
+WIDTH = 88
+"""Characters of a line of code that a page of the site shows without scrolling at 1280 pixels."""
+FENCE = re.compile(r"^```(.*?)\n(.*?)^```", re.M | re.S)
 BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```", re.M | re.S)
 PAGES = sorted(
     page for page in (*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")) if page.name != "README.md"
@@ -49,6 +55,31 @@ def test_page_runs(page, tmp_path, monkeypatch, capsys):
                 capsys.readouterr()
                 run_block(kind, code, namespace, page)
                 printed = capsys.readouterr().out
+
+
+def test_the_page_of_the_command_line_has_every_command_and_real_notes():
+    page = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^```\{command\} (.+)", page, re.M)) == set(commands.commands)
+    code = "".join(file.read_text(encoding="utf-8") for file in CLI.glob("*.py"))
+    notes = re.findall(r"^\| `([^`]+)`", page.partition("| the note says")[2], re.M)
+    assert len(notes) > 5
+    assert [words for words in notes if words not in code] == []
+
+
+def test_the_page_of_the_installation_has_every_extra():
+    page = (DOCS / "installation.md").read_text(encoding="utf-8")
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    table = "".join(re.findall(r"^\| (`.*?) \|", page, re.M))
+    assert set(re.findall(r"`(\w+)`", table)) == set(extras)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_lines_of_code_fit(page):
+    blocks = FENCE.findall(page.read_text(encoding="utf-8"))
+    code = [lines for kind, lines in blocks if not kind.startswith("{")]
+    lines = [line for block in code for line in block.splitlines()]
+    assert [line for line in lines if len(line) > WIDTH] == []
 
 
 def test_there_are_pages_and_they_hold_code():

@@ -1,6 +1,6 @@
 """
-Long lists do not hurt ListNet
-==============================
+List length and ListNet
+=======================
 
 The number of queries that linear ListNet needs does not grow with their
 length.

@@ -132,6 +132,7 @@ def catboost_after(model: Any, X: Any, rounds: int) -> Any:
 def rank_boost(n_threads: int, **parameters: Any) -> Any:
     from sklearn_rank import RankBoost
 
+    parameters = {"learning_rate": 1.0, **parameters}
     return RankBoost(relevance="graded", n_jobs=n_threads, **parameters)
 
 
@@ -145,6 +146,7 @@ def rank_boost_of_trees(n_threads: int, max_depth: int, **parameters: Any) -> An
 def push(n_threads: int, **parameters: Any) -> Any:
     from sklearn_rank import PNormPushRanker
 
+    parameters = {"learning_rate": 1.0, **parameters}
     return PNormPushRanker(relevance="graded", n_jobs=n_threads, **parameters)
 
 

@@ -42,7 +42,7 @@ def _given(**parameters: Any) -> dict[str, Any]:
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def _boosted(name, n_threads, *, depth=1, bins=BINS, learning_rate=None, **parameters):
+def _boosted(name, n_threads, *, depth=1, bins=BINS, learning_rate=1.0, **parameters):
     import sklearn_rank
 
     if depth > 1:
@@ -54,7 +54,7 @@ def _boosted(name, n_threads, *, depth=1, bins=BINS, learning_rate=None, **param
         max_bins=bins,
         n_jobs=n_threads,
         tol=0,
-        **_given(learning_rate=learning_rate),
+        learning_rate=learning_rate,
         **parameters,
     )
 

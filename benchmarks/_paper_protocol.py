@@ -29,7 +29,7 @@ SETTINGS = {
     **{f"p = {p}": {"p": p} for p in POWERS},
     "IR": {"push": "ir"},
 }
-FULL = {"solver": "lbfgs", "n_estimators": 1000, "tol": 1e-8}
+FULL = {"solver": "lbfgs", "alpha": 0, "n_estimators": 1000, "tol": 1e-8}
 NUMBERS = tomllib.loads(
     Path(__file__).with_name("printed_numbers.toml").read_text(encoding="utf-8")
 )["Rudin2009"]
@@ -190,7 +190,7 @@ def fit_scores(setting, reading, X, y, train):
 
 def library_scores(setting, X, y, train, rounds):
     """Return the scores of a ranker that has so many rounds, or None: all that it takes."""
-    options = FULL if rounds is None else {"n_estimators": rounds, "tol": 0}
+    options = FULL if rounds is None else {"n_estimators": rounds, "tol": 0, "learning_rate": 1}
     ranker = PNormPushRanker(weak_ranker="feature", **SETTINGS[setting], **options)
     return ranker.fit(X[train], y[train]).decision_function(X)
 

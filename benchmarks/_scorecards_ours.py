@@ -27,7 +27,7 @@ N_FOLDS, FOLDS_TO = 4, 5_000
 FULL = {"learning_rate": 0.5, "n_estimators": 300}
 BAGS = {"p": 1, "loss": "logistic", "learning_rate": 0.5, "n_estimators": 100, "n_bags": 5}
 SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes without options
-TOP = {"loss": "logistic", "n_estimators": 150}
+TOP = {"loss": "logistic", "learning_rate": 1.0, "n_estimators": 150}
 
 
 def quality(y: Any, scores: Any) -> Record:

@@ -138,7 +138,9 @@ def linear_push(X: Any, y: Any, p: int) -> Callable[[Any], Any]:
 
     from sklearn_rank import PNormPushRanker
 
-    model = make_pipeline(MinMaxScaler(), PNormPushRanker(p=p, weak_ranker="feature"))
+    whole_steps = {"learning_rate": 1, "n_estimators": 100}
+    ranker = PNormPushRanker(p=p, weak_ranker="feature", **whole_steps)
+    model = make_pipeline(MinMaxScaler(), ranker)
     return model.fit(X, y).decision_function
 
 

@@ -73,7 +73,7 @@ def rank_boost(train: Any, y: Any, test: Any, n_rounds: int) -> Iterator[tuple[A
 
     from sklearn_rank import RankBoost
 
-    model = RankBoost(n_estimators=n_rounds, tol=0, n_jobs=1)
+    model = RankBoost(n_estimators=n_rounds, learning_rate=1, tol=0, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(train, y)

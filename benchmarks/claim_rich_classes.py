@@ -38,7 +38,8 @@ def linear(p: float) -> Any:
 
     from sklearn_rank import PNormPushRanker
 
-    ranker = PNormPushRanker(p=p, weak_ranker="feature", n_estimators=200, tol=0)
+    whole_steps = {"learning_rate": 1, "n_estimators": 200, "tol": 0}
+    ranker = PNormPushRanker(p=p, weak_ranker="feature", **whole_steps)
     return make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler(clip=True), ranker)
 
 
@@ -46,7 +47,8 @@ def stumps(number: int) -> Model:
     """Return what makes a ranker of so many stumps."""
     from sklearn_rank import PNormPushRanker
 
-    return lambda p: PNormPushRanker(p=p, n_estimators=number, tol=0, n_jobs=1)
+    whole_steps = {"learning_rate": 1, "n_estimators": number, "tol": 0}
+    return lambda p: PNormPushRanker(p=p, n_jobs=1, **whole_steps)
 
 
 def trees(depth: int) -> Model:

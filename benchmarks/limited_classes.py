@@ -64,7 +64,8 @@ def measure(X, y, n_splits: int, rounds: tuple[int, ...]) -> Figures:
             X, y, test_size=0.4, stratify=y, random_state=split
         )
         for p in POWERS:
-            model = PNormPushRanker(p=p, n_estimators=max(rounds), tol=0, n_jobs=1)
+            whole_steps = {"learning_rate": 1, "n_estimators": max(rounds), "tol": 0}
+            model = PNormPushRanker(p=p, n_jobs=1, **whole_steps)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(train, y_train)

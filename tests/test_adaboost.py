@@ -50,7 +50,7 @@ def test_auc_and_accuracy_equal_adaboosts(data):
     common limit more slowly: with many thresholds it is still behind.
     """
     X, y = coarse(*data)
-    ranker = RankBoost(n_estimators=N_ROUNDS, tol=0).fit(X, y)
+    ranker = RankBoost(n_estimators=N_ROUNDS, tol=0, learning_rate=1).fit(X, y)
     ours = figures(y, ranker.decision_function(X))
     h = np.column_stack([stump.h for stump in oracles.stumps(X)])
     by_oracle = figures(y, oracles.adaboost(h, y, N_ROUNDS)[0])
@@ -64,7 +64,7 @@ def test_auc_and_accuracy_equal_adaboosts(data):
 
 def test_the_skew_is_zero_after_the_offset():
     X, y = coarse(400, 4, 24, 0)
-    for ranker in (RankBoost(), RankBoost(learning_rate=0.3)):
+    for ranker in (RankBoost(learning_rate=1), RankBoost()):
         for decision in ranker.fit(X, y).staged_decision_function(X):
             above, below = np.exp(-decision[y == 1]).sum(), np.exp(decision[y == 0]).sum()
             assert above == pytest.approx(below, rel=1e-9)

@@ -103,14 +103,14 @@ def step_is_over(candidates, f, objective):
 @crossed(push=list(PUSHES), p=[1, 2, 4, 16, 64])
 @given(problem=problems())
 def test_p_norm_push_rounds_equal_the_oracles(push, p, problem):
-    ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0)
+    ranker = PNormPushRanker(p=p, push=push, n_estimators=N_ROUNDS, tol=0, learning_rate=1)
     check_rounds(ranker, problem, p=p, push=push)
 
 
 @given(problem=problems())
 def test_the_p_norm_push_at_p_1_is_rank_boost(problem):
     """With queries and grades too."""
-    options = {"n_estimators": N_ROUNDS, "tol": 0}
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
     push, plain = PNormPushRanker(p=1, **options), RankBoost(**options)
     curves = [fit(ranker, problem).objective_curve_ for ranker in (push, plain)]
     np.testing.assert_array_equal(*curves)
@@ -119,19 +119,20 @@ def test_the_p_norm_push_at_p_1_is_rank_boost(problem):
 
 @given(problem=with_missing())
 def test_missing_values_go_to_the_better_side(problem):
-    check_rounds(RankBoost(n_estimators=N_ROUNDS, tol=0), problem)
+    check_rounds(RankBoost(n_estimators=N_ROUNDS, tol=0, learning_rate=1), problem)
 
 
 @given(problem=problems(max_rows=16), max_bins=st.sampled_from([2, 3]))
 def test_few_bins_take_weighted_quantiles(problem, max_bins):
-    ranker = RankBoost(n_estimators=N_ROUNDS, tol=0, max_bins=max_bins)
+    ranker = RankBoost(n_estimators=N_ROUNDS, tol=0, learning_rate=1, max_bins=max_bins)
     check_rounds(ranker, problem, max_bins=max_bins)
 
 
 @pytest.mark.parametrize("p", [4, *(pytest.param(p, marks=pytest.mark.slow) for p in (1, 64))])
 @given(problem=one_list(max_rows=12))
 def test_optimal_selection_takes_the_largest_decrease(p, problem):
-    ranker = PNormPushRanker(p=p, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(p=p, selection="optimal", **options)
     check_rounds(ranker, problem, p=p, selection="optimal")
 
 
@@ -143,7 +144,8 @@ def test_learning_rate_multiplies_the_step(problem, rate):
 @pytest.mark.parametrize("p", [1, 4])
 @given(problem=problems())
 def test_raw_features_equal_the_oracles(p, problem):
-    ranker = PNormPushRanker(p=p, weak_ranker="feature", n_estimators=N_ROUNDS, tol=0)
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(p=p, weak_ranker="feature", **options)
     fit(ranker, problem)
     part = training_part(problem, ranker)
     objective = (part.y, part.qid, part.w)
@@ -157,13 +159,13 @@ def test_raw_features_equal_the_oracles(p, problem):
 @pytest.mark.parametrize(
     "ranker",
     [
+        RankBoost(learning_rate=1),
         RankBoost(),
-        RankBoost(learning_rate=0.3),
-        RankBoost(selection="optimal"),
-        PNormPushRanker(p=16),
-        PNormPushRanker(p=4, push="both"),
-        PNormPushRanker(p=4, push="ir"),
-        PNormPushRanker(p=4, push="bottom", weak_ranker="feature"),
+        RankBoost(selection="optimal", learning_rate=1),
+        PNormPushRanker(p=16, learning_rate=1),
+        PNormPushRanker(p=4, push="both", learning_rate=1),
+        PNormPushRanker(p=4, push="ir", learning_rate=1),
+        PNormPushRanker(p=4, push="bottom", weak_ranker="feature", learning_rate=1),
     ],
     ids=str,
 )
@@ -213,7 +215,9 @@ def oracle_shares(shares):
 
 
 @pytest.mark.parametrize(
-    "ranker", [RankBoost(), PNormPushRanker(p=64), SmoothMarginRanker()], ids=str
+    "ranker",
+    [RankBoost(learning_rate=1), PNormPushRanker(p=64, learning_rate=1), SmoothMarginRanker()],
+    ids=str,
 )
 def test_separating_weak_ranker_constant_feature_and_tiny_weights(ranker):
     X = np.column_stack([np.arange(20.0), np.ones(20)])
@@ -266,7 +270,7 @@ def test_weights_that_sum_to_one_give_the_model_of_unit_weights(ranker, weight):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    ranker = clone(ranker).set_params(n_estimators=20)
+    ranker = clone(ranker).set_params(n_estimators=20, learning_rate=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the smooth margin is negative
         expected = clone(ranker).fit(X, y)
@@ -306,7 +310,7 @@ def test_features_of_huge_spread(p, solver):
 @given(problem=bipartite(queries=("none",)))
 def test_masses_kept_in_place_equal_masses_computed_anew(problem):
     """140 rounds: two refreshes, and the closed form on either way through the code."""
-    options = {"n_estimators": 140, "tol": 0, "p": 4}
+    options = {"n_estimators": 140, "tol": 0, "p": 4, "learning_rate": 1}
     problem = problem._replace(y=(problem.y == problem.y.max()).astype(int))
     binary = PNormPushRanker(**options).fit(problem.X, problem.y, sample_weight=problem.w)
     # A second query of one class forms no pair, but forbids moving masses in place.
@@ -351,7 +355,8 @@ def test_constant_and_tiny_features_hide_no_other(relevance, constant, scale):
 def test_the_longest_step_of_a_line_search_is_the_documented_one(p, push, width):
     """Features that order every pair rightly have no minimum along them."""
     X = width * np.array([[0.0], [0.25], [0.5], [1.0]])
-    ranker = PNormPushRanker(p=p, push=push, weak_ranker="feature", n_estimators=1)
+    options = {"weak_ranker": "feature", "n_estimators": 1, "learning_rate": 1}
+    ranker = PNormPushRanker(p=p, push=push, **options)
     step = ranker.fit(X, [0, 0, 1, 1]).estimator_weights_[0]
     e = 1 / (2 * 4)
     assert step == pytest.approx(np.log((1 + e) / e) / (p + 1) / width, rel=1e-12)

@@ -129,13 +129,13 @@ def check_rounds(ranker, problem, limits, **options):
 @crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom", "both"], p=[1, 4, 64])
 @given(case=constrained())
 def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
-    check_rounds(PNormPushRanker(p=p, push=push), *case, p=p, push=push)
+    check_rounds(PNormPushRanker(p=p, push=push, learning_rate=1), *case, p=p, push=push)
 
 
 @crossed(tiers=("slow", "slow", "nightly"), push=["top", "bottom"], p=[1, 4, 64])
 @given(case=constrained(one_list))
 def test_each_optimal_choice_is_the_oracles(push, p, case):
-    ranker = PNormPushRanker(p=p, push=push, selection="optimal")
+    ranker = PNormPushRanker(p=p, push=push, selection="optimal", learning_rate=1)
     check_rounds(ranker, *case, p=p, push=push, selection="optimal")
 
 
@@ -150,7 +150,8 @@ def test_each_optimal_choice_is_the_oracles(push, p, case):
 )
 @given(case=constrained())
 def test_each_choice_of_second_order_is_the_oracles(objective, case):
-    check_rounds(PNormPushRanker(**objective), *case, **objective, selection="optimal")
+    ranker = PNormPushRanker(**objective, learning_rate=1)
+    check_rounds(ranker, *case, **objective, selection="optimal")
 
 
 @given(case=constrained(), rate=st.sampled_from([0.1, 0.5]))

@@ -36,7 +36,8 @@ def rows(n=40, seed=0):
 @pytest.mark.parametrize("p", [1, 4, 64])
 def test_the_plain_algorithm_is_the_rankers(protocol, p):
     X, y = rows()
-    ranker = PNormPushRanker(p=p, weak_ranker="feature", n_estimators=20, tol=0).fit(X, y)
+    options = {"n_estimators": 20, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(p=p, weak_ranker="feature", **options).fit(X, y)
     assert_allclose(protocol.boosted(X, y, p, 20), ranker.coef_, rtol=1e-6, atol=1e-8)
 
 

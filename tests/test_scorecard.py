@@ -242,7 +242,7 @@ def test_no_weak_ranker_no_variable():
 
 
 def test_p_is_searched_set_or_kept():
-    ranker = PNormPushRanker(p=3, n_estimators=3)
+    ranker = PNormPushRanker(p=3, n_estimators=3, learning_rate=1)
     options = {"cv": 2, "n_repeats": 2, "max_terms": 2, "random_state": 0}
     searched = Scorecard(ranker, **options).fit(X, Y)
     assert list(searched.p_scores_) == [1, 2, 4, 8, 16]

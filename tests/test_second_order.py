@@ -45,14 +45,16 @@ def push_of(name, preferences, p):
 @crossed(loss=LOSSES, p=[1, 4], push=MARGIN_PUSHES)
 @given(problem=problems())
 def test_rounds_equal_the_literal_algorithm(loss, p, push, problem):
-    ranker = PNormPushRanker(loss=loss, p=p, push=push, n_estimators=N_ROUNDS, tol=0)
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(loss=loss, p=p, push=push, **options)
     check_rounds(ranker, problem, p=p, push=push, loss=loss)
 
 
 @given(problem=problems())
 def test_steepest_selection(problem):
-    ranker = PNormPushRanker(loss="logistic", p=1, selection="steepest", n_estimators=N_ROUNDS)
-    check_rounds(ranker.set_params(tol=0), problem, loss="logistic", selection="steepest")
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(loss="logistic", p=1, selection="steepest", **options)
+    check_rounds(ranker, problem, loss="logistic", selection="steepest")
 
 
 @crossed(name=[*PUSHES, *LOSSES], p=[1, 4, 64])
@@ -208,13 +210,14 @@ def test_what_auto_means(ranker, expected):
 )
 @given(problem=one_list(max_rows=8))
 def test_optimal_at_either_end_and_at_both(push, problem):
-    ranker = PNormPushRanker(p=4, push=push, selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
+    ranker = PNormPushRanker(p=4, push=push, selection="optimal", **options)
     check_rounds(ranker, problem, p=4, push=push, selection="optimal")
 
 
 @given(problem=problems())
 def test_optimal_with_queries_and_grades(problem):
-    ranker = RankBoost(selection="optimal", n_estimators=N_ROUNDS, tol=0)
+    ranker = RankBoost(selection="optimal", n_estimators=N_ROUNDS, tol=0, learning_rate=1)
     check_rounds(ranker, problem, selection="optimal")
 
 

@@ -33,7 +33,7 @@ def test_theorem_6_needs_the_smooth_margin():
     )
     assert -largest.fun == pytest.approx(3 / 8, abs=1e-9)
     options = {"weak_ranker": "feature", "n_estimators": 20_000, "tol": 0}
-    boost = RankBoost(**options).fit(X_6, Y_6)
+    boost = RankBoost(learning_rate=1, **options).fit(X_6, Y_6)
     smooth = SmoothMarginRanker(**options).fit(X_6, Y_6)
     assert boost.margin_ == pytest.approx(1 / 3, abs=1e-3)
     assert smooth.margin_ == pytest.approx(0.374, abs=6e-4)
@@ -148,7 +148,7 @@ def test_data_that_cannot_be_separated_leave_it_rankboost():
     with pytest.warns(ConvergenceWarning, match="RankBoost") as record:
         smooth = SmoothMarginRanker(n_estimators=30).fit(X, y)
     assert len(record) == 1
-    boost = RankBoost(n_estimators=30).fit(X, y)
+    boost = RankBoost(n_estimators=30, learning_rate=1).fit(X, y)
     np.testing.assert_array_equal(smooth.estimator_weights_, boost.estimator_weights_)
     assert smooth.margin_ <= 0
 

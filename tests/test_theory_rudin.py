@@ -317,7 +317,8 @@ def test_theorem_4_two_solvers_of_the_ranker():
     X, y = make_classification(60, 3, n_informative=2, n_redundant=0, flip_y=0.3, random_state=1)
     scores = []
     for options in ({"solver": "coordinate", "n_estimators": 400}, {"solver": "lbfgs"}):
-        ranker = PNormPushRanker(p=2, weak_ranker="feature", tol=1e-12, **options).fit(X, y)
+        options |= {"weak_ranker": "feature", "learning_rate": 1, "alpha": 0, "tol": 1e-12}
+        ranker = PNormPushRanker(p=2, **options).fit(X, y)
         scores.append(ranker.decision_function(X))
     margins = [np.subtract.outer(f[y == 1], f[y == 0]) for f in scores]
     np.testing.assert_allclose(*margins, atol=1e-3)

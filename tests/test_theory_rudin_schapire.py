@@ -206,7 +206,7 @@ def test_theorem_10_adaboost_minimises_rankboosts_loss():
     for loss, skew in zip(losses[:-1], skews, strict=False):
         assert abs(skew) <= theory.f_skew_bound(loss, best) + 1e-6
     assert abs(skews[-1]) < 1e-3 * best
-    ranker = RankBoost(n_estimators=600, tol=0).fit(X, y)
+    ranker = RankBoost(n_estimators=600, tol=0, learning_rate=1).fit(X, y)
     least = math.exp(oracles.log_push(ranker.decision_function(X), y))
     assert theory.rankboost_loss(best, skews[-1]) == pytest.approx(least, rel=1e-4)
     assert best == pytest.approx(2 * math.sqrt(least), rel=1e-4)

@@ -331,10 +331,9 @@ class BoostingRanker(RoundsRanker):
 
     def _check_shared(self, stumps: Stumps) -> None:
         """Raise ValueError for a parameter that the ranker and the stumps set differently."""
-        defaults = signature(type(self)).parameters
         for name in _SHARED:
             own, given = getattr(self, name), getattr(stumps, name)
-            is_set = given is not None and not _is_same(own, defaults[name].default)
+            is_set = given is not None and not _is_same(own, self._default(name))
             if is_set and not _is_same(own, given):
                 owner = type(self).__name__
                 raise ValueError(
@@ -342,6 +341,10 @@ class BoostingRanker(RoundsRanker):
                     f"only one of them set. Got {owner}({name}={own!r}) and "
                     f"{type(stumps).__name__}({name}={given!r})."
                 )
+
+    def _default(self, name: str) -> Any:
+        """Return the default of a parameter."""
+        return signature(type(self)).parameters[name].default
 
     def _used_constraints(self) -> list[str]:
         """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""

@@ -92,7 +92,7 @@ class PNormPushRanker(BoostingRanker):
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power. With a number, a search over p scores all
         candidates by the same metric.
-    n_estimators : int in [1, inf), default=100
+    n_estimators : int in [1, inf), default=200
         Maximum number of rounds; with "corrective", of stumps; with "lbfgs", of iterations
         (with ``p=inf``, for each of the growing powers).
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
@@ -110,9 +110,10 @@ class PNormPushRanker(BoostingRanker):
         it from second derivatives, most; not with ``solver="lbfgs"``. "auto": "steepest" with
         the exponential loss, because "optimal" prefers weak rankers that single out a few
         rows; "optimal", where available, with other losses and with ``push="ir"``.
-    learning_rate : float in (0, 1], default=1.0
-        Factor of every step; must be 1 with the other solvers. Smaller values need more
-        rounds.
+    learning_rate : float in (0, 1], default=0.3
+        Factor of every step. Smaller values need more rounds. 1 is the algorithm of the paper.
+        The other solvers have no such factor: the default has no effect there, and any other
+        value than 1 is refused.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
@@ -289,10 +290,10 @@ class PNormPushRanker(BoostingRanker):
         solver: Any = "coordinate",
         alpha: float = 0.0,
         score_p: float | None = None,
-        n_estimators: int = 100,
+        n_estimators: int = 200,
         weak_ranker: Any = "stump",
         selection: str = "auto",
-        learning_rate: float = 1.0,
+        learning_rate: float = 0.3,
         max_bins: int = 64,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -358,6 +359,7 @@ class PNormPushRanker(BoostingRanker):
             ),
             power=1.0 if self.push == "ir" else float(self.p),  # the IR push has no power
             selection="steepest" if is_steep else self.selection,
+            learning_rate=self.learning_rate if self.solver_in_use.has_learning_rate else 1.0,
             alpha=self.alpha,
         )
 
@@ -401,7 +403,7 @@ class PNormPushRanker(BoostingRanker):
             "selection='optimal'": ("has_selection", self.selection == "optimal"),
             f"learning_rate={self.learning_rate:g}": (
                 "has_learning_rate",
-                self.learning_rate != 1,
+                self.learning_rate not in (1, self._default("learning_rate")),
             ),
             f"n_iter_no_change={self.n_iter_no_change}": (
                 "has_stages",

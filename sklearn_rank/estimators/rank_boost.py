@@ -42,7 +42,7 @@ class RankBoost(BoostingRanker):
 
     Parameters
     ----------
-    n_estimators : int in [1, inf), default=100
+    n_estimators : int in [1, inf), default=200
         Maximum number of rounds. More rounds fit the training data better and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
@@ -59,8 +59,9 @@ class RankBoost(BoostingRanker):
         with queries or grades, a bound from second derivatives is lowered. "auto": "steepest",
         because "optimal" prefers weak rankers that single out a few rows: with few positives
         it lowers the objective faster but ranks new rows worse.
-    learning_rate : float in (0, 1], default=1.0
-        Factor of every step. Smaller values need more rounds and often generalise better.
+    learning_rate : float in (0, 1], default=0.3
+        Factor of every step. Smaller values need more rounds and often generalise better. 1 is
+        the algorithm of the paper, whose theorems are about whole steps.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature. Thresholds are observed values: all of them
         if a feature has few, otherwise weighted quantiles, of a sample where there are more than
@@ -206,7 +207,7 @@ class RankBoost(BoostingRanker):
 
     >>> ranker.set_params(n_iter_no_change=10, scoring="ndcg@10", random_state=0)
     RankBoost(...)
-    >>> ranker.fit(data.data, data.target, qid=data.qid).n_iter_ < 100
+    >>> ranker.fit(data.data, data.target, qid=data.qid).n_iter_ < 200
     True
     """
 
@@ -219,10 +220,10 @@ class RankBoost(BoostingRanker):
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int = 200,
         weak_ranker: Any = "stump",
         selection: str = "auto",
-        learning_rate: float = 1.0,
+        learning_rate: float = 0.3,
         max_bins: int = 64,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",

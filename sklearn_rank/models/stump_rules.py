@@ -56,7 +56,7 @@ class StumpRules:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn_rank import RankBoost
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> ranker = RankBoost(n_estimators=2).fit(X, y)
+    >>> ranker = RankBoost(n_estimators=2, learning_rate=1).fit(X, y)
     >>> rules = ranker.weak_rankers_
     >>> rules.feature, rules.threshold.round(3)
     (array([22, 27]), array([106.   ,   0.136]))

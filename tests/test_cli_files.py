@@ -67,6 +67,7 @@ def letor(path, sizes, end=".query"):
 
 DATES = pd.Series(pd.to_datetime("2023-11-03 10:20:30") + pd.to_timedelta(17 * SHUFFLED, unit="D"))
 CITY = RNG.choice(["Oslo", "Rome", "Lima"], N)
+MIXED = ["%Y-%m-%d", "%d/%m/%Y", "%b %d, %Y"]
 
 # Name of the file, content (bytes, or a function that writes it), options, and what must happen:
 # the sentence of an error, or kinds of columns and parts of notes.
@@ -84,10 +85,131 @@ READ = {
         ["--keep 'Unnamed: 0'"],
     ),
     "sorted floats stay": (csv(v=np.arange(N) + 0.5), {}, {"v": "number"}, []),
-    "sorted with ties stay": (csv(v=np.arange(N) // 2), {}, {"v": "number"}, []),
+    "sorted pairs": (csv(v=np.arange(N) // 2), {}, {"v": None}, ["like row numbers"]),
+    "sorted ages stay": (csv(v=np.sort(RNG.integers(18, 90, N))), {}, {"v": "number"}, []),
+    "sorted amounts": (
+        csv(v=np.sort(RNG.choice(10**6, N, replace=False))),
+        {},
+        {"v": "number"},
+        ["rise or fall with the rows, like ids or times", "--drop v"],
+    ),
+    "ids with gaps": (csv(v=np.cumsum(RNG.integers(1, 4, N))), {}, {"v": None}, ["row numbers"]),
     "shuffled integers stay": (csv(v=SHUFFLED), {}, {"v": "number"}, []),
     "ids": (csv(id=[f"k{i}x" for i in SHUFFLED]), {}, {"id": None}, ["like an id"]),
     "ids kept": (csv(id=[f"k{i}" for i in SHUFFLED]), {"keep": ["id"]}, {"id": "category"}, []),
+    "an id twice": (
+        csv(id=[f"k{max(i, 1)}x" for i in SHUFFLED]),
+        {},
+        {"id": None},
+        ["'id' is not used: its text differs in nearly every row, like an id (--keep id uses it)"],
+    ),
+    "mail addresses": (
+        csv(mail=[f"jo.de.la.cruz{i}@mail.com" for i in SHUFFLED]),
+        {},
+        {"mail": None},
+        ["like an id"],
+    ),
+    "telephone numbers": (
+        csv(tel=[f"+49 170 {1234567 + 89 * i}" for i in SHUFFLED]),
+        {},
+        {"tel": None},
+        ["like an id"],
+    ),
+    "addresses of machines": (
+        csv(ip=[f"192.168.{i}.{7 * i % 256}" for i in SHUFFLED]),
+        {},
+        {"ip": None},
+        ["like an id"],
+    ),
+    "account numbers": (
+        csv(accountNo=RNG.integers(10**7, 10**8, N)),
+        {},
+        {"accountNo": None},
+        ["has the name of an id, and its integers differ in nearly every row"],
+    ),
+    "account numbers unnamed": (
+        csv(v=RNG.integers(10**7, 10**8, N)),
+        {},
+        {"v": "number"},
+        ["spread evenly, like account numbers, and is read as amounts; --category v"],
+    ),
+    "account numbers with zeros": (
+        csv(v=[f"{i:07}" for i in RNG.choice(10**6, N, replace=False)]),
+        {},
+        {"v": None},
+        ["like an id"],
+    ),
+    "zip codes with zeros": (
+        csv(v=[f"{i % 9 * 1001:05}" for i in SHUFFLED]),
+        {},
+        {"v": "category"},
+        ["numbers that begin with zeros, like codes", "--keep v makes them amounts"],
+    ),
+    "zeros kept": (
+        csv(v=[f"{i % 9 * 1001:05}" for i in SHUFFLED]),
+        {"keep": ["v"]},
+        {"v": "number"},
+        [],
+    ),
+    "months with zeros stay": (
+        csv(v=[f"{1 + i % 12:02}" for i in SHUFFLED]),
+        {},
+        {"v": "number"},
+        [],
+    ),
+    "zip codes by name": (
+        csv(zip_code=10_115 + SHUFFLED % 9),
+        {},
+        {"zip_code": "number"},
+        ["has the name of codes, and is read as amounts; --category zip_code"],
+    ),
+    "measures stay": (
+        csv(
+            seconds=RNG.integers(0, 86_400, N),
+            cents=RNG.lognormal(10, 1, N).astype(int),
+            number_of_steps=RNG.integers(10**5, 10**6, N) ** 2 // 10**6,
+            price=RNG.uniform(10**5, 10**6, N).round(2),
+            balance=RNG.normal(0, 10**5, N).astype(int),
+        ),
+        {},
+        dict.fromkeys(["seconds", "cents", "number_of_steps", "price", "balance"], "number"),
+        [],
+    ),
+    "free text": (
+        csv(
+            v=[
+                f"{c} was very good, {y}, no. {i}"
+                for i, c, y in zip(SHUFFLED, CITY, Y, strict=True)
+            ]
+        ),
+        {},
+        {"v": "category"},
+        ["'v' has 60 different texts, and is read by their letters; --drop v leaves it out"],
+    ),
+    "free text without blanks": (
+        csv(v=["".join(map(chr, RNG.integers(0x4E00, 0x5E00, 12))) for _ in range(N)]),
+        {},
+        {"v": "category"},
+        ["is read by their letters"],
+    ),
+    "measures with units": (
+        csv(v=[f"{i + 0.5:.1f} kg" for i in SHUFFLED]),
+        {},
+        {"v": "category"},
+        ["'v' has 60 different texts"],
+    ),
+    "dates in three forms": (
+        csv(d=[d.strftime(MIXED[i % 3]) for i, d in enumerate(DATES)]),
+        {},
+        {"d": "date"},
+        ["is read as", "if day and month are the other way round"],
+    ),
+    "dates with and without times": (
+        csv(d=[d.strftime(["%d.%m.%Y", "%d.%m.%Y %H:%M"][i % 2]) for i, d in enumerate(DATES)]),
+        {},
+        {"d": "date"},
+        ["is read as"],
+    ),
     "iso dates": (csv(d=DATES.dt.strftime("%Y-%m-%d")), {}, {"d": "date"}, []),
     "iso times": (csv(d=DATES.dt.strftime("%Y-%m-%dT%H:%M:%SZ")), {}, {"d": "date"}, []),
     "day first": (csv(d=DATES.dt.strftime("%d/%m/%Y")), {}, {"d": "date"}, []),
@@ -330,6 +452,11 @@ REFUSED = {
         {},
         "column 'd' holds dates in 28 of 29 values, but row 8 holds 'soon'",
     ),
+    "day first and month first": (
+        csv(d=[d.strftime(["%d/%m/%Y", "%m/%d/%Y"][i % 2]) for i, d in enumerate(DATES)]),
+        {},
+        "column 'd' has dates in the forms",
+    ),
     "duration with a slip": (
         csv(t=["soon" if i == 7 else f"{i % 24}:{i:02}" for i in range(N)]),
         {},
@@ -436,9 +563,12 @@ def test_notations_of_numbers(tmp_path, form, expected):
     np.testing.assert_array_equal(data.X["x"], expected)
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%b-%Y"])
-def test_dates_are_read_to_the_day(tmp_path, form):
-    path = write(tmp_path, "t", csv(d=DATES.dt.strftime(form)))
+@pytest.mark.parametrize(
+    "forms", [["%Y-%m-%d"], ["%d/%m/%Y"], ["%m/%d/%Y"], ["%d.%m.%Y"], ["%d-%b-%Y"], MIXED]
+)
+def test_dates_are_read_to_the_day(tmp_path, forms):
+    cells = [day.strftime(forms[i % len(forms)]) for i, day in enumerate(DATES)]
+    path = write(tmp_path, "t", csv(d=cells))
     data = training_data(TableOptions(path, "y"), [])
     assert data.X["d"].dtype.kind == "M"
     assert (data.X["d"] == DATES.dt.normalize()).all()
@@ -488,7 +618,10 @@ def test_no_leak_where_there_is_none(tmp_path):
     cancer.to_csv(tmp_path / "t.csv", index=False)
     notes = []
     training_data(TableOptions(str(tmp_path / "t.csv"), "target"), notes)
-    assert notes == []
+    assert notes == [
+        "column 'code' has 298 different texts, and is read by their letters; "
+        "--drop code leaves it out"
+    ]
 
 
 def test_the_example_tells_its_story():

@@ -16,6 +16,7 @@ from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import Dataset, training_data
 from sklearn_rank.cli._errors import InputError, listing, noting, show_notes
+from sklearn_rank.cli._kinds import FEW_VALUES
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._settings import ExportCard, MakeCard
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
@@ -37,9 +38,14 @@ def card(settings: MakeCard) -> None:
     data, seed = training_data(settings.table, notes), settings.table.seed
     if data.schema.positive is None:
         raise InputError("a card tells two classes apart; --relevance graded has more")
-    dates = list(data.X.select_dtypes("datetime"))
+    dates, known = list(data.X.select_dtypes("datetime")), data.schema.categories
+    long = [name for name in known if len(known[name]) > FEW_VALUES]
     notes += [f"a card has no thresholds on dates; not used: {listing(dates)}"] if dates else []
-    data = replace(data, X=data.X.drop(columns=dates))
+    what = f"a card has no room for more than {FEW_VALUES} categories of a column; not used:"
+    notes += [f"{what} {listing(long)}"] if long else []
+    data = replace(data, X=data.X.drop(columns=[*dates, *long]))
+    if not data.X.shape[1]:
+        raise InputError(f"{data.name}: no column is left for a card")
     for option in ("monotone", "special"):
         for name, values in getattr(settings, option).items():
             if name not in data.X.columns:

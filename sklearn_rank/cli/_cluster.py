@@ -27,9 +27,10 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, NUMBERED, Column, Schema
+from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
 from sklearn_rank.cli._dataset import choose_schema, feature_frame, with_categories
 from sklearn_rank.cli._errors import InputError, count, listing, noting, show_notes, with_name
+from sklearn_rank.cli._kinds import FEW_VALUES, NUMBERED, is_numbered
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._roles import check_names, features_of, relevance, role_column, weights
 from sklearn_rank.cli._settings import TableOptions, Train
@@ -89,7 +90,7 @@ class _Source:
             known = column.cells.dropna()
             found = list(known.unique()[:_MOST_VALUES]) if name in distinct else [0.0]
             cells[name] = found * (len(known) > 0) + [None] * (len(known) < len(column.cells))
-            if name not in distinct and column.id_reason(NUMBER):
+            if name not in distinct and is_numbered(column):
                 numbered.add(name)
         target = str(self.options.target)
         graded = self.options.relevance == "graded"
@@ -166,7 +167,7 @@ def _schema(
     schema = choose_schema(table, replace(options, keep=names), names, notes)
     X = feature_frame(table, schema, notes)
     schema = with_categories(schema, X)
-    limit = 0 if ranker == _rankers.TREES else _rankers.FEW_VALUES
+    limit = 0 if ranker == _rankers.TREES else FEW_VALUES
     for name, kind in schema.kinds.items():
         if kind not in {NUMBER, BOOLEAN, CATEGORY}:
             raise InputError(f"{path}: column {name!r} holds {kind}s, which --cluster can't encode")

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from shlex import quote
+from itertools import chain, combinations
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,12 +15,10 @@ import pandas as pd
 
 from sklearn_rank.cli import _numbers as notation
 from sklearn_rank.cli._errors import InputError, listing
-from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
-NUMBERED = "its values are integers in the order of the rows, like row numbers"
 _CONTENTS = {
     BOOLEAN: {"boolean"},
     NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
@@ -30,7 +27,6 @@ _CONTENTS = {
     CATEGORY: {"string", "mixed-integer", "mixed", "categorical"},
 }
 _MOST = 0.9  # share of a column's texts from which on the others count as typing errors
-_MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,8 @@ def check_schema(schema: Schema) -> None:
         raise ValueError("the names of columns, classes and categories must be texts")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
-    forms = {*notation.FORMS, AS_WRITTEN}
-    if schema.decimal not in (".", ",") or not set(schema.formats.values()) <= forms:
+    forms = {part for form in schema.formats.values() for part in form.split("|")}
+    if schema.decimal not in (".", ",") or not forms <= {*notation.FORMS, AS_WRITTEN}:
         raise ValueError("the formats of the columns are unknown")
 
 
@@ -154,27 +150,34 @@ class Column:
             return "it has no values"
         return "" if self.content in _CONTENTS else f"its type is {self.content}"
 
-    def choose(self, mark: str, given: str | None) -> tuple[str, str]:
-        """Return kind and form, by the decimal mark of the table, and that of the options."""
+    def choose(self, mark: str, given: str | None, *, keeps: bool = False) -> tuple[str, str]:
+        """Return kind and form, by the decimal mark of the table, and that of the options.
+
+        Numbers with leading zeros are codes, unless `keeps`.
+        """
         if not self.is_text:
             is_span = self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, "")
-        if {text.casefold() for text in self.texts.values} <= {"true", "false"}:
-            return BOOLEAN, ""
         values = self.texts.values
+        is_boolean = {text.casefold() for text in values} <= {"true", "false"}
+        is_code = not (keeps or self.table.is_typed) and notation.have_leading_zeros(values)
+        if is_boolean or is_code:
+            return BOOLEAN if is_boolean else CATEGORY, ""
         dates = notation.date_forms(values)
         best = max([".", ",", notation.SECONDS, *dates], key=self._share)
-        kind = DATE if best in dates else NUMBER
+        if best in dates:
+            best = self._date_form(dates)
+        kind = DATE if dates and best[0] not in ".,s" else NUMBER
         if not self.fits(best):
-            good = self.read(best).notna()
-            if (len(good) > 1 and good.mean() >= _MOST) or notation.look_like_numbers(values):
+            good, either = self.read(best).notna(), self.read(".").notna() | self.read(",").notna()
+            if (len(good) > 1 and good.mean() >= _MOST) or either.all():
                 hint = ": correct it, or use --drop or --category for the column"
                 what = "durations" if best == notation.SECONDS else f"{kind}s"
                 what = f"holds {what} in {good.sum()} of {len(good)} values,"
                 self._refuse_text(what, ~good, hint)
             return CATEGORY, ""
         if kind == DATE:
-            return DATE, self._date_form(dates)
+            return DATE, best
         if self.table.is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, AS_WRITTEN
@@ -201,29 +204,37 @@ class Column:
         """Return the form of dates; a note says how day and month were told apart."""
         dates = {form: self.read(form) for form in forms if self.fits(form)}
         if not dates:
-            return max([notation.ISO, *forms], key=self._share)
+            return self._several_forms(forms) or notation.ISO
         best = next(iter(dates))
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            read = f"{self.texts.values[0]!r} is read as {dates[best].iloc[0]:%d %B %Y}"
-            way = "if day and month are the other way round, write dates as 2024-12-31"
-            self.note(f": {read}; {way}")
+            self._note_date(self.texts.values[0], dates[best].iloc[0])
         return best
 
-    def id_reason(self, kind: str) -> str:
-        """Return why the column looks like an id or like row numbers; "" if it does not."""
-        n, way = len(self.cells), f" (--keep {quote(self.name)} uses it)"
-        if self.name == self.table.frame.columns[0] == "Unnamed: 0":
-            return f"it comes first and has no name, like row numbers{way}"
-        if kind == CATEGORY and self.is_text and n == len(self.texts.values) > 1:
-            return f"its text differs in every row, like an id{way}"
-        if self.content == NUMBER and n >= _MIN_NUMBERED:
-            values = pd.Series(self.cells.to_numpy(dtype=np.float64, na_value=np.nan))
-            is_sorted = values.is_monotonic_increasing or values.is_monotonic_decreasing
-            if is_sorted and values.is_unique and (values % 1 == 0).all():
-                return f"{NUMBERED}{way}"
-        return ""
+    def _several_forms(self, forms: list[str]) -> str:
+        """Return forms of dates joined by |, of which the first that fits a text reads it."""
+        chosen: dict[str, int] = {}  # and the place of the first text that needs the form
+        left = np.ones(len(self.texts.values), dtype=bool)
+        for _ in forms:
+            best = max(forms, key=lambda form: (self.read(form).notna() & left).sum())
+            new = self.read(best).notna().to_numpy() & left
+            if new.any():
+                chosen[best] = int(np.argmax(new))
+                left &= ~new
+        if len(chosen) > 1 and left.mean() <= 1 - _MOST:
+            for one, other in combinations(chosen, 2):
+                both = self.read(one).notna() & self.read(other).notna()
+                unclear = both & (self.read(one) != self.read(other))
+                if unclear.any():
+                    self._refuse_text(f"has dates in the forms {one} and {other},", unclear)
+            for form, place in chosen.items():
+                self._note_date(self.texts.values[place], self.read(form)[place])
+        return "|".join(chosen)
+
+    def _note_date(self, text: str, date: Any) -> None:
+        way = "if day and month are the other way round, write dates as 2024-12-31"
+        self.note(f": {text!r} is read as {date:%d %B %Y}; {way}")
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
@@ -283,30 +294,3 @@ class Column:
         if kind == BOOLEAN:
             values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
         return self.spread(pd.Series(values, dtype="category"))
-
-
-def choose_kinds(
-    table: Table, names: Sequence[str], roles: TableOptions, notes: list[str]
-) -> tuple[dict[str, str], dict[str, str], str]:
-    """Return kinds, forms and the decimal mark of a training table; notes name unused columns."""
-    columns = [Column(table, name, notes) for name in names]
-    free = [column for column in columns if column.name not in roles.category]
-    given = roles.reading.decimal
-    mark = given or (",."[all(c.fits(".") or not c.fits(",") for c in free)])
-    kinds: dict[str, str] = {}
-    forms: dict[str, str] = {}
-    for column in columns:
-        name, kind, form, reason = column.name, CATEGORY, AS_WRITTEN, ""
-        if column in free:
-            reason = column.fault
-            kind, form = (CATEGORY, "") if reason else column.choose(mark, given)
-            if not (reason or name in roles.keep or table.is_letor):
-                reason = column.id_reason(kind)
-        if reason:
-            column.note(f" is not used: {reason}")
-        else:
-            kinds[name] = kind
-            forms |= {name: form} if form else {}
-    if not kinds:
-        raise InputError(f"{table.path}: no column is left to rank by")
-    return kinds, forms, mark

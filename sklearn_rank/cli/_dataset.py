@@ -19,9 +19,9 @@ from sklearn_rank.cli._columns import (
     Column,
     Schema,
     check_columns,
-    choose_kinds,
 )
 from sklearn_rank.cli._errors import InputError, count, listing
+from sklearn_rank.cli._kinds import FEW_VALUES, choose_kinds
 from sklearn_rank.cli._numbers import MISSING, written
 from sklearn_rank.cli._settings import Reading, TableOptions
 from sklearn_rank.cli._tables import Table, read_table
@@ -29,7 +29,7 @@ from sklearn_rank.datasets import make_credit, make_queries
 from sklearn_rank.metrics import auc_score
 
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
-_FEW_CATEGORIES, _SOME_ROWS = 40, 20  # unseen ones among many are an error from some rows on
+_SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
 _LEAK, _MIN_CLASS, _MAX_ROWS = 0.995, 20, 20_000
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
@@ -188,7 +188,7 @@ def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
         new = ~column.isin(known)
         if not len(column):
             notes.append(f"column {name!r} is missing in every row")
-        elif known and new.all() and (len(known) <= _FEW_CATEGORIES or len(new) >= _SOME_ROWS):
+        elif known and new.all() and (len(known) <= FEW_VALUES or len(new) >= _SOME_ROWS):
             what = f"it holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
             raise InputError(
                 f"{path}: no row of column {name!r} has a value that occurred in training; {what}"

@@ -29,7 +29,7 @@ _NUMBERS = {
     )
     for mark, other in ((".", ","), (",", "."))
 }
-_LIKE_NUMBER = re.compile(rf"[-+(]?\s*(?:{CURRENCY})?[-+]?[\d.,'\s]+%?(?:{CURRENCY})?\)?", re.I)
+_LEADING_ZERO = re.compile(r"0\d\d+")
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
 _LIKE_DATE = re.compile(r"(?=.*\d)(?=.*([-/.\s]|[a-z]{3})).{6,40}", re.I)
 _ISO = re.compile(r"\d{4}-\d\d(-\d\d([T ].*)?)?")
@@ -38,6 +38,7 @@ _DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
 _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"]
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
 _DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
+_SOME = 1000  # texts to look at for forms of dates
 _NO_FLOAT = 2**1024
 """The least integer that is larger than all floats."""
 
@@ -46,7 +47,13 @@ FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
 
 
 def read_texts(texts: list[str], form: str) -> Any:
-    """Return the values of texts read in a form; NaN or NaT where they do not fit."""
+    """Return the values of texts read in a form; NaN or NaT where they do not fit.
+
+    Of several forms of dates, joined by |, the first that fits a text reads it.
+    """
+    form, _, others = form.partition("|")
+    if others:
+        return read_texts(texts, form).fillna(read_texts(texts, others))
     if form[0] in ".,":
         return pd.Series(numbers(texts, form[0]))
     if form == SECONDS:
@@ -65,16 +72,17 @@ def without_zone(dates: Any) -> Any:
 
 
 def date_forms(texts: list[str]) -> list[str]:
-    """Return the forms of dates that fit some of the first and last texts."""
-    some = [t for t in texts[:1] + texts[-2:] if _LIKE_DATE.fullmatch(t)]
-    marks = [re.sub(r"[\w\s]", "", t) for t in some]
+    """Return the forms of dates that fit some of the texts."""
+    some = [t for t in texts[:: len(texts) // _SOME + 1] if _LIKE_DATE.fullmatch(t)]
+    marks = {re.sub(r"[\w\s]", "", t) for t in some}
     likely = [f for f, of_form in _DATES.items() if any(m.startswith(of_form) for m in marks)]
     return [form for form in [ISO, *likely] if some and read_texts(some, form).notna().any()]
 
 
-def look_like_numbers(texts: list[str]) -> bool:
-    """Return whether all texts consist of digits, marks, and signs of money or percent."""
-    return all(_LIKE_NUMBER.fullmatch(t) and re.search(r"\d", t) for t in texts)
+def have_leading_zeros(texts: list[str]) -> bool:
+    """Return whether all texts are digits, equally many, at least three, and some begin with 0."""
+    is_code = len({len(t) for t in texts}) == 1 and all(t.isdecimal() for t in texts)
+    return is_code and any(map(_LEADING_ZERO.fullmatch, texts))
 
 
 def is_plain(texts: list[str]) -> bool:
@@ -83,7 +91,7 @@ def is_plain(texts: list[str]) -> bool:
 
 
 def plain_numbers(column: Any) -> Any:
-    """Return a column of text as numbers if each is plain, and its marks can't be misunderstood."""
+    """Return a column of text as numbers if each is plain, and can't be misunderstood."""
     cells = column.mask(column.isin(PANDAS_MISSING))
     try:
         values = pd.to_numeric(cells)
@@ -93,7 +101,8 @@ def plain_numbers(column: Any) -> Any:
         values = values.map(lambda one: one if abs(one) < _NO_FLOAT else math.inf)
     some = cells.dropna().iloc[:50].tolist()
     is_clear = not any("." in text for text in some) or np.isnan(numbers(some, ",")).any()
-    return values if is_clear else column
+    is_code = cells.str.startswith("0") & (cells.str.len() > 2) & (values % 1 == 0)
+    return column if not is_clear or is_code.any() else values
 
 
 def written(value: Any) -> str:

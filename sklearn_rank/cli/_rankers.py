@@ -20,6 +20,7 @@ import sklearn_rank
 from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
+from sklearn_rank.cli._kinds import FEW_VALUES
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
@@ -31,9 +32,6 @@ BASELINES = (LOGISTIC, HISTOGRAMS, "HistGradient stumps", LIGHTGBM)
 
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
-
-FEW_VALUES = 40
-"""A text column of more values than this becomes numbers that follow its letters."""
 
 MIN_STOPPING_ROWS = 10_000
 """Training rows from which on boosting stops early, as in HistGradientBoosting: of fewer rows a

@@ -1,0 +1,82 @@
+"""Which columns of a table name its rows, and which measure them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+from sklearn_rank.cli._kinds import choose_kinds
+from sklearn_rank.cli._settings import TableOptions
+from sklearn_rank.cli._tables import Table
+
+N = 400
+RNG = np.random.default_rng(0)
+
+
+def chosen(keep=(), **columns):
+    """Return the kinds of columns, read from a file, and the notes."""
+    notes, frame = [], pd.DataFrame({"z": RNG.normal(size=N), **columns})
+    table = Table(frame, "t.csv", text=frame.astype(str), is_typed=False)
+    return choose_kinds(table, list(columns), TableOptions(keep=keep), notes)[0], notes
+
+
+IDS = {
+    "one twice": {"claim": [f"C{max(i, 1):06}" for i in RNG.permutation(N)]},
+    "pairs in order": {"v": np.arange(N) // 2},
+    "threes falling": {"v": -(np.arange(N) // 3)},
+    "in order with gaps": {"v": np.cumsum(RNG.integers(1, 5, N))},
+    "CustomerID": {"CustomerID": RNG.permutation(N)},
+    "Kontonummer": {"Kontonummer": RNG.choice(10**8, N)},
+    "with missing ones": {"id": np.where(RNG.random(N) < 0.2, np.nan, RNG.choice(10**8, N))},
+    "names of people": {"name": [f"Li Smith{chr(97 + i % 26)}{i}" for i in range(N)]},
+}
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_ids_are_no_features_unless_they_are_kept(name):
+    columns = {"other": RNG.normal(size=N), **IDS[name]}
+    (column,) = IDS[name]
+    kinds, notes = chosen(**columns)
+    assert list(kinds) == ["other"]
+    assert notes[0].startswith(f"column {column!r} is not used: ")
+    assert notes[0].endswith(f"(--keep {column} uses it)")
+    assert list(chosen(keep=[column], **columns)[0]) == ["other", column]
+
+
+MEASURES = {
+    "seconds of a day": lambda rng: rng.integers(0, 86_400, N),
+    "times since 1970": lambda rng: 1_700_000_000 + rng.integers(0, 10**7, N),
+    "cents": lambda rng: (100 * rng.lognormal(7, 1, N)).astype(int),
+    "prices": lambda rng: rng.uniform(10**5, 10**6, N).round(2),
+    "houses": lambda rng: rng.lognormal(12.5, 0.5, N).astype(int),
+    "balances": lambda rng: rng.normal(0, 10**5, N).astype(int),
+    "sorted ages": lambda rng: np.sort(rng.integers(18, 90, N)),
+    "sorted counts": lambda rng: np.sort(rng.poisson(N / 3, N)),
+    "sorted draws": lambda rng: np.sort(rng.integers(0, N, N)),
+    "sorted sparse draws": lambda rng: np.sort(rng.integers(0, 100 * N, N)),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_are_features(name):
+    for seed in range(20):
+        values = MEASURES[name](np.random.default_rng(seed))
+        kinds, notes = chosen(v=values)
+        assert kinds == {"v": "number"}
+        assert all("rise or fall" in note for note in notes) if "sparse" in name else not notes
+
+
+@pytest.mark.slow
+def test_a_card_takes_no_variable_of_many_categories(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x, city = RNG.normal(size=N), RNG.integers(0, 60, N)
+    y = RNG.random(N) < 1 / (1 + np.exp(1 - 2 * x))
+    frame = pd.DataFrame(
+        {"city": [f"place{k}" for k in city], "x": x, "y": np.where(y, "yes", "no")}
+    )
+    frame.to_csv("t.csv", index=False)
+    run(["card", "t.csv", "--target", "y", "--max-terms", "4", "-o", "c.json"])
+    captured = capsys.readouterr()
+    assert "no room for more than 40 categories of a column; not used: city" in captured.err
+    assert "place" not in captured.out
+    assert len(captured.out.splitlines()) < 40

@@ -16,6 +16,7 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
+from sklearn_rank.metrics._choice import RankingChoice, choose_ranking
 from sklearn_rank.metrics._comparison import (
     BootstrapInterval,
     RankingComparison,
@@ -47,11 +48,13 @@ __all__ = [
     "AUCInterval",
     "BootstrapInterval",
     "KSInterval",
+    "RankingChoice",
     "RankingComparison",
     "auc_interval",
     "auc_score",
     "average_precision",
     "bootstrap_interval",
+    "choose_ranking",
     "compare_auc",
     "compare_rankings",
     "compare_tpr_at_fpr",

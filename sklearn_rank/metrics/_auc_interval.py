@@ -235,10 +235,38 @@ def _half_width(units: _Units, confidence: float) -> float:
 
 
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score") -> _Units:
-    """Linearise the AUC over rows, or over queries if there are any."""
+    """Return the terms of the AUC, over rows, or over queries if there are any."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
     n_rows, query = len(rows.score), rows.qid
     folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows, "fold")
+    auc, from_below, from_above, is_above, is_below, has_auc = _linearised(rows, folds)
+    if query is not None:
+        has_pair = np.bincount(query, is_above) > 0
+        excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
+        drawn = _fold_of_queries(folds, query)[has_pair]
+        freedom = len(drawn) - len(np.unique(drawn))
+        return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
+    # A fold without a pair has no AUC, and its rows have no part in the mean.
+    deviation = (from_below + from_above)[has_auc]
+    drawn = _classes(folds, is_above, is_below)[has_auc]
+    return _Units(auc, _unbiased(deviation, drawn, _TWO_ROWS), 1, None)
+
+
+def auc_deviations(y: Any, score: Any, qid: Indices | None, folds: Indices) -> tuple[float, Floats]:
+    """Return the mean AUC of the folds, and its derivatives by the weights of rows, or queries."""
+    auc, from_below, from_above, *_ = _linearised(
+        ScoredRows.with_relevance(y, score, qid, name="scores"), folds
+    )
+    deviation = from_below + from_above if qid is None else np.bincount(qid, from_below)
+    return auc, np.asarray(deviation, dtype=np.float64)
+
+
+def _linearised(rows: ScoredRows, folds: Indices) -> tuple[float, Floats, Floats, Mask, Mask, Mask]:
+    """Return the AUC, the derivatives by the weights of rows, and masks of rows.
+
+    The derivatives are of the pairs in which a row is the upper one, and the lower one. The masks
+    are of the rows that are the upper one of a pair, the lower one, and in a fold with pairs.
+    """
     # Rows of two folds are not compared: a query of the counts is a query of one fold.
     in_fold = replace(rows, qid=folds * rows.n_queries + rows.query)
     below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
@@ -250,20 +278,11 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score"
     wrong = np.bincount(folds, wrong_below)[is_defined] / pairs[is_defined]
     share, scale = np.zeros(len(pairs)), np.zeros(len(pairs))
     share[is_defined], scale[is_defined] = wrong, 1 / (pairs[is_defined] * len(wrong))
-    auc, share, scale = 1 - float(wrong.mean()), share[folds], scale[folds]
+    share, scale = share[folds], scale[folds]
     from_below = (share * below.total - wrong_below) * scale
-    if query is not None:
-        has_pair = np.bincount(query, below.total) > 0
-        excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
-        drawn = _fold_of_queries(folds, query)[has_pair]
-        freedom = len(drawn) - len(np.unique(drawn))
-        return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
     from_above = (share * above.total - wrong_above) * scale
-    # A fold without a pair has no AUC, and its rows have no part in the mean.
-    has_auc = is_defined[folds]
-    deviation = (from_below + from_above)[has_auc]
-    drawn = _classes(folds, below.total > 0, above.total > 0)[has_auc]
-    return _Units(auc, _unbiased(deviation, drawn, _TWO_ROWS), 1, None)
+    masks = below.total > 0, above.total > 0, is_defined[folds]
+    return 1 - float(wrong.mean()), from_below, from_above, *masks
 
 
 def _fold_of_queries(folds: Indices, query: Indices) -> Indices:

@@ -208,7 +208,7 @@ def _shares(
     is_relevant, score = checked[0].y > 0, np.stack([rows.score for rows in checked])
     n_rows = len(is_relevant)
     folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows, "fold")
-    parts = list(_with_both_classes(is_relevant, folds))
+    parts = list(with_both_classes(is_relevant, folds))
     if not parts:
         raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
     rng, n_resamples = check_random_state(settings["random_state"]), settings["n_resamples"]
@@ -221,7 +221,7 @@ def _shares(
     return list(map(float, shares / len(parts))), resampled / len(parts)
 
 
-def _with_both_classes(is_relevant: Mask, folds: Indices) -> Iterator[Indices]:
+def with_both_classes(is_relevant: Mask, folds: Indices) -> Iterator[Indices]:
     """Yield the rows of each fold that holds both classes."""
     for number in range(int(folds.max()) + 1):
         rows = np.flatnonzero(folds == number)
@@ -244,8 +244,8 @@ def _resample(
         size = min(step, n_resamples - start)
         # How many of all draws fall into the head; the others lie beyond the limit.
         n_drawn = rng.binomial(n_other, other.shape[1] / n_other, size)
-        counts = _draw(other.shape[1], n_drawn, rng)
-        found_counts = _draw(n_found, np.full(size, n_found), rng)
+        counts = draw_counts(other.shape[1], n_drawn, rng)
+        found_counts = draw_counts(n_found, np.full(size, n_found), rng)
         for share, ranking in zip(shares, rankings, strict=True):
             share[start : start + size] = ranking.heights(found_counts, counts, limit)
     return shares
@@ -261,7 +261,7 @@ def _near_the_top(other: Floats, limit: float) -> Mask:
     return np.asarray((other >= lowest).any(axis=0))
 
 
-def _draw(n_rows: int, n_drawn: Indices, rng: Any) -> Indices:
+def draw_counts(n_rows: int, n_drawn: Indices, rng: Any) -> Indices:
     """Return how often each row is drawn in each sample."""
     sample = np.repeat(np.arange(len(n_drawn)), n_drawn)
     row = rng.randint(n_rows, size=len(sample))

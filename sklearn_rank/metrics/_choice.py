@@ -1,0 +1,355 @@
+"""The best of several rankings, and how good it is when the choice itself is allowed for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._validation import check_column, check_parameters, check_qid
+from sklearn_rank.metrics._auc_interval import auc_deviations
+from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
+from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes
+from sklearn_rank.metrics.intervals import CONFIDENCE
+from sklearn_rank.metrics.scorers import ranking_scorer
+
+TOP_AND_ALL = {"pauc@0.1": 1.0, "auc": 0.2}
+"""Criterion of two classes in one list: the top of the list, and a little of all of it."""
+
+_BATCH_VALUES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class RankingChoice:
+    """The choice of the best of several rankings, and the same choice in bootstrap samples.
+
+    Attributes
+    ----------
+    names : list of str
+        The rankings, best first: the first is the one that was chosen.
+    criterion, metric : ndarray of shape (1 + n_resamples, n_rankings)
+        What is maximised, and what is reported, of each ranking in the order of `names`: observed,
+        then in bootstrap samples.
+    chosen : ndarray of int of shape (1 + n_resamples,)
+        Column of the ranking that was chosen, by the same rule in each sample.
+    n_drawn : int
+        Number of rows, or of queries, that are drawn.
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import choose_ranking
+    >>> y, noise = [0, 1, 0, 1, 0, 1, 0, 1], [3, 1, 4, 1, 5, 9, 2, 6]
+    >>> choice = choose_ranking(y, {"noise": noise, "good": y}, random_state=0)
+    >>> choice.names, bool(choice.criterion[0, 0] > choice.criterion[0, 1])
+    (['good', 'noise'], True)
+    """
+
+    names: list[str]
+    criterion: Floats
+    metric: Floats
+    chosen: Indices
+    n_drawn: int
+
+    def interval(self, *, of: str = "metric", confidence: float = 0.95) -> BootstrapInterval:
+        r"""Estimate the metric of the chosen ranking on new rows.
+
+        .. math:: \hat\theta - \frac1B \sum_b e_b, \qquad e_b = \theta^*_{c_b, b} - \theta_{c_b}
+
+        where :math:`\theta_k` is the metric of ranking k, :math:`\theta^*_{k,b}` that in bootstrap
+        sample b, :math:`c_b` the ranking chosen in it, and :math:`\hat\theta` the metric of the
+        one chosen in all rows: the mean of what the choice adds to a metric is taken off. The
+        interval reaches from :math:`\hat\theta` minus the upper quantile of the :math:`e_b` to
+        :math:`\hat\theta` minus the lower one.
+
+        Parameters
+        ----------
+        of : {"metric", "criterion"}, default="metric"
+            Which of the two.
+        confidence : float in (0, 1), default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        BootstrapInterval
+            ``mean``, ``low`` and ``high``; ``n_queries`` is the number of rows or queries drawn.
+
+        References
+        ----------
+        Tsamardinos2018 (the choice is repeated in bootstrap samples of held-out scores).
+        """
+        return self._pivot(of, None, confidence)
+
+    def lead(
+        self, over: Iterable[str] | None = None, *, of: str = "metric", confidence: float = 0.95
+    ) -> tuple[str, BootstrapInterval]:
+        """Estimate by how much the chosen ranking is ahead of the best of others.
+
+        Parameters
+        ----------
+        over : iterable of str, default=None
+            The others, of which the best by the criterion is found again in each bootstrap sample;
+            None: all.
+        of : {"metric", "criterion"}, default="metric"
+            Which of the two is compared.
+        confidence : float in (0, 1), default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        rival : str
+            The best of the others.
+        difference : BootstrapInterval
+            Estimate and interval of the difference, as those of `interval`.
+
+        Raises
+        ------
+        ValueError
+            When there are no others.
+        """
+        others = set(self.names if over is None else over)
+        criterion = np.where([name in others for name in self.names], self.criterion, -np.inf)
+        criterion[np.arange(len(criterion)), self.chosen] = -np.inf
+        if np.isinf(criterion).all(axis=1).any():
+            raise ValueError(f"RankingChoice.lead: 'over' must name others. Got {sorted(others)}.")
+        rivals = criterion.argmax(axis=1)
+        return self.names[rivals[0]], self._pivot(of, rivals, confidence)
+
+    def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> BootstrapInterval:
+        check_parameters("RankingChoice", {"confidence": confidence}, {"confidence": CONFIDENCE})
+        values: Floats = {"metric": self.metric, "criterion": self.criterion}[of]
+        sample = np.arange(len(values))
+        excess = values[sample, self.chosen] - values[0, self.chosen]
+        estimate = float(values[0, self.chosen[0]])
+        if rivals is not None:
+            excess -= values[sample, rivals] - values[0, rivals]
+            estimate -= float(values[0, rivals[0]])
+        ends = [(1 + confidence) / 2, (1 - confidence) / 2]
+        low, high = estimate - np.quantile(excess[1:], ends)
+        return BootstrapInterval(
+            estimate - float(excess[1:].mean()), float(low), float(high), self.n_drawn
+        )
+
+
+def choose_ranking(
+    y_true: Any,
+    scores: Mapping[str, Any],
+    *,
+    criterion: str | Mapping[str, float] | None = None,
+    metric: str | None = None,
+    preferred: str | None = None,
+    qid: Any = None,
+    fold: Any = None,
+    n_resamples: int = 999,
+    random_state: Any = None,
+) -> RankingChoice:
+    r"""Choose the best of several rankings of the same held-out rows, and repeat the choice.
+
+    The best of several looks better than it is. So the choice is made again in each bootstrap
+    sample; `RankingChoice.interval` and `RankingChoice.lead` allow for it. Rows of each class and
+    fold are drawn with replacement, with queries whole queries of a fold. The metrics of a sample
+    are those of all rows plus a linear term,
+
+    .. math:: \theta^* = \hat\theta + \sum_i (n_i - 1) \frac{\partial \theta}{\partial w_i}
+
+    where row (or query) i was drawn :math:`n_i` times and w are row weights, all 1; for "tpr@a",
+    which has no derivative, the threshold moves as the slope of the ROC curve between a/2 and
+    3a/2 says.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    scores : mapping of str to array-like of shape (n_samples,)
+        Scores of each ranking by name, greater is better. Of equals the first is chosen.
+    criterion : str, mapping of str to float, or None, default=None
+        What is maximised: a metric, or the weighted sum of several. In one list "auc", "pauc@a" and
+        "tpr@a", with queries "auc" and what `ranking_scorer` averages over queries. None: in one
+        list of two classes ``{"pauc@0.1": 1, "auc": 0.2}``, else "auc".
+    metric : str, default=None
+        The metric that is reported. None: the criterion.
+    preferred : str, default=None
+        A ranking that is chosen unless another's criterion is higher by more than the standard
+        error of the difference: the choice is then stable.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    fold : array-like of shape (n_samples,), default=None
+        Fold of a cross-validation in which each row was held out; see `auc_interval`.
+    n_resamples : int >= 1, default=999
+        Number of bootstrap samples.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    RankingChoice
+        The rankings in order, and the bootstrap samples.
+
+    Raises
+    ------
+    ValueError
+        Without scores, when a metric can't be resampled, when `preferred` is not among the
+        names, when the rows have no value of a metric, or when a parameter is not allowed.
+
+    See Also
+    --------
+    compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings that were given in advance.
+
+    References
+    ----------
+    Tsamardinos2018 (the choice is repeated in bootstrap samples of held-out scores; there metrics
+    come from the rows that were not drawn). Efron1993 (intervals by the errors in the samples).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.metrics import choose_ranking
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.2
+    >>> scores = {name: rng.normal(size=500) for name in "abcdefgh"}
+    >>> choice = choose_ranking(y, scores, criterion="auc", random_state=0)
+    >>> found = choice.interval()
+    >>> bool(choice.metric[0, 0] > 0.53), found.low < 0.5 < found.high
+    (True, True)
+    """
+    check_resampling("choose_ranking", 0.95, n_resamples, random_state)
+    names, fold = list(scores), None if fold is None else check_qid(fold, len(y_true), "fold")
+    if not names or preferred not in (None, *names):
+        what = "'preferred' must be one of the names" if names else "'scores' must name a ranking"
+        raise ValueError(f"choose_ranking: {what}. Got {preferred!r} and {names}.")
+    y, qid = check_column(y_true, "y_true"), None if qid is None else check_qid(qid, len(y_true))
+    if criterion is None:
+        criterion = TOP_AND_ALL if qid is None and len(np.unique(y)) == 2 else "auc"
+    parts = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
+    shown = parts if metric is None else {metric: 1.0}
+    rows = _Draws(y, qid, np.zeros(len(y), dtype=np.intp) if fold is None else fold)
+    found = {name: rows.resampled(name, scores) for name in {**parts, **shown}}
+    values = np.array([of_all for of_all, _ in found.values()])
+    deviations = np.concatenate([each for _, each in found.values()])
+    samples = rows.samples(deviations, n_resamples, check_random_state(random_state))
+    samples = samples.reshape(n_resamples, *values.shape) + values
+    observed_first = np.concatenate([values[None], samples]).swapaxes(0, 1)
+    everything = dict(zip(found, observed_first, strict=True))
+    aims, metrics = (
+        sum(weight * everything[name] for name, weight in one.items()) for one in (parts, shown)
+    )
+    chosen = _choose(aims, None if preferred is None else names.index(preferred))
+    order = np.argsort(-aims[0], kind="stable")
+    order = np.append(chosen[0], order[order != chosen[0]])
+    place = np.argsort(order)
+    return RankingChoice(
+        [names[k] for k in order], aims[:, order], metrics[:, order], place[chosen], rows.n_drawn
+    )
+
+
+def _choose(criterion: Floats, preferred: int | None) -> Indices:
+    """Return the column that is chosen in each row."""
+    best = criterion.argmax(axis=1)
+    if preferred is None:
+        return best
+    ahead = criterion - criterion[:, [preferred]]
+    error = ahead[1:].std(axis=0)
+    is_ahead = ahead[np.arange(len(best)), best] > error[best]
+    return np.where(is_ahead, best, preferred)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """Held-out rows, and the independent draws that they are: rows, or whole queries."""
+
+    y: Values
+    qid: Indices | None
+    fold: Indices
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of draws."""
+        return len(self.y) if self.qid is None else int(self.qid.max()) + 1
+
+    @property
+    def stratum(self) -> Indices:
+        """Number of the stratum of each draw: fold, and in one list class."""
+        if self.qid is None:
+            level = np.unique(self.y, return_inverse=True)[1]
+            return self.fold * (int(level.max()) + 1) + level
+        found = np.zeros(self.n_drawn, dtype=np.intp)
+        found[self.qid] = self.fold
+        return found
+
+    def resampled(self, name: str, scores: Mapping[str, Any]) -> tuple[Floats, Floats]:
+        """Return a metric of each ranking, and its derivatives by the weights of the draws."""
+        found = [self._linearised(name, score) for score in scores.values()]
+        return np.array([value for value, _ in found]), np.array([each for _, each in found])
+
+    def _linearised(self, name: str, score: Any) -> tuple[float, Floats]:
+        if name == "auc":
+            auc, deviation = auc_deviations(self.y, score, self.qid, self.fold)
+            return auc, deviation
+        scorer = ranking_scorer(name)
+        if self.qid is not None:
+            values = scorer.of_queries(self.y, score, qid=self.qid)
+            known = ~np.isnan(values)
+            mean = float(values[known].mean())
+            return mean, np.where(known, values - mean, 0.0) / known.sum()
+        kind, _, rate = name.partition("@")
+        if kind not in ("pauc", "tpr"):
+            raise ValueError(f"choose_ranking: {name} of one list can't be resampled.")
+        value, is_relevant = scorer.measure(self.y, score, qid=self.fold), self.y > 0
+        deviation, score = np.zeros(len(self.y)), np.asarray(score, dtype=np.float64)
+        parts = list(with_both_classes(is_relevant, self.fold))
+        derivatives = _of_area if kind == "pauc" else _of_height
+        for part in parts:
+            deviation[part] = derivatives(is_relevant[part], score[part], float(rate)) / len(parts)
+        return value, deviation
+
+    def samples(self, deviations: Floats, n_resamples: int, rng: Any) -> Floats:
+        """Return the changes of what has these derivatives in bootstrap samples."""
+        changes = np.zeros((n_resamples, len(deviations)))
+        for number in np.unique(self.stratum):
+            drawn = np.flatnonzero(self.stratum == number)
+            step = max(1, _BATCH_VALUES // len(drawn))
+            for start in range(0, n_resamples, step):
+                size = min(step, n_resamples - start)
+                counts = draw_counts(len(drawn), np.full(size, len(drawn)), rng) - 1
+                changes[start : start + size] += counts @ deviations[:, drawn].T
+        return changes
+
+
+def _shares_above(is_relevant: Mask, score: Floats) -> tuple[Indices, Floats, Floats, Floats]:
+    """Return the tie group of each row, and shares of each group by descending score.
+
+    These are the share of the relevant rows in it, and of the others in it and above it.
+    """
+    group = np.unique(-score, return_inverse=True)[1]
+    found, other = (np.bincount(group, one) / one.sum() for one in (is_relevant, ~is_relevant))
+    return group, found, other, np.cumsum(other) - other
+
+
+def _before(rate: float, other: Floats, above: Floats) -> Floats:
+    """Return the part of each group that stands before a share of the others."""
+    left = rate + 1e-12 - above
+    return np.where(other > 0, np.clip(left / np.maximum(other, 1e-300), 0, 1), left >= 0)
+
+
+def _of_area(is_relevant: Mask, score: Floats, rate: float) -> Floats:
+    """Return the derivatives of the partial AUC by the weights of the rows, up to constants."""
+    group, found, other, above = _shares_above(is_relevant, score)
+    part = _before(rate, other, above)
+    height = part * (1 - (above + part * other / 2) / rate)
+    below = np.cumsum((found * part)[::-1])[::-1] - found * part
+    loss = (below + found * part**2 / 2) / rate
+    n_found = is_relevant.sum()
+    return np.where(is_relevant, (height / n_found)[group], -(loss / (len(group) - n_found))[group])
+
+
+def _of_height(is_relevant: Mask, score: Floats, rate: float) -> Floats:
+    """Return those of the height of the ROC curve, by its slope around the rate."""
+    group, found, other, above = _shares_above(is_relevant, score)
+    left, right = rate / 2, min(1.0, 1.5 * rate)
+    rise = found @ (_before(right, other, above) - _before(left, other, above))
+    part, n_found = _before(rate, other, above)[group], is_relevant.sum()
+    slope = rise / (right - left)
+    return part * np.where(is_relevant, 1 / n_found, -slope / (len(group) - n_found))

@@ -200,6 +200,7 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
     table, reading = settings.table, settings.table.reading
     given = {"search": settings.folds.search} | {k: getattr(settings, k) for k in _REFUSED}
     given |= {name: getattr(reading, name) for name in ("decimal", "sep", "encoding")}
+    given |= {name: getattr(table, name) for name in ("time", "group")}
     for option, value in given.items():
         if value:
             raise InputError(f"--{option} does not go with --cluster")

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.cli import _metrics, _rankers
-from sklearn_rank.cli._crossval import cross_validate
+from sklearn_rank.cli._crossval import HeldOut, cross_validate
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, import_extra, show_notes
 from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
 from sklearn_rank.cli._output import Output, print_table, progress, write_json
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
+from sklearn_rank.metrics.intervals import of_difference
 
 
 def compare(settings: Compare) -> None:
@@ -44,8 +45,8 @@ def compare(settings: Compare) -> None:
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
     found = cross_validate(pipelines, data, top, settings)
-    rows, scores = found.rows, found.scores
-    notes += _notes_of_folds(found.warnings, folds.cv)
+    rows, scores, n_folds = found.rows, found.scores, folds.cv * folds.repeats
+    notes += _notes_of_folds(found.warnings, n_folds)
     table = _metrics.compare_with_best(metrics, rows, scores)
     sentence = _sentence(top, table, rows, scores, list(rankers))
     if shown.plot is not None:
@@ -56,11 +57,13 @@ def compare(settings: Compare) -> None:
     }
     columns = {heading(name): _metrics.cells(column) for name, column in table.items()}
     columns["fit s"] = {name: f"{one.mean:.2g}" for name, one in seconds.items()}
-    about = _footnotes(table, found.chosen, data, folds.cv)
+    about = _footnotes(table, found.chosen, data, n_folds, rows.ratio)
     print_table(data.summary(), columns, about, sentence)
+    periods = _show_periods(metrics[0], table[metrics[0]], found, data.time)
     if shown.json is not None:
         content = _summary(data) | {"cv": folds.cv, "seed": options.seed}
         content |= {"params": dict(folds.param), "best_at_the_top": sentence}
+        content |= {"repeats": folds.repeats, "periods": periods}
         content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
         content["results"] = _by_ranker({**table, "seconds": seconds})
         write_json(shown.json, content)
@@ -147,9 +150,12 @@ def _sentence(
     return f"{start}, {gap}{sure} ({ends})."
 
 
-def _footnotes(table: Comparison, searched: Any, data: Dataset, n_folds: int) -> str:
+def _footnotes(
+    table: Comparison, searched: Any, data: Dataset, n_folds: int, ratio: float | None
+) -> str:
     found = [one for column in table.values() for one in column.values()]
-    about = f"Rows held out in {n_folds} folds. {_metrics.about_intervals(data, found)}"
+    folds = f"{n_folds} {'folds' if data.time is None else 'periods, after those learned from'}"
+    about = f"Rows held out in {folds}. {_metrics.about_intervals(data, found, ratio)}"
     if any(one.below_best for one in found):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     about += _metrics.about_names(table)
@@ -159,6 +165,35 @@ def _footnotes(table: Comparison, searched: Any, data: Dataset, n_folds: int) ->
         chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in searched.most_common())
         about += f" Chosen in the training rows of each fold: {chosen}."
     return about
+
+
+def _show_periods(
+    metric: str, column: Mapping[str, Measured], found: HeldOut, time: Values | None
+) -> dict[str, Any]:
+    """Print a metric by period, warn if that of the best model falls, and return both."""
+    if time is None:
+        return {}
+    rows, best = found.rows, max(column, key=lambda name: column[name].mean)
+    fold = np.asarray(rows.fold)
+    parts = [fold == number for number in np.unique(fold)]
+    starts = [str(time[found.place][part].min()) for part in parts]
+    starts = [start[:16].removesuffix("T00:00").removesuffix(".0") for start in starts]
+    values = np.transpose([one.folds for one in column.values()])
+    texts = [dict(zip(column, map("{:.3f}".format, one), strict=True)) for one in values]
+    cells = dict(zip(starts, texts, strict=True))
+    ends = [(rows.take(part), found.scores[best][part]) for part in (parts[0], parts[-1])]
+    first, last = (_metrics.measure(metric, *end) for end in ends)
+    warning = "Too few independent rows to tell whether it falls."
+    if rows.ratio is None and first.interval and last.interval:
+        low, high = of_difference(first.mean, first.interval, last.mean, last.interval)
+        told = f"{best} has {last.mean:.3f} in the last period after {first.mean:.3f} in the first"
+        sure = f"95 % interval of the fall: {low:.3f} to {high:.3f}"
+        advice = "for new rows expect the last, not the mean of the table above"
+        warning = f"Warning: {told} ({sure}): {advice}." if low > 0 else ""
+    print()
+    about = "Each period begins with its heading; models learned from earlier rows only."
+    print_table(f"{heading(metric)} by period", cells, about, warning)
+    return {"metric": metric, "from": starts, "warning": warning}
 
 
 def _plot_comparison(

@@ -24,7 +24,7 @@ from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""
@@ -37,6 +37,7 @@ class HeldOut:
     """Scores of rows by models that were fitted without them, and how the fits went, by name."""
 
     rows: Labels
+    place: Indices  # of each in the table, which `--repeats` has several times
     scores: dict[str, Floats]
     seconds: dict[str, list[float]]
     warnings: Counter[tuple[str, str]]  # the number of folds with each
@@ -44,32 +45,54 @@ class HeldOut:
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
-    """Split into folds of whole queries."""
+    """Split into folds of whole queries and groups, or into periods where rows have a time."""
     _, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
-    n_lists = len(data.y) if data.qid is None else len(np.unique(data.qid))
+    ids = data.qid if data.group is None else data.group
+    n_lists = len(data.y) if ids is None else len(np.unique(ids))
     needs = f"--cv {n_folds} needs as many"
     if n_lists < n_folds:
-        unit = "rows" if data.qid is None else "queries"
+        unit = "rows" if ids is None else "queries" if ids is data.qid else "groups"
         raise InputError(f"{needs} {unit}; there are {n_lists}")
     if data.schema.relevance == "binary" and data.qid is None and count.min() < n_folds:
         raise InputError(f"{needs} rows of each class; the rarer has {count.min()}")
     how: dict[str, Any] = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
-    if data.qid is not None:
-        return list(QueryKFold(**how).split(data.X, data.y, qid=data.qid))
-    splitter = StratifiedKFold if len(count) <= _MAX_LEVELS and count.min() >= n_folds else KFold
-    return list(splitter(**how).split(data.X, level))
+    if data.time is None and ids is None:
+        is_even = len(count) <= _MAX_LEVELS and count.min() >= n_folds
+        return list((StratifiedKFold if is_even else KFold)(**how).split(data.X, level))
+    splitter: Any = QueryKFold(**how)
+    given = {"qid": ids}
+    if data.time is not None:
+        splitter = RollingOriginSplit(n_folds, embargo=data.embargo)
+        given = {"qid": data.qid, "groups": data.group, "time": data.time}
+    elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
+        raise InputError("--group: a query lies in several groups; both can't be kept whole")
+    try:
+        folds = list(splitter.split(data.X, data.y, **given))
+    except ValueError as error:
+        raise InputError(f"--cv {n_folds}: {str(error).partition(' Got ')[0]}") from error
+    sides = [data.y[rows] for fold in folds for rows in fold]
+    if data.qid is None and any(len(np.unique(side)) < 2 for side in sides):
+        raise InputError("--time or --group leaves one class in a part of the rows; lower --cv")
+    return folds
 
 
 def cross_validate(
     pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare
 ) -> HeldOut:
     """Fit each pipeline on each fold and score the rows held out."""
-    folds = make_folds(data, settings.folds.cv, settings.table.seed)
-    fold = np.empty(len(data.y), np.intp)
-    for number, (_, test) in enumerate(folds):
-        fold[test] = number
-    rows = Labels(data.y.astype(float), data.qid, fold)
-    found = HeldOut(rows, {}, {}, Counter(), Counter())
+    cv, repeats, seed = settings.folds.cv, settings.folds.repeats, settings.table.seed
+    if data.time is not None and repeats > 1:
+        raise InputError("--repeats draws folds at random, which --time does not")
+    folds = [fold for one in range(repeats) for fold in make_folds(data, cv, seed + one)]
+    place = np.concatenate([test for _, test in folds])
+    fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
+    order = np.lexsort((place, fold // cv))  # that of the table, in each repetition
+    place, fold = place[order], fold[order]
+    tested, ratio = data.take(place), None
+    if data.group is not None or repeats > 1:
+        ratio = 1 / (cv - 1) if data.time is None else np.nan
+    rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
+    found = HeldOut(rows, place, {}, {}, Counter(), Counter())
     runs = list(itertools.product(pipelines, range(len(folds))))
     tasks = [
         delayed(_run_fold)(
@@ -126,7 +149,8 @@ def search(
     if len(pipelines) == 1:
         return next(iter(pipelines.values())), next(iter(pipelines))
     found = []
-    for train, test in make_folds(data, 3, seed) + make_folds(data, 3, seed + 1):
+    seeds = (seed, seed + 1) if data.time is None else (seed,)
+    for train, test in (fold for one in seeds for fold in make_folds(data, 3, one)):
         fitted, held_out = data.take(train), data.take(test)
         for told, pipeline in pipelines.items():
             one = clone(pipeline)

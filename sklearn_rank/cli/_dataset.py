@@ -45,6 +45,9 @@ class Dataset:
     name: str  # of the data, for titles
     weight: Floats | None = None  # None for ones
     table: Any = None  # as read, with numbers as floats
+    time: Any = None  # of the rows, which folds are to respect
+    group: Indices | None = None  # of the rows, whole in folds
+    embargo: float = 0.0
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
@@ -60,7 +63,7 @@ class Dataset:
 
     def take(self, rows: Indices) -> Dataset:
         """Return some of the rows."""
-        parts = {key: getattr(self, key) for key in ("y", "qid", "weight")}
+        parts = {key: getattr(self, key) for key in ("y", "qid", "weight", "time", "group")}
         parts = {key: None if one is None else one[rows] for key, one in parts.items()}
         return replace(self, X=self.X.iloc[rows], **parts)
 
@@ -77,7 +80,22 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     note_leaks(data.X, data.y, data.qid, notes)
+    data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
+    data = replace(data, group=_roles.queries(table, roles.group))
     return replace(data, schema=with_categories(schema, data.X))
+
+
+def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
+    """Return numbers or dates of --time, read as a feature is, but not one unless it is kept."""
+    name = roles.time
+    if name is None:
+        return None
+    told = [] if name in roles.keep else notes
+    kinds, formats, _ = choose_kinds(table, [name], replace(roles, keep=[name]), told)
+    times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), told)[name]
+    if kinds[name] not in (NUMBER, DATE) or times.isna().any():
+        raise table.error(name, "must hold a date or a number in every row for --time")
+    return np.asarray(times)
 
 
 def choose_schema(
@@ -140,7 +158,7 @@ def _dataset(
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:
     """Return generated data and the options that name its columns."""
-    for option in ("target", "qid", "weight", "drop", "keep", "category"):
+    for option in ("target", "qid", "weight", "drop", "keep", "category", "time", "group"):
         if getattr(options, option):
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     if options.relevance == "binary":

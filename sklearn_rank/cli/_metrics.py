@@ -18,7 +18,8 @@ from sklearn_rank import metrics
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.metrics import RankingComparison, ranking_scorer
+from sklearn_rank.metrics.intervals import over_folds
 
 _LEAST = 10
 """Least queries, or rows of the rarer class, for an interval; half of that in a fold."""
@@ -29,11 +30,20 @@ _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
 @dataclass(frozen=True)
 class Labels:
-    """Relevance of rows, their queries (None: one list) and the folds that held them out."""
+    """Relevance of rows, their queries (None: one list) and the folds that held them out.
+
+    `ratio` is that of rows tested to rows trained on where rows are not independent: they occur
+    several times, or belong to one customer. NaN where folds aren't either.
+    """
 
     y: Floats
     qid: Indices | None
     fold: Indices | None = None
+    ratio: float | None = None
+
+    def take(self, rows: Any) -> Labels:
+        """Return some of the rows, of which no folds are known."""
+        return Labels(self.y[rows], None if self.qid is None else self.qid[rows])
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,7 @@ def value(name: str, y: Floats, scores: Floats, qid: Indices | None) -> float:
 
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     """Return a metric, its values in folds, and its interval; NaN if not defined."""
-    folds = []
-    for number in [] if rows.fold is None else np.unique(rows.fold):
-        part = rows.fold == number
-        qid = None if rows.qid is None else rows.qid[part]
-        folds.append(value(name, rows.y[part], scores[part], qid))
+    folds = _in_folds(name, rows, scores)
     mean = pd.Series(folds or [value(name, rows.y, scores, rows.qid)]).mean()  # of those defined
     measured = Measured(float(mean), None, folds)
     try:
@@ -109,8 +115,17 @@ def measure(name: str, rows: Labels, scores: Floats) -> Measured:
         return measured
     if (_n_rarer(rows) if rows.qid is None else found.n_queries) < _LEAST:
         return measured
-    mean = found.auc if name == "auc" else found.mean
+    mean = getattr(found, "auc" if name == "auc" else "mean", mean)
     return replace(measured, mean=mean, interval=(found.low, found.high))
+
+
+def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
+    found = []
+    for number in [] if rows.fold is None else np.unique(rows.fold):
+        part = rows.fold == number
+        fold = rows.take(part)
+        found.append(value(name, fold.y, scores[part], fold.qid))
+    return found
 
 
 def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
@@ -133,6 +148,8 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
 
 def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
     """Return a metric of a ranking, or of two the RankingComparison; ValueError if it has none."""
+    if rows.ratio is not None:
+        return _over_folds(name, rows, *scores)
     is_one = len(scores) == 1
     if name == "auc":
         of_auc = metrics.auc_interval if is_one else metrics.compare_auc
@@ -148,6 +165,17 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
     return of_tpr(rows.y, *scores, max_fpr=float(rate), fold=rows.fold, **_RESAMPLING)
 
 
+def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
+    """Return a metric, or a difference, with an interval by its values in folds."""
+    values = np.array([_in_folds(name, rows, one) for one in scores])
+    found = values[0] - (values[1] if len(values) > 1 else 0)
+    low, high, p_value = over_folds(found, float(rows.ratio or 0))
+    if len(values) == 1:
+        low, high = max(low, 0.0), min(high, 1.0)
+    n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
+    return RankingComparison(float(found.mean()), low, high, p_value, n_queries)
+
+
 def cells(column: Mapping[str, Measured]) -> dict[str, str]:
     """Return value, interval, and a star for what is significantly worse than the best."""
     texts = {}
@@ -159,9 +187,10 @@ def cells(column: Mapping[str, Measured]) -> dict[str, str]:
     return texts
 
 
-def about_intervals(data: Dataset, found: Iterable[Measured]) -> str:
+def about_intervals(data: Dataset, found: Iterable[Measured], ratio: float | None = None) -> str:
     """Return a footnote on the intervals, or on why there are none."""
     drawn = "rows" if data.qid is None else "queries"
+    drawn = drawn if ratio is None else "independent folds"
     if any(one.interval for one in found):
         return f"[low, high]: 95 % interval over {drawn}."
     return f"No intervals: too few {drawn}, or metrics that have none."

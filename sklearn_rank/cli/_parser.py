@@ -37,6 +37,8 @@ _KINDS: dict[str, dict[str, Any]] = {
     "decimal": {"type": click.Choice([".", ","])},
     "seed": {"type": click.IntRange(0), "default": 0},
     "cv": {"type": click.IntRange(2), "default": 5},
+    "repeats": {"type": click.IntRange(1), "default": 1},
+    "embargo": {"type": click.FloatRange(0), "default": 0.0},
     "n_jobs": {"type": int, **_by(_settings.parse_n_jobs)},
     "max_terms": {"type": click.IntRange(1), "default": 10},
     "points": {"default": "-5:5", **_by(_settings.parse_points)},

@@ -33,13 +33,17 @@ def check_names(table: Table, options: TableOptions) -> TableOptions:
         name: _names(getattr(options, name), has) for name in ("drop", "keep", "category")
     }
     single: dict[str, Any] = {"target": target, "qid": query, "weight": options.weight}
-    named = {role: [name] for role, name in single.items() if name} | many
+    others = {"time": options.time, "group": options.group}  # which may have another role too
+    named = {role: [name] for role, name in (single | others).items() if name} | many
     for role, names in named.items():
         check_columns(table, names, f"--{role}")
-    taken = [name for role, names in named.items() if role != "keep" for name in set(names)]
+    roles = named.keys() - others.keys() - {"keep"}
+    taken = [name for role in roles for name in set(named[role])]
     if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
         several = "--target, --qid, --weight, --drop and --category must name different columns"
         raise InputError(f"{several}, and --keep none of the first four")
+    if options.embargo and not options.time:
+        raise InputError("--embargo needs --time, the column it is measured in")
     return replace(options, **single, **many)
 
 
@@ -53,6 +57,7 @@ def features_of(table: Table, options: TableOptions, notes: list[str]) -> list[s
     """Return the columns without a role."""
     target = options.target or ""
     roles = {target, options.qid, options.weight, *options.drop, *(["comment"] * table.is_letor)}
+    roles |= {options.time, options.group} - set(options.keep)
     features = [name for name in table.frame.columns if name not in roles]
     if options.qid is None and not table.is_letor and "qid" in features:
         notes.append("column 'qid' is used as a feature; --qid qid would make it the query")

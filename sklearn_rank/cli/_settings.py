@@ -44,6 +44,11 @@ class TableOptions:
     --drop COL,...  Columns not to use.
     --keep COL,...  Columns to use that would be left out, such as row numbers.
     --category COL,...  Columns of numbers that are codes, not amounts.
+    --time COL  Column of dates or numbers: folds are periods, each tested on models of earlier
+        rows. It is not a feature unless --keep names it.
+    --embargo N  Rows up to N before a period are not learned from; of dates in days; default: 0.
+    --group COL  Column of customers or the like, whose rows stay in one fold. It is not a feature
+        unless --keep names it.
     --seed N  Random seed; default: 0.
     """
 
@@ -56,6 +61,9 @@ class TableOptions:
     drop: Sequence[str] = ()
     keep: Sequence[str] = ()
     category: Sequence[str] = ()
+    time: str | None = None
+    embargo: float = 0.0
+    group: str | None = None
     reading: Reading = Reading()
     seed: int = 0
 
@@ -89,6 +97,8 @@ class Folds:
         training rows: p=1,4,16. Of the settings within one standard error of the best, the first is
         taken. Repeat it for other parameters.
     --cv K  Number of folds; default: 5.
+    --repeats N  Times to draw folds anew; intervals are then those of Nadeau and Bengio over
+        folds, which do not count a row twice; default: 1.
     --n-jobs N  Folds to fit at once; -1: all cores.
     """
 
@@ -96,6 +106,7 @@ class Folds:
     param: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, list[Any]] = field(default_factory=dict)
     cv: int = 5
+    repeats: int = 1
     n_jobs: int | None = None
 
 

@@ -56,7 +56,10 @@ def train(settings: Train) -> None:
     save_model(Model(pipeline, name, data.schema, stored), output)
     show_notes(notes)
     if chosen:
-        print(f"--search chose {chosen} ({metric} in 2 times 3 folds)")
+        print(
+            f"--search chose {chosen} ({metric} in "
+            f"{'2 times 3 folds' if data.time is None else '3 periods'})"
+        )
     rounds = getattr(ranker, "validation_scores_", None)
     stopped = "" if rounds is None else f", {ranker.n_iter_} rounds"
     print(f"{output}: {name} fitted on {data.summary()}{stopped}")

@@ -1,4 +1,4 @@
-"""Confidence intervals of shares, and the levels of confidence that are allowed."""
+"""Confidence intervals of shares, of means over folds and of differences."""
 
 from __future__ import annotations
 
@@ -18,3 +18,28 @@ def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, F
     middle = (share * n + z * z / 2) / (n + z * z)
     half = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+
+
+def over_folds(
+    values: Floats, ratio: float, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the interval of a mean over folds that share training rows, and its p-value for zero.
+
+    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
+    trained on; n counts all folds of repeated cross-validation (NadeauBengio2003).
+    """
+    n, mean = len(values), float(np.mean(values))
+    error = float(np.std(values, ddof=1)) * np.sqrt(1 / n + ratio)
+    if np.isnan(error):
+        raise ValueError("A fold has no value, or folds are not alike.")
+    half = error * float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    p_value = 2 * float(stats.t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
+    return mean - half, mean + half, p_value
+
+
+def of_difference(
+    a: float, ends_a: tuple[float, float], b: float, ends_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
+    low = np.hypot(a - ends_a[0], ends_b[1] - b)
+    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))

@@ -161,7 +161,8 @@ class RollingOriginSplit(BaseCrossValidator):
             if not is_trained.any():
                 raise ValueError(
                     f"RollingOriginSplit: no row is left to train on for period {k + 1}, from "
-                    f"{moments[start]} on. Use fewer splits or a shorter embargo. Got {self!r}."
+                    f"{moments[start]!s:.19} on. Use fewer splits or a shorter embargo. Got "
+                    f"{self!r}."
                 )
             splits.append((np.flatnonzero(is_trained), np.flatnonzero(is_tested)))
         return iter(splits)

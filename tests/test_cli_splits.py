@@ -1,0 +1,208 @@
+"""Folds of the command line that keep to time, to groups, or are drawn several times."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import FAST, fails, run
+from drift import drifting_table
+from scipy import stats
+
+from sklearn_rank.cli._crossval import make_folds
+from sklearn_rank.cli._dataset import training_data
+from sklearn_rank.cli._metrics import Labels, compare_with_best, measure
+from sklearn_rank.cli._settings import TableOptions
+from sklearn_rank.metrics.intervals import of_difference, over_folds
+
+ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def data_of(frame, notes=None, **options):
+    frame.to_csv("rows.csv", index=False)
+    return training_data(
+        TableOptions("rows.csv", target="late", **options), [] if notes is None else notes
+    )
+
+
+def results(*words):
+    run(["compare", *ROWS, *words, "--json", "r.json", "--force"])
+    return json.loads(Path("r.json").read_text())
+
+
+# ---------------------------------------------------------------------------- folds
+
+
+def test_the_time_is_no_feature_unless_it_is_kept(folder):
+    frame = drifting_table(100)
+    notes = []
+    data = data_of(frame, notes, time="day", group="customer", embargo=9.0)
+    assert list(data.X) == ["a", "b", "c"]
+    np.testing.assert_array_equal(data.time, pd.to_datetime(frame["day"]))
+    assert (data.embargo, notes[1:]) == (9, [])  # one note on the class on top
+    kept = data_of(frame, time="day", group="customer", keep=["day", "customer"])
+    assert list(kept.X) == ["a", "b", "c", "day", "customer"]
+    np.testing.assert_array_equal(kept.take(np.arange(3)).time, data.time[:3])
+
+
+def test_folds_in_time_learn_from_earlier_rows(folder):
+    data = data_of(drifting_table(300), time="day", embargo=30.0)
+    folds = make_folds(data, 4, 0)
+    assert len(folds) == 4
+    for train, test in folds:
+        assert data.time[test].min() - data.time[train].max() > np.timedelta64(30, "D")
+
+
+def test_groups_are_whole(folder):
+    frame = drifting_table(300)
+    for options in ({}, {"time": "day"}):
+        data = data_of(frame, group="customer", **options)
+        for train, test in make_folds(data, 3, 0):
+            assert not set(data.group[train]) & set(data.group[test])
+            assert 0 < data.y[test].mean() < 1
+    queries = frame.assign(query=frame["customer"] * 10 + frame.index % 2)
+    data = data_of(queries, group="customer", qid="query")
+    for train, test in make_folds(data, 3, 0):
+        assert not set(data.group[train]) & set(data.group[test])
+
+
+def test_queries_are_whole_in_time(folder):
+    frame = drifting_table(300)
+    frame["query"] = frame["day"].str[:7]
+    data = data_of(frame, qid="query", time="day")
+    for train, test in make_folds(data, 3, 0):
+        assert not set(data.qid[train]) & set(data.qid[test])
+        assert data.time[train].max() < data.time[test].min()
+    same = data_of(frame.assign(month=frame["day"].str[5:7].astype(int)), qid="month", time="month")
+    assert len(make_folds(same, 3, 0)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--embargo 3", "--embargo needs --time"),
+        ("--time c --repeats 2", "--repeats draws folds at random, which --time does not"),
+        ("--time day --embargo 400", "no row is left to train on for period 1, from 2024"),
+        ("--time dya", "no column 'dya' for --time; did you mean 'day'?"),
+        ("--time few --cv 2", "--cv 2: RollingOriginSplit needs at least 3 different moments"),
+        ("--time note", "'note' must hold a date or a number in every row for --time"),
+        ("--time gap", "'gap' must hold a date or a number in every row for --time"),
+        ("--time late_from", "leaves one class in a part of the rows; lower --cv"),
+        ("--group few", "--cv 5 needs as many groups; there are 2"),
+        ("--group gap", "is missing in 1 row"),
+        ("--qid few --group customer", "a query lies in several groups"),
+    ],
+)
+def test_what_does_not_go(folder, capsys, words, message):
+    frame = drifting_table(200)
+    numbers = np.arange(200.0)
+    frame = frame.assign(note="x y", few=numbers % 2, gap=np.where(numbers == 7, np.nan, numbers))
+    frame["late_from"] = (frame["late"] == "yes") * 1000 + numbers % 9
+    frame.to_csv("rows.csv", index=False)
+    assert message in fails(["compare", *ROWS, *words.split()], capsys)
+
+
+def test_calibration_rows_are_not_drawn_at_random_then(folder, capsys):
+    drifting_table(100).to_csv("rows.csv", index=False)
+    words = "train rows.csv --target late --time day --calibrate 0.3 -o m.skops"
+    assert "without regard to --time and --group" in fails(words, capsys)
+
+
+# ---------------------------------------------------------------------------- figures
+
+
+def test_the_interval_over_folds_is_that_of_nadeau_and_bengio():
+    values = np.array([0.7, 0.8, 0.75, 0.65])
+    low, high, p_value = over_folds(values, 0.5)
+    error = np.sqrt((1 / 4 + 0.5) * np.sum((values - 0.725) ** 2) / 3)
+    assert np.isclose((low + high) / 2, 0.725)
+    assert np.isclose((high - low) / 2 / error, stats.t(3).ppf(0.975))
+    assert np.isclose(p_value, 2 * stats.t(3).sf(0.725 / error))
+    assert over_folds(np.full(3, 0.5), 0.5) == (0.5, 0.5, 0)
+    with pytest.raises(ValueError, match="no value"):
+        over_folds(np.array([0.5, np.nan]), 0.5)
+
+
+def test_the_interval_of_a_difference_is_made_of_two():
+    low, high = of_difference(0.9, (0.86, 0.92), 0.7, (0.68, 0.73))
+    assert np.allclose([low, high], [0.2 - 0.05, 0.2 + np.hypot(0.02, 0.02)])
+
+
+@pytest.mark.parametrize("with_queries", [False, True])
+def test_rows_that_come_twice_are_not_counted_twice(with_queries):
+    """The folds tell how sure a figure is; more repetitions add no rows."""
+    rng = np.random.default_rng(0)
+    y, qid = (rng.random(400) < 0.3).astype(float), np.arange(400) // 10
+    once = np.arange(400) // 80
+    widths = {}
+    for n_repeats in (2, 8):
+        fold = np.concatenate([once + 5 * one for one in range(n_repeats)])
+        two = np.tile(y, n_repeats), np.tile(qid, n_repeats) if with_queries else None
+        rows = Labels(*two, fold, 1 / 4)
+        scores = [np.tile(y + noise * rng.normal(size=400), n_repeats) for noise in (1, 3)]
+        table = compare_with_best(["auc"], rows, dict(zip("ab", scores, strict=True)))["auc"]
+        assert len(table["a"].folds) == 5 * n_repeats
+        assert np.isclose(table["a"].mean, np.mean(table["a"].folds))
+        assert table["b"].is_worse
+        widths[n_repeats] = np.diff(table["a"].interval)
+        assert measure("auc", Labels(*two, fold, np.nan), scores[0]).interval is None
+    plain = np.diff(
+        measure("auc", Labels(y, qid if with_queries else None, once), scores[0][:400]).interval
+    )
+    assert widths[8] > 0.5 * plain  # of independent rows it would be 0.35
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+@pytest.mark.slow
+def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
+    drifting_table(3000).to_csv("rows.csv", index=False)
+    random = results("--drop", "day,customer")["results"]["RankBoost"]["auc"]["folds"]
+    assert np.ptp(random) < 0.1
+    found = results("--drop", "customer", "--time", "day")
+    folds = found["results"]["RankBoost"]["auc"]["folds"]
+    assert folds[0] - folds[-1] > 0.15
+    assert "in the last period after" in found["periods"]["warning"]
+    printed = capsys.readouterr().out
+    assert "\nAUC by period\nWarning: " in printed
+    assert all(start in printed for start in found["periods"]["from"])
+    assert len(found["periods"]["from"]) == 5
+
+
+@pytest.mark.slow
+def test_without_drift_there_is_no_warning(folder, capsys):
+    """Of a hundred seeds at most five may warn; here of three none does."""
+    for seed in range(3):
+        drifting_table(1000, seed=seed, drifts=False).to_csv("rows.csv", index=False)
+        found = results("--drop", "customer", "--time", "day")
+        assert found["periods"]["warning"] == ""
+
+
+@pytest.mark.slow
+def test_repeats_and_groups_say_where_intervals_come_from(folder, capsys):
+    drifting_table(400).to_csv("rows.csv", index=False)
+    found = results("--drop", "day", "--group", "customer", "--repeats", "2", "--cv", "3")
+    one = found["results"]["RankBoost"]["auc"]
+    assert len(one["folds"]) == 6
+    np.testing.assert_allclose(one["interval"], over_folds(np.array(one["folds"]), 1 / 2)[:2])
+    printed = capsys.readouterr().out
+    assert "Rows held out in 6 folds. [low, high]: 95 % interval over independent folds" in printed
+    results("--time", "day", "--group", "customer")
+    assert "Too few independent rows to tell" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_search_keeps_to_time_too(folder, capsys):
+    drifting_table(300).to_csv("rows.csv", index=False)
+    words = "train rows.csv --target late --time day --search p=1,4 -o m.skops"
+    run([*words.split(), *FAST])
+    assert "(auc in 3 periods)" in capsys.readouterr().out.replace("tpr@0.05", "auc")

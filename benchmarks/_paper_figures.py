@@ -3,13 +3,20 @@
 Figure 2 is pseudocode.
 """
 
-import matplotlib as mpl
 import numpy as np
+from _claims import legend_below, new_figure, save_figure
 from _paper_protocol import NUMBERS, POWERS, SETTINGS, TEXT, fit_scores, parts
 from sklearn.metrics import roc_curve
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt  # after the choice of a backend
+STYLES = tuple(
+    {"color": color, "linestyle": dash}
+    for color, dash in zip(
+        ("#56b4e9", "#0072b2", "#08306b", "#e69f00", "#d55e00", "#7f2704", "black"),
+        ("-", "--", "-.", "-", "--", "-.", ":"),
+        strict=True,
+    )
+)
+"""Of p = 1 to 64, blue before red and light before dark, and of the IR push."""
 
 A, P = 0.4, 4
 """Of Figure 8."""
@@ -40,21 +47,24 @@ def ir_contributions():
 def show_pairs(axes, contributions, title):
     """Draw pairs as squares, the first positive at the bottom, the first negative on the left."""
     axes.imshow(contributions, cmap="gray", origin="lower", vmin=0)
+    axes.grid(visible=False)
     axes.set(title=title, xlabel="negative", ylabel="positive", xticks=[], yticks=[])
 
 
 def draw_contributions(folder):
     """Draw Figures 1 and 4."""
-    figure, all_axes = plt.subplots(1, len(POWERS) + 1, figsize=(12, 3), layout="constrained")
-    for axes, p in zip(all_axes, POWERS, strict=False):
-        show_pairs(axes, push_contributions(p), f"p = {p}")
-    show_pairs(all_axes[-1], ir_contributions(), "IR")
+    figure, panels = new_figure(4, 8, 4.6, n_rows=-(-(len(POWERS) + 1) // 4))
+    shares = {f"p = {p}": push_contributions(p) for p in POWERS} | {"IR": ir_contributions()}
+    for axes, (title, pairs) in zip(panels.flat, shares.items(), strict=False):
+        show_pairs(axes, pairs, title)
+    for axes in panels.flat[len(shares) :]:
+        axes.set_axis_off()
     return saved(figure, folder / "figures_1_and_4.png")
 
 
 def draw_formulas(folder):
     """Draw Figures 3 and 8."""
-    figure, (discounts, powers) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure, [(discounts, powers)] = new_figure(2, 8, 4.4)
     z = np.linspace(0.3, 10, 400)
     for values, label in (
         (1 / np.log1p(z), "1 / ln(1 + z)"),
@@ -69,28 +79,27 @@ def draw_formulas(folder):
     powers.plot(b, np.minimum(near, far), label="the smaller bound")
     powers.plot(b, np.abs(A ** (1 / P) - b ** (1 / P)), label="|a^(1/p) - b^(1/p)|")
     powers.set(title=f"Lemma 7, p = {P}, a = {A}", xlabel="b")
-    for axes in (discounts, powers):
-        axes.legend()
+    for axes in (discounts, powers):  # below, where no line is
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize="small")
     return saved(figure, folder / "figures_3_and_8.png")
 
 
 def draw_curves(experiment, X, y, seed, folder):
     """Draw ROC curves of one run, in counts: training rows above, test rows below."""
     train, test = parts(experiment, TEXT, y, seed)[0]
-    figure, panels = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-    colours = [*plt.get_cmap("viridis")(np.linspace(0, 0.95, len(POWERS))), "crimson"]
-    for setting, colour in zip(SETTINGS, colours, strict=True):
+    figure, panels = new_figure(2, 8, 7, n_rows=2)
+    for setting, style in zip(SETTINGS, STYLES, strict=True):
         scores = fit_scores(setting, TEXT, X, y, train)
         for (whole, left), rows in zip(panels, (train, test), strict=True):
             counts = curve(y[rows], scores[rows])
             for axes in (whole, left):
-                axes.plot(*counts, color=colour, label=setting, linewidth=1.2)
+                axes.plot(*counts, label=setting, linewidth=1.5, **style)
     for (whole, left), rows, name in zip(panels, (train, test), ("training", "test"), strict=True):
         whole.set(title=f"{name} rows", xlabel="false positives", ylabel="true positives")
         end = max(experiment.left_end * (y[rows] == 0).sum(), 1)
         top = max(one.get_ydata()[one.get_xdata() <= end].max() for one in left.get_lines())
         left.set(title="left end", xlabel="false positives", xlim=(0, end), ylim=(0, 1.02 * top))
-    panels[0, 0].legend()
+    legend_below(figure, panels[0, 0], len(SETTINGS))
     return saved(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
 
 
@@ -102,6 +111,5 @@ def curve(y, scores):
 
 def saved(figure, path):
     """Write a figure and return where."""
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+    save_figure(figure, path)
     return path

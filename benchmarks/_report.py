@@ -1,7 +1,7 @@
 """What every benchmark leaves behind: tables, targets with their verdicts, and the machine.
 
-A report prints itself for a terminal and as Markdown, and goes to a JSON file from which
-`make_page.py` makes the page of the documentation.
+A report prints itself for a terminal, and goes to a JSON file from which `make_page.py` makes a
+page of the documentation.
 """
 
 import json
@@ -92,15 +92,6 @@ class Report:
     def text(self) -> str:
         """Return the report for a terminal."""
         parts = [self.settings, *(_plain(table) for table in self._all_tables())]
-        return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
-
-    def markdown(self, heading: str = "###") -> str:
-        """Return the report as Markdown, each table below a heading of its own, without targets."""
-        parts = [self.settings]
-        for table in self.tables:
-            parts.append(f"{heading} {table.title}\n\n{table_in_pipes(table)}")
-            if table.note:
-                parts.append(table.note)
         return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
 
     def _all_tables(self) -> list[Table]:

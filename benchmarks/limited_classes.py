@@ -98,31 +98,6 @@ def table_of(title: str, found: Figures, rounds: tuple[int, ...]) -> Table:
     return Table(title, columns, rows)
 
 
-def draw(found: dict[str, Figures], rounds: tuple[int, ...], path: Path) -> None:
-    """Draw what p adds to the top against the number of stumps."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(POWERS) - 1, figsize=(9, 3.6), sharey=True)
-    for panel, p in zip(axes, POWERS[1:], strict=True):
-        for name, figures in found.items():
-            gain = [
-                mean(a[1] - b[1] for a, b in zip(figures[size, p], figures[size, 1], strict=True))
-                for size in rounds
-            ]
-            panel.plot(rounds, gain, marker="o", markersize=3, label=TITLES[name])
-        panel.axhline(0, color="0.6", linewidth=1)
-        panel.set(xscale="log", xlabel="stumps", title=f"p = {p} minus p = 1")
-        panel.set_xticks(rounds, [str(size) for size in rounds], minor=False)
-        panel.minorticks_off()
-    axes[0].set_ylabel("difference in the top")
-    axes[-1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-
-
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -131,7 +106,6 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--splits", type=int, default=10, help="splits of each data set (default 10)")
     add("--quick", action="store_true", help="breast cancer, two splits, at most 20 stumps")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add("--plot", type=Path, metavar="FILE", help="draw the differences (needs matplotlib)")
     add_data_option(parser)
     options = parser.parse_args(arguments)
     options.rounds = ROUNDS
@@ -163,8 +137,6 @@ def main(arguments: list[str] | None = None) -> None:
     Report("limited_classes", settings, describe_machine(), tables, notes=notes).publish(
         options.json
     )
-    if options.plot is not None:
-        draw(found, options.rounds, options.plot)
 
 
 if __name__ == "__main__":

@@ -1,65 +1,26 @@
-"""Make docs/benchmarks.md of the reports that the benchmarks have written with --json.
+"""Make the pages of the benchmarks of the reports that the scripts have written with --json.
 
     python benchmarks/make_page.py            # of the reports in docs/benchmarks/
+    python benchmarks/make_page.py --draw     # and their figures, where no script draws them
 
-The folder holds one JSON file for each report, and the pictures. The page begins with the summary
-in this file, and ends with the targets.
+The folder holds one JSON file for each report, the pictures and the pages: one for each report,
+one of the targets, and docs/benchmarks.md with a line for each.
 """
 
 import argparse
+from html import escape
 from pathlib import Path
 
-from _report import Cell, Report, Table, shown, table_in_pipes, targets_table
+from _page_texts import GROUPS, PAGES, PICTURES
+from _report import Cell, Report, Table, machine_line, shown, table_in_pipes, targets_table
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 
-SECTIONS = {
-    "as_they_come": "Rankers and classifiers as they come",
-    "compare_first": "What compare puts first",
-    "peers_generated": "Beside other libraries: one list, generated rows",
-    "peers_magic_trees": "Beside other libraries: MAGIC, and trees of depth 3",
-    "peers_search": "Beside other libraries: quality after a search",
-    "peers_letor": "Beside other libraries: queries",
-    "trees_speed": "Objectives in the trees of XGBoost and LightGBM: time",
-    "trees_lists": "Objectives in the trees of XGBoost and LightGBM: one list",
-    "trees_queries": "Objectives in the trees of XGBoost and LightGBM: queries",
-    "scorecards": "Scorecards beside those of other libraries",
-    "paper_tables": "Tables of Rudin (2009)",
-    "limited_classes": "What p does to small and large models",
-    "bench_boosting": "Boosting with every loss and push",
-    "bench_pairs": "Sums over all pairs",
-    "bench_kernel": "Kernel ranking and linear rankers",
-    "bench_listnet": "Linear ListNet",
-    "bench_metrics": "Metrics",
-    "scaling": "Growth with the rows",
-    "cluster": "A Dask cluster of two workers beside one process",
-}
-"""The file of each report, in the order of the page, and its heading."""
-
-PICTURES = {
-    "limited_classes": {
-        "limited_classes": "What p adds to the top, against the number of stumps, on each data set"
-    },
-    "paper_tables": {
-        "figures_1_and_4": "Shares of pairs in the push for p = 1 to 64 and in the IR push: the "
-        "larger p, the more the negative on top has",
-        "figures_3_and_8": "Three discounts against the rank, and both bounds of Lemma 7",
-        "figure_5_magic": "ROC curves on MAGIC in counts: training and test rows, whole and left "
-        "end",
-        "figure_6_ionosphere": "ROC curves on Ionosphere, the same panels, of one fold",
-        "figure_7_housing": "ROC curves on Boston housing, the same panels, of one fold",
-    },
-    "scaling": {
-        "scaling": "Time over rows on logarithmic axes, in small panels with lines of slope 1"
-    },
-}
-
 INTRODUCTION = """# Benchmarks
 
-![Where we win and where we lose: for four data sets, how many points more of the positives each
-model finds before 5 % of the negatives than HistGradientBoosting, with 95 % intervals. On
-make_credit the boosters of stumps lie 1 to 4 points to the right; on MAGIC they lie 13 points to
-the left, and the boosted trees at zero.](benchmarks/as_they_come.png)
+![Where we win and where we lose: for each data set, how many points more of the positives each
+model finds before 5 % of the negatives than HistGradientBoosting as it comes, with 95 %
+intervals.](benchmarks/as_they_come.png)
 
 **Where we win, where we lose.** With the defaults of each library, `PNormPushRanker` finds 3 to 4
 points more of the bad payers than scikit-learn's HistGradientBoosting before 5 % of the good
@@ -70,49 +31,89 @@ the command line. On the two small tables the kernel ranker is the best of ours,
 regression is the best of all on breast cancer. Over the whole list
 (AUC), after an equal search, boosted rankers and boosted classifiers of the same depth differ in
 the third decimal. A fit over all pairs costs about as much as a classifier's: what is counted are
-rows, not pairs. The targets that were set before measuring, reached or not, are [at the
-end](#targets).
+rows, not pairs. The targets that were set before measuring, reached or not, are on
+[a page of their own](benchmarks/targets.md).
 
-This page is made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have
-measured; `benchmarks/README.md` says what each does and how. Times belong to the machine named
-below each section: compare ratios, and run the scripts on yours.
+The pages are made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have
+measured; `benchmarks/README.md` says what each does and how. Times belong to the machine named at
+the end of a page: compare ratios, and run the scripts on yours.
 """
 
 
-def targets(reports: dict[str, Report]) -> str:
-    """Return all targets, section by section, those that were not reached first."""
+def index(reports: dict[str, Report]) -> str:
+    """Return the page with a line for each report, and the order of the pages."""
+    parts = [INTRODUCTION.strip()]
+    for group, names in GROUPS.items():
+        lines = [
+            f"- [{PAGES[name].title}](benchmarks/{name}.md): {PAGES[name].line}"
+            for name in names
+            if name in reports
+        ]
+        parts += [f"## {group}", "\n".join(lines)]
+    known = "[Targets](benchmarks/targets.md): figures that were set before measuring"
+    parts += ["## Targets", f"- {known}; {reached(reports)}"]
+    order = [f"benchmarks/{name}" for name in (*ordered(reports), "targets")]
+    parts.append("\n".join(["```{toctree}", ":hidden:", "", *order, "```"]))
+    absent = [PAGES[name].title for name in PAGES if name not in reports]
+    if absent:
+        parts.append(f"Scripts whose reports are not here: {'; '.join(absent)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def ordered(reports: dict[str, Report]) -> list[str]:
+    """Return the names of the reports in the order of the index."""
+    return [name for names in GROUPS.values() for name in names if name in reports]
+
+
+def reached(reports: dict[str, Report]) -> str:
+    """Say how many targets are reached."""
     verdicts = [verdict for report in reports.values() for verdict in report.verdicts]
     n_reached = sum(verdict.words == "reached" for verdict in verdicts)
-    count = (
-        "A target is a figure that was set before it was measured. "
-        f"{n_reached} of {len(verdicts)} are reached."
-    )
-    parts = ["## Targets", count]
-    for name, report in reports.items():
-        if report.verdicts:
-            parts.append(f"### Targets: {SECTIONS[name]}")
-            parts.append(table_in_pipes(measured_first(report)))
-    return "\n\n".join(parts)
+    return f"{n_reached} of {len(verdicts)} are reached"
+
+
+def targets(reports: dict[str, Report]) -> str:
+    """Return the page of the targets, report by report, those that were not reached first."""
+    parts = [
+        "# Targets",
+        f"A target is a figure that was set before it was measured: {reached(reports)}. Those that "
+        "are not stand first.",
+    ]
+    for name in ordered(reports):
+        if reports[name].verdicts:
+            parts.append(f"## {PAGES[name].title}")
+            parts.append(table_in_pipes(measured_first(reports[name])))
+    return "\n\n".join(parts) + "\n"
 
 
 def measured_first(report: Report) -> Table:
     """Return the targets of a report with what was measured in the first column."""
-    ordered = sorted(report.verdicts, key=lambda verdict: verdict.words == "reached")
+    verdicts = sorted(report.verdicts, key=lambda verdict: verdict.words == "reached")
     rows: list[list[Cell]] = [
         [shown(measured), limit, "" if words == "reached" else f"**{words}**", label]
-        for label, limit, measured, words in targets_table(ordered).rows
+        for label, limit, measured, words in targets_table(verdicts).rows
     ]
     return Table("", ["measured", "limit", "", "target"], rows)
 
 
-def section(name: str, report: Report) -> str:
-    """Return the section of one report."""
-    pictures = [
-        f"![{text}.](benchmarks/{picture}.png)"
-        for picture, text in PICTURES.get(name, {}).items()
+def page(name: str, report: Report) -> str:
+    """Return the page of one report: an opening, figures, and tables that open on demand."""
+    text = PAGES[name]
+    parts = [f"# {text.title}", text.opening]
+    parts += [
+        f"![{about}.]({picture}.png)"
+        for picture, about in PICTURES.get(name, {}).items()
         if (FOLDER / f"{picture}.png").exists()
     ]
-    return "\n\n".join([f"## {SECTIONS[name]}", report.markdown(), *pictures])
+    parts.append(report.settings)
+    parts += [folded(table) for table in report.tables]
+    return "\n\n".join([*parts, *report.notes, machine_line(report.machine)]) + "\n"
+
+
+def folded(table: Table) -> str:
+    """Return a table that a click on its title opens."""
+    head = f"<details><summary>{escape(table.title, quote=False)}</summary>"
+    return "\n\n".join([head, table_in_pipes(table), *filter(None, [table.note]), "</details>"])
 
 
 def evidence(report: Report) -> str:
@@ -151,27 +152,32 @@ EXCERPTS = {
 
 
 def main() -> None:
-    """Write the page, and the tables that other pages take from it."""
+    """Write the pages, and the tables that other pages take from the reports."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--output", type=Path, default=FOLDER.with_suffix(".md"), help="default: docs/benchmarks.md"
-    )
+    parser.add_argument("--draw", action="store_true", help="draw figures (needs matplotlib)")
     options = parser.parse_args()
-    files = {name: FOLDER / f"{name}.json" for name in SECTIONS}
+    files = {name: FOLDER / f"{name}.json" for name in PAGES}
     reports = {name: Report.load(path) for name, path in files.items() if path.exists()}
-    absent = [SECTIONS[name] for name in files if name not in reports]
-    parts = [INTRODUCTION, *(section(name, report) for name, report in reports.items())]
-    parts.append(targets(reports))
-    if absent:
-        parts.append(f"Scripts whose reports are not on this page: {'; '.join(absent)}.")
-    options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(options.output)
+    if options.draw:
+        draw(reports)
+    texts = {FOLDER / f"{name}.md": page(name, report) for name, report in reports.items()}
+    texts |= {FOLDER.with_suffix(".md"): index(reports), FOLDER / "targets.md": targets(reports)}
     for name, (report, text_of) in EXCERPTS.items():
         source = FOLDER / f"{report}.json"
         if source.exists():
-            path = FOLDER / name
-            path.write_text(text_of(Report.load(source)), encoding="utf-8")
-            print(path)
+            texts[FOLDER / name] = text_of(Report.load(source))
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+        print(path)
+
+
+def draw(reports: dict[str, Report]) -> None:
+    """Draw the figures of the reports whose scripts don't draw them."""
+    from _page_figures import FIGURES
+
+    for name, figure in FIGURES.items():
+        if name in reports:
+            figure(reports[name], FOLDER / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How time grows with the rows: every estimator, every sum over pairs or lists, every metric.
 
-    python benchmarks/scaling.py --plot scaling.png         # up to 1e7 rows, about ten minutes
+    python benchmarks/scaling.py --json FILE       # up to 1e7 rows, about ten minutes
     python benchmarks/scaling.py --max-rows 100000          # a quick look
     python benchmarks/scaling.py --only sums metrics        # some of the groups
 
@@ -145,76 +145,10 @@ def judge(group: str, curves: Curves, ends: Mapping[str, list[Any]]) -> Iterator
         yield Verdict(f"largest exponent of {group}: {worst}", LIMITS[group], found[worst])
 
 
-# --- the plot ------------------------------------------------------------------------------------
-
-STYLES = (
-    {"color": "black", "marker": "o", "linestyle": "-"},
-    {"color": "0.55", "marker": "s", "linestyle": "--"},
-)
-"""Of the first and the second line of a panel: told apart by grey, marker and dash."""
-
-N_COLUMNS = 7
-
-
-def draw_panel(ax: Any, name: str, lines: Mapping[str, Curve], *, with_legend: bool) -> None:
-    """Draw the lines of one workload, with a guide of slope one through the last point."""
-    slopes = []
-    for style, (line, curve) in zip(STYLES, lines.items(), strict=False):
-        ax.loglog(curve["rows"], curve["s"], label=line, markersize=3, linewidth=1, **style)
-        slope = exponent(curve)[0]
-        slopes.append("–" if slope is None else f"{slope:.2f}")
-    first = next(iter(lines.values()))
-    n_rows, seconds = first["rows"][-1], first["s"][-1]
-    guide = [SHORT_SMALLEST, LARGEST]
-    ax.loglog(guide, [seconds * n / n_rows for n in guide], color="0.8", linewidth=3, zorder=0)
-    ax.tick_params(labelsize=6)
-    ax.set_title(f"{name}\n{' / '.join(slopes)}", fontsize=7)
-    if with_legend:
-        ax.legend(fontsize=6, loc="upper left", frameon=False)
-
-
-def plot(curves: Mapping[str, Curves], path: Path) -> None:
-    """Draw small multiples, one panel for each workload."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    panels: dict[tuple[str, str], dict[str, Curve]] = {}
-    for group, lines in curves.items():
-        for (name, line), curve in lines.items():
-            panels.setdefault((group, name), {})[line] = curve
-    n_lines = -(-len(panels) // N_COLUMNS)
-    figure, axes = plt.subplots(
-        n_lines,
-        N_COLUMNS,
-        figsize=(2.1 * N_COLUMNS, 2 * n_lines + 0.8),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
-    for ax in axes.flat[len(panels) :]:
-        ax.set_axis_off()
-    legends = set()
-    for ax in axes.flat[max(len(panels) - N_COLUMNS, 0) :]:
-        ax.tick_params(labelbottom=True)  # below it there may be no panel
-    for ax, ((_, name), lines) in zip(axes.flat, panels.items(), strict=False):
-        draw_panel(ax, name, lines, with_legend=tuple(lines) not in legends)
-        legends.add(tuple(lines))
-    axes.flat[0].set(xlim=(SHORT_SMALLEST / 2, LARGEST * 2), ylim=(1e-5, 1e2))
-    figure.supxlabel("rows", fontsize=8)
-    figure.supylabel("seconds", fontsize=8)
-    figure.suptitle(
-        "Time over rows; the numbers are exponents, the broad line has slope 1", fontsize=9
-    )
-    figure.savefig(path, dpi=150)
-
-
 # --- the command line ----------------------------------------------------------------------------
 
 
-def make_report(options: argparse.Namespace) -> tuple[Report, dict[str, Curves]]:
+def make_report(options: argparse.Namespace) -> Report:
     """Measure, and return the report with the curves that it rests on."""
     machine = describe_machine()
     ends = run_in_process(__file__, ["--child", "ends", 0], threads=1)
@@ -243,7 +177,7 @@ def make_report(options: argparse.Namespace) -> tuple[Report, dict[str, Curves]]
         f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows ({SHORT_SMALLEST} where the range "
         "ends early)."
     )
-    return Report("scaling", settings, machine, tables, verdicts, notes, runs), curves
+    return Report("scaling", settings, machine, tables, verdicts, notes, runs)
 
 
 def main() -> None:
@@ -257,15 +191,11 @@ def main() -> None:
     add("--max-rows", type=int, default=LARGEST, help="most rows (default 1e7)")
     add("--threads", type=int, default=2, help="threads of linear algebra (default 2)")
     add("--only", nargs="+", choices=GROUPS, default=list(GROUPS), metavar="GROUP")
-    add("--plot", type=Path, metavar="FILE", help="draw the curves (needs matplotlib)")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")
     options = parser.parse_args()
     if options.max_rows < 10 * SMALLEST or options.threads < 1:
         parser.error(f"at least {10 * SMALLEST} rows and one thread are needed")
-    report, curves = make_report(options)
-    if options.plot:
-        plot(curves, options.plot)
-    report.publish(options.json)
+    make_report(options).publish(options.json)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,294 @@
+"""Figures of the pages of the benchmarks, drawn from the tables of their reports.
+
+Differences are drawn with their intervals and a line at zero, times on a logarithmic axis; the
+reports have both as text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from _claims import legend_below, new_figure, save_figure
+from _report import Report, Table
+
+THEIRS = (
+    *("XGB", "LightGBM", "LGBM", "CatBoost", "HistGradient", "AdaBoost", "Logistic"),
+    *("FastSurvival", "others", "loop over", "argsort", "stable argsort", "two BLAS"),
+)
+"""How the names of other systems, and of the sums that ours are measured against, begin."""
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+WIDE = 8
+"""Times that differ by more than this factor have a logarithmic axis."""
+SHORT = 34
+"""Characters of a label; a longer one goes on in a second line."""
+
+
+class Line(NamedTuple):
+    """A label with a value and its interval, which may be a point."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+def line_of(label: str, text: Any) -> Line | None:
+    """Return a difference with its interval, as tables show it; None where there is none."""
+    found = [float(one) for one in NUMBER.findall(str(text))]
+    if not found or str(text)[:1] not in "+-":
+        return None
+    return Line(label, *(found if len(found) == 3 else found[:1] * 3))
+
+
+def lines_of(table: Table, column: str, names: Sequence[str] | None = None) -> list[Line]:
+    """Return a column of differences of a table, by its first column or by other names."""
+    at = table.columns.index(column)
+    labels = names or [str(row[0]) for row in table.rows]
+    found = [line_of(name, row[at]) for name, row in zip(labels, table.rows, strict=True)]
+    return [one for one in found if one is not None]
+
+
+def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -> None:
+    """Draw lines with their intervals, the first label on top, ours as dots, others as squares."""
+    places = {label: -number for number, label in enumerate(labels)}
+    for one in lines:
+        theirs = one.label.startswith(THEIRS)
+        style = {"color": "#d55e00" if theirs else "#0072b2", "linestyle": "-"}
+        axes.plot([one.low, one.high], [places[one.label]] * 2, linewidth=2, **style)
+        axes.plot(one.value, places[one.label], marker="s" if theirs else "o", **style)
+    axes.set_title(title, fontsize="medium")
+    axes.set_yticks(list(places.values()), [wrapped(label) for label in labels])
+    axes.set_ylim(-len(labels) + 0.4, 0.6)
+    axes.tick_params(labelsize="small")
+
+
+def wrapped(label: str) -> str:
+    """Return a label in two lines where it is long."""
+    at = label.rfind(", ", 0, SHORT) if len(label) > SHORT else -1
+    return label if at < 0 else f"{label[: at + 1]}\n{label[at + 2 :]}"
+
+
+def draw_lines(panels: dict[str, list[Line]], what: str, path: Path) -> None:
+    """Draw panels beside each other, which share their labels."""
+    labels = list(dict.fromkeys(one.label for lines in panels.values() for one in lines))
+    height = 1.2 + 0.27 * len(labels) + 0.12 * sum("\n" in wrapped(one) for one in labels)
+    figure, axes = new_figure(len(panels), 8.0 + (len(panels) > 3), max(height, 2.4), sharey=True)
+    for one, (title, lines) in zip(axes.flat, panels.items(), strict=True):
+        panel(one, title, lines, labels)
+        smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
+        if 0 < smallest < largest / WIDE:
+            one.set_xscale("log")
+        else:
+            one.axvline(0, color="0.4", linewidth=1, linestyle="-")
+            one.locator_params(axis="x", nbins=4)
+    theirs = any(label.startswith(THEIRS) for label in labels)
+    key = "\ndots: this package, squares: others" if theirs else ""
+    name = figure.supxlabel if len(panels) > 1 else axes[0, 0].set_xlabel
+    name(what + key, fontsize="medium")
+    save_figure(figure, path)
+
+
+def times(tables: Iterable[Table], column: str = "seconds") -> dict[str, list[Line]]:
+    """Return the seconds of tables, a panel for each."""
+    panels = {}
+    for table in tables:
+        at = table.columns.index(column)
+        known = [(str(row[0]), row[at]) for row in table.rows if isinstance(row[at], float)]
+        title = re.split(r", (?!\d)| generated", table.title)[0]
+        panels[title] = [Line(name, s, s, s) for name, s in known]
+    return panels
+
+
+def as_they_come(report: Report, path: Path) -> None:
+    """Draw what each model finds more in the first 5 % than HistGradientBoosting."""
+    panels = {
+        table.title.partition(",")[0]: lines_of(table, table.columns[2]) for table in report.tables
+    }
+    draw_lines(panels, "points more than HistGradientBoosting in the first 5 %", path)
+
+
+def limited_classes(report: Report, path: Path) -> None:
+    """Draw what p adds to the top against the number of stumps, a panel for each data set."""
+    figure, axes = new_figure(3, 8.0, 5.0, n_rows=2, sharex=True, sharey=True)
+    for one, table in zip(axes.flat, report.tables, strict=True):
+        stumps = [int(str(row[0])) for row in table.rows]
+        for p, aside in ((4, 0.95), (16, 1.05)):
+            found = [str(row[table.columns.index(f"top, p={p}")]) for row in table.rows]
+            means, halves = zip(*(map(float, text.split(" ± ")) for text in found), strict=True)
+            x = [size * aside for size in stumps]
+            style: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2}
+            one.errorbar(x, means, yerr=halves, label=f"p = {p} minus p = 1", **style)
+        one.axhline(0, color="0.4", linewidth=1, linestyle="-")
+        one.set_xscale("log")
+        one.set_xticks(stumps, [str(size) for size in stumps])
+        one.minorticks_off()
+        one.set_title(table.title, fontsize="medium")
+    for one in axes[-1]:
+        one.set_xlabel("stumps")
+    figure.supylabel("difference in the top", fontsize="medium")
+    legend_below(figure, axes[0, 0], 2)
+    save_figure(figure, path)
+
+
+def scaling(report: Report, path: Path) -> None:
+    """Draw seconds over rows: the fits with their names, the many others as thin lines."""
+    figure, axes = new_figure(3, 8.0, 4.4, sharex=True, sharey=True)
+    groups = list(dict.fromkeys(run["group"] for run in report.runs))
+    for one, group in zip(axes.flat, groups, strict=True):
+        runs = [run for run in report.runs if run["group"] == group]
+        named = [run for run in runs if run["of"] == "fit"]
+        for run, marker in zip(named, "os^Dv<>", strict=False):
+            one.plot(run["rows"], run["s"], marker=marker, markersize=4, label=run["what"])
+        for run in [run for run in runs if run["of"] != "fit"] if not named else []:
+            one.plot(
+                run["rows"], run["s"], color="#0072b2", linewidth=0.8, linestyle="-", alpha=0.6
+            )
+        one.plot([1e3, 3e6], [3e-4, 0.9], color="0.8", linewidth=8, linestyle="-", zorder=0)
+        one.set(xscale="log", yscale="log")
+        title = group.partition(", ")[0].replace("value and gradient of ", "")
+        one.set_title("fits, 20 features" if named else title, fontsize="medium")
+        one.set_xlabel("rows")
+    axes[0, 0].set_ylabel("seconds; the broad line has slope 1")
+    legend_below(figure, axes[0, 0], 3)
+    save_figure(figure, path)
+
+
+def compare_first(report: Report, path: Path) -> None:
+    """Draw what the first of compare finds more, by split."""
+    panels = {}
+    for table in report.tables:
+        names = [f"split {row[0]}" if row[0] != "all" else "all splits" for row in table.rows]
+        panels[table.title.partition(",")[0]] = lines_of(table, table.columns[-1], names)
+    ordered = {"all splits": None} | dict.fromkeys(
+        one.label for lines in panels.values() for one in lines if one.label != "all splits"
+    )
+    by_label = {
+        title: sorted(lines, key=lambda one: list(ordered).index(one.label))
+        for title, lines in panels.items()
+    }
+    draw_lines(by_label, "points more than HistGradientBoosting in the first 5 %", path)
+
+
+def peers_generated(report: Report, path: Path) -> None:
+    """Draw times of systems at the two larger sizes."""
+    found = times(report.tables[1:], "fit s")
+    draw_lines(found, "seconds to fit", path)
+
+
+def peers_magic_trees(report: Report, path: Path) -> None:
+    """Draw time and quality of trees of depth 3 on MAGIC."""
+    table = next(one for one in report.tables if one.title.startswith("half of MAGIC"))
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    panels = {}
+    for title, column in (("seconds to fit", "fit s"), ("share of the top", "top")):
+        pairs = [(str(row["system"]), float(str(row[column]))) for row in rows]
+        panels[title] = [Line(name, value, value, value) for name, value in pairs]
+    draw_lines(panels, "trees of depth 3, half of MAGIC", path)
+
+
+def peers_search(report: Report, path: Path) -> None:
+    """Draw differences in AUC after a search, those with an interval."""
+    panels = {}
+    for table in report.tables:
+        column = next(one for one in table.columns if one.startswith("AUC, "))
+        lines = [one for one in lines_of(table, column) if one.low < one.high]
+        if lines:
+            panels[table.title.partition(", 2 sets")[0]] = lines
+    draw_lines(panels, "AUC of PNormPushRanker (p = 1, logistic) minus that of each", path)
+
+
+def peers_letor(report: Report, path: Path) -> None:
+    """Draw NDCG@10 of each system beside the best of ours."""
+    panels = {
+        table.title.partition(",")[0]: [
+            Line(one.label, -one.value, -one.high, -one.low)
+            for one in lines_of(table, "ours (best) minus it, NDCG@10")
+        ]
+        for table in report.tables[:3]
+    }
+    draw_lines(panels, "NDCG@10 of each minus the best of ours, chosen on validation rows", path)
+
+
+def trees_lists(report: Report, path: Path) -> None:
+    """Draw pairwise losses beside the log-loss in the same trees."""
+    panels = {
+        table.title.partition(",")[0]: lines_of(table, "AUC, it - log-loss")
+        for table in report.tables
+        if table.title.endswith("chosen by the validation rows' AUC")
+    }
+    draw_lines(panels, "AUC minus that of the log-loss, the same trees", path)
+
+
+CARDS = {
+    "full card - EBM": ("full card, RankBoost - EBM, main effects", "AUC"),
+    "full card - optbinning": ("full card, RankBoost - optbinning", "AUC"),
+    "small card - FasterRisk": ("small card, p = 1 - FasterRisk", "AUC"),
+}
+"""The panels of the figure of scorecards: a difference, and of what."""
+
+
+def scorecards(report: Report, path: Path) -> None:
+    """Draw three of the paired differences, a line for each data set."""
+    table = next(one for one in report.tables if one.title == "Paired differences")
+    panels = {
+        title: [
+            one
+            for row in table.rows
+            if tuple(row[1:3]) == which and (one := line_of(str(row[0]), row[3]))
+        ]
+        for title, which in CARDS.items()
+    }
+    draw_lines(panels, "difference in AUC", path)
+
+
+def bench_pairs(report: Report, path: Path) -> None:
+    """Draw the times of losses over all pairs."""
+    draw_lines(times([without_tenth(report.tables[0])]), "seconds, a million rows", path)
+
+
+def bench_kernel(report: Report, path: Path) -> None:
+    """Draw the times of linear rankers and of others."""
+    found = next(one for one in report.tables if one.title.startswith("linear rankers"))
+    draw_lines(times([found]), "seconds to fit 100,000 rows of 20 features", path)
+
+
+def bench_listnet(report: Report, path: Path) -> None:
+    """Draw the times of the parts of a fit."""
+    panels = times([without_tenth(table) for table in report.tables])
+    draw_lines(panels, "seconds, a million rows of 46 features", path)
+
+
+def bench_metrics(report: Report, path: Path) -> None:
+    """Draw the times of metrics, of many queries and of one list."""
+    lines = [line for found in times(report.tables).values() for line in found]
+    title = "metrics of 10,000 queries, then of one list"
+    draw_lines({title: lines}, "seconds, a million rows", path)
+
+
+def cluster(report: Report, path: Path) -> None:
+    """Draw the times of a fit on the cluster and in one process."""
+    found = next(one for one in report.tables if one.title.startswith("Fits of 100 rounds"))
+    panels = {
+        "on the cluster": next(iter(times([found], "cluster").values())),
+        "in one process": next(iter(times([found], "process").values())),
+    }
+    draw_lines(panels, "seconds, 4,000,000 rows", path)
+
+
+def without_tenth(table: Table) -> Table:
+    """Return a table without the cases of a tenth of the rows."""
+    rows = [row for row in table.rows if not str(row[0]).endswith("a tenth")]
+    return Table(table.title, table.columns, rows)
+
+
+FIGURES: dict[str, Callable[[Report, Path], None]] = {
+    one.__name__: one
+    for one in (
+        *(as_they_come, limited_classes, scaling),
+        *(compare_first, peers_generated, peers_magic_trees, peers_search, peers_letor),
+        *(trees_lists, scorecards, bench_pairs, bench_kernel, bench_listnet, bench_metrics),
+        cluster,
+    )
+}
+"""What draws the figure of a report, where its own script does not."""

@@ -1,0 +1,214 @@
+"""What the pages of the benchmarks say: a title, an opening, and the line of the index."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Page:
+    """The words around a report; `line` says in the index what the page shows."""
+
+    title: str
+    opening: str
+    line: str
+
+
+GROUPS = {
+    "Quality": (
+        *("as_they_come", "lists", "compare_first", "peers_search", "peers_generated"),
+        *("peers_magic_trees", "peers_letor", "trees_lists", "trees_queries", "scorecards"),
+    ),
+    "The papers": ("paper_tables", "limited_classes"),
+    "Time and memory": (
+        *("bench_boosting", "bench_pairs", "bench_kernel", "bench_listnet"),
+        *("bench_metrics", "trees_speed", "scaling", "cluster"),
+    ),
+}
+"""The reports in the order of the index."""
+
+PAGES = {
+    "as_they_come": Page(
+        "Rankers and classifiers as they come",
+        "Every model has the defaults of its library, and the classifiers are shown tuned as well: "
+        "a default says more about its author's taste than about a method. Models of stumps win "
+        "where the features mostly add up, whoever makes them; trees win where features interact.",
+        "defaults of each library on four data sets, and gradient boosting tuned",
+    ),
+    "lists": Page(
+        "Defaults on ten tables",
+        "What a stranger gets: models as they come on ten tables and on queries, five splits each, "
+        "differences paired over the splits.",
+        "BoostedTreesRanker beside LightGBM, and what early stopping costs, on ten tables",
+    ),
+    "compare_first": Page(
+        "What compare puts first",
+        "Half of the rows choose a ranker by `sklearn-rank compare`; the other half tell whether "
+        "it was a good choice, beside HistGradientBoosting as it comes.",
+        "the ranker that the command line recommends, on rows that it has not seen",
+    ),
+    "peers_generated": Page(
+        "Other libraries: one list, generated rows",
+        "The generated score is linear, so that linear rankers are first in quality. Of the "
+        "boosters of depth 1, ours with the exponential loss take about half the time of those of "
+        "classifiers from 100,000 rows on; ranking objectives that sample or enumerate pairs take "
+        "several times as long.",
+        "time, memory and quality from 10,000 to a million rows",
+    ),
+    "peers_magic_trees": Page(
+        "Other libraries: MAGIC, and trees of depth 3",
+        "With trees as weak rankers `RankBoost` grows each tree by scikit-learn, which is "
+        "seventy times slower than XGBoost and more, and ranks no better: for trees take "
+        "`BoostedTreesRanker`. With stumps it is among the fastest.",
+        "where features interact, and why trees have a ranker of their own",
+    ),
+    "peers_search": Page(
+        "Other libraries: quality after a search",
+        "Every system gets the same search over its learning rate and its bins. Boosted rankers "
+        "and boosted classifiers of depth 1 then differ in the third decimal of the AUC.",
+        "the same search for everybody: the differences that remain",
+    ),
+    "peers_letor": Page(
+        "Other libraries: queries",
+        "On the public folds of MQ2008, OHSUMED and LightGBM's example. Each system's "
+        "configuration is chosen on the validation queries; intervals are over test queries.",
+        "NDCG on three public sets of queries, beside LambdaMART and others",
+    ),
+    "trees_speed": Page(
+        "Objectives in trees: time",
+        "What a ranking objective costs inside XGBoost and LightGBM, beside their own.",
+        "what the pairwise objectives cost inside XGBoost and LightGBM",
+    ),
+    "trees_lists": Page(
+        "Objectives in trees: one list",
+        "The same trees with the log-loss and with pairwise losses, each with rate, depth and "
+        "rounds chosen on validation rows. On these lists the pairwise losses gain nothing that "
+        "three splits can show.",
+        "log-loss or pairwise loss in the same trees",
+    ),
+    "trees_queries": Page(
+        "Objectives in trees: queries",
+        "The same trees with each objective, on queries.",
+        "pairwise, listwise and LambdaMART objectives in the same trees",
+    ),
+    "scorecards": Page(
+        "Scorecards beside those of other libraries",
+        "Full cards, of any number of terms, lie beside explainable boosting machines and "
+        "optbinning; small cards of a few terms beside FasterRisk. Each panel is a pair of "
+        "systems, each line a data set.",
+        "tables of points beside EBM, optbinning, XGBoost and FasterRisk",
+    ),
+    "paper_tables": Page(
+        "Tables of Rudin (2009)",
+        "The tables of the p-norm push, computed anew by the paper's algorithm. Most of the "
+        "printed values lie within two standard deviations of single runs of ours; the readings "
+        "of the protocol that were tried are below.",
+        "printed values beside ours, cell by cell",
+    ),
+    "limited_classes": Page(
+        "What p does to small and large models",
+        "A larger p adds up to .1 to the top of the list for models of 5 to 20 stumps, and little "
+        "for 200.",
+        "what p adds to the top, from 5 to 200 stumps",
+    ),
+    "bench_boosting": Page(
+        "Boosting with every loss and push",
+        "What a round of boosting costs, by loss and push.",
+        "a round of boosting, by loss and push",
+    ),
+    "bench_pairs": Page(
+        "Sums over all pairs",
+        "The loss over all pairs of a million rows, a quarter of a trillion pairs at most, takes "
+        "less time than sorting the rows once.",
+        "value and gradient over all pairs, beside one sort",
+    ),
+    "bench_kernel": Page(
+        "Kernel ranking and linear rankers",
+        "A linear ranker over all pairs takes as long as a logistic regression; nonlinear kernels "
+        "are quadratic in the rows.",
+        "linear and kernel rankers beside logistic regression and a survival SVM",
+    ),
+    "bench_listnet": Page(
+        "Linear ListNet",
+        "Value and gradient take about as long as the two products with the matrix of features "
+        "that they cannot do without.",
+        "a gradient beside the matrix products in it",
+    ),
+    "bench_metrics": Page(
+        "Metrics",
+        "Metrics of ten thousand queries take a twentieth of the time of a loop over "
+        "scikit-learn's, or less; metrics of one list of a million rows less than half a second.",
+        "metrics of a million rows beside scikit-learn's in a loop",
+    ),
+    "scaling": Page(
+        "Growth with the rows",
+        "Times grow about as fast as the rows; on doubly logarithmic axes that is a line "
+        "of slope 1. Kernels other than the linear one, of slope 2, are the exception.",
+        "time over rows for every estimator, sum and metric",
+    ),
+    "cluster": Page(
+        "A Dask cluster of two workers",
+        "Two workers on the two cores of one machine take as long as one process, or up to a third "
+        "longer: a cluster is for rows that one machine cannot hold.",
+        "a cluster beside one process: time, memory, overhead",
+    ),
+}
+
+PICTURES = {
+    "as_they_come": {
+        "as_they_come": "For each data set, how many points more of the positives each model "
+        "finds before 5 % of the negatives than HistGradientBoosting as it comes, with 95 % "
+        "intervals"
+    },
+    "compare_first": {
+        "compare_first": "For three data sets, the points that the first of compare finds more "
+        "than HistGradientBoosting, by split, with 95 % intervals: most reach both sides of zero"
+    },
+    "peers_generated": {
+        "peers_generated": "Seconds to fit 100,000 and a million rows on logarithmic axes, a line "
+        "for each system"
+    },
+    "peers_magic_trees": {
+        "peers_magic_trees": "MAGIC: two panels, seconds to fit and share of the top, at depth 3"
+    },
+    "peers_search": {
+        "peers_search": "For three data sets, the AUC of PNormPushRanker minus that of each "
+        "system, with 95 % intervals: within .003 of zero"
+    },
+    "peers_letor": {
+        "peers_letor": "For three sets of queries, NDCG@10 of each system minus that of the best "
+        "of ours, with 95 % intervals"
+    },
+    "trees_lists": {
+        "trees_lists": "For three data sets, AUC of the pairwise losses minus that of the "
+        "log-loss, with 95 % intervals that reach both sides of zero but for one"
+    },
+    "scorecards": {
+        "scorecards": "Differences between cards of this package and of others, with 95 % intervals"
+    },
+    "limited_classes": {
+        "limited_classes": "Six panels, a data set each: what p = 4 and p = 16 add to the top, "
+        "with 95 % intervals, against 5 to 200 stumps"
+    },
+    "paper_tables": {
+        "figures_1_and_4": "Shares of pairs in the push for p = 1 to 64 and in the IR push: the "
+        "larger p, the more the negative on top has",
+        "figures_3_and_8": "Three discounts against the rank, and both bounds of Lemma 7",
+        "figure_5_magic": "ROC curves on MAGIC in counts: training and test rows, whole and left "
+        "end",
+        "figure_6_ionosphere": "ROC curves on Ionosphere, the same panels, of one fold",
+        "figure_7_housing": "ROC curves on Boston housing, the same panels, of one fold",
+    },
+    "bench_pairs": {"bench_pairs": "Seconds for a million rows, a row for each loss, and one sort"},
+    "bench_kernel": {"bench_kernel": "Seconds to fit 100,000 rows, a row for each system"},
+    "bench_listnet": {
+        "bench_listnet": "Seconds of two matrix products, of value and gradient, and of a fit"
+    },
+    "bench_metrics": {
+        "bench_metrics": "Seconds for a million rows on a logarithmic axis, a row for each metric"
+    },
+    "scaling": {
+        "scaling": "Seconds over rows on logarithmic axes: fits of the estimators, sums over pairs "
+        "and lists, and metrics, beside a broad line of slope 1"
+    },
+    "cluster": {"cluster": "Seconds of a fit on the cluster and in one process, by loss"},
+}
+"""The pictures of each page, and what they show to those who can't see them."""

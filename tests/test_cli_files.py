@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,11 @@ def lines(header, row, n=N, end="\n"):
 
 def as_excel(path, frame, **how):
     frame.to_excel(path, index=False, **how)
+
+
+def as_workbook(path, frame):
+    with path.open("wb") as file:
+        frame.to_excel(file, index=False)
 
 
 def two_sheets(path):
@@ -295,6 +300,40 @@ READ = {
         {"c": "category"},
         [],
     ),
+    "missing as said": (
+        csv(x=np.where(SHUFFLED < 20, "unknown", X.astype(str)), z=np.where(SHUFFLED < 9, -9, X)),
+        {"missing": ["unknown", "-9"]},
+        {"x": "number", "z": "number"},
+        [],
+    ),
+    "no header": (
+        table(c=CITY).to_csv(index=False, header=False).encode(),
+        {"no_header": True, "target": "c3"},
+        {"c1": "number", "c2": "category"},
+        [],
+    ),
+    "no header.xlsx": (
+        lambda p: as_excel(p, table(c=CITY), header=False),
+        {"no_header": True, "target": "c3"},
+        {"c1": "number", "c2": "category"},
+        [],
+    ),
+    "excel.csv": (lambda p: as_workbook(p, table(c=CITY)), {}, {"c": "category"}, []),
+    "parquet.csv": (lambda p: table(c=CITY).to_parquet(p), {}, {"c": "category"}, []),
+    "json.csv": (as_json, {}, {"flag": "boolean"}, []),
+    "text.parquet": (csv(c=CITY), {}, {"c": "category"}, []),
+    "pretty.json": (
+        lambda p: table(c=CITY).to_json(p, orient="records", indent=2),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "repeated and dropped": (
+        b"other,a,a,y\n" + lines("", lambda i, y: f"{X[i]},1,2,{y}"),
+        {"drop": ["a"]},
+        {"other": "number", "a": None},
+        [],
+    ),
     "semicolons": (csv(sep=";", c=CITY), {}, {"c": "category"}, []),
     "pipes": (csv(sep="|", c=CITY), {}, {"c": "category"}, []),
     "tabs": (csv(sep="\t", c=CITY), {}, {"c": "category"}, []),
@@ -422,6 +461,22 @@ REFUSED = {
         {},
         "line 9: has 4 cells, the header has 3",
     ),
+    "title above": (
+        b"Loans of January\n" + csv(sep=";"),
+        {},
+        "line 2: has 2 cells, the header has 1; if a title is above the names, begin its line with",
+    ),
+    "another separator": (
+        b"other;y;z\n" + csv(sep="|"),
+        {"sep": ";"},
+        "line 2: has 1 cell, the header has 3; cells are separated by ';' (--sep MARK",
+    ),
+    "names in Parquet": (
+        lambda p: table().to_parquet(p),
+        {"no_header": True},
+        "--no-header is for CSV and Excel; this file has names",
+    ),
+    "no such column": (csv(), {"no_header": True}, "no column 'y' for --target"),
     "open quote": (b'a,y\n1,0\n"2,1\n3,0\n', {}, "line 3: a quotation mark is opened and never"),
     "latin-1 unnamed": (csv(encoding="latin-1", é=CITY), {}, "--encoding cp1252, or latin-1"),
     "utf-16 without bom": (csv(encoding="utf-16-le"), {}, "--encoding utf-16-le"),
@@ -430,7 +485,8 @@ REFUSED = {
     "typing error": (
         csv(x=["12 kg" if i == 7 else f"{v}" for i, v in enumerate(X)]),
         {},
-        "column 'x' holds numbers in 59 of 60 values, but row 8 holds '12 kg'",
+        "column 'x' holds numbers in 59 of 60 values, but row 8 holds '12 kg': correct it, or use "
+        "--missing, --drop or --category",
     ),
     "one comma": (
         csv(x=["1,234" if i == 7 else f"{v}" for i, v in enumerate(X)]),
@@ -506,10 +562,13 @@ def test_odd_files_are_read_as_meant_and_again(tmp_path, name):
     for column, kind in kinds.items():
         assert data.schema.kinds.get(column) == kind
     assert set(data.y) == {0, 1}
+    if "missing" in given_options:
+        assert (data.X[["x", "z"]].isna().sum() == [20, 9]).all()
     assert list(data.X) == list(data.schema.kinds)
     # A model reads the file in the same way; its schema is plain data.
     schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
-    again = model_data(path, schema, options.reading, notes := [], labelled=True)
+    reading = replace(options.reading, missing=())  # which the model knows
+    again = model_data(path, schema, reading, notes := [], labelled=True)
     assert "--category" not in "\n".join(notes)  # an option of training
     pd.testing.assert_frame_equal(again.X, data.X)
     np.testing.assert_array_equal(again.y, data.y)

@@ -39,6 +39,7 @@ from sklearn_rank.cli._tables import Table
 from sklearn_rank.dask import DaskRanker, check_supported
 
 _REFUSED = ("metric", "validation", "calibrate")
+_OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")
 _MOST_VALUES = 1000  # distinct cells of a column that a partition reports
 _SHARE_OF_MEMORY = 0.8  # that the workers of this machine may take together
 _SECONDS = 10  # until a scheduler must have answered
@@ -199,11 +200,11 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
     """Return the ranker and its name; InputError for what a cluster can't do."""
     table, reading = settings.table, settings.table.reading
     given = {"search": settings.folds.search} | {k: getattr(settings, k) for k in _REFUSED}
-    given |= {name: getattr(reading, name) for name in ("decimal", "sep", "encoding")}
     given |= {name: getattr(table, name) for name in ("time", "group")}
+    given |= {name: getattr(reading, name) for name in _OF_TEXT}
     for option, value in given.items():
         if value:
-            raise InputError(f"--{option} does not go with --cluster")
+            raise InputError(f"--{option.replace('_', '-')} does not go with --cluster")
     (name,) = _rankers.choose_rankers([settings.ranker])
     rankers = _rankers.make_rankers([name], settings)
     if name == _rankers.TREES and "engine" not in settings.folds.param:

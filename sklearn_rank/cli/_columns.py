@@ -43,6 +43,7 @@ class Schema:
     weight: str | None = None  # column of row weights in training
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
+    missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
     # were percent signs), "seconds", the form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Schema:
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
     optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
-    texts = (*schema.kinds, *(schema.classes or ()), schema.target, *optional)
+    texts = *schema.kinds, *(schema.classes or ()), *schema.missing, schema.target, *optional
     if not all(isinstance(one, str) for one in chain(texts, *schema.categories.values())):
         raise ValueError("the names of columns, classes and categories must be texts")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
@@ -95,7 +96,8 @@ class Column:
     def __init__(
         self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
     ) -> None:
-        self.table, self.name, self.notes, self.missing = table, name, notes, missing
+        self.table, self.name, self.notes = table, name, notes
+        self.missing = missing | table.missing
         self.cells = table.frame[name]
         found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
@@ -113,7 +115,7 @@ class Column:
         texts = pd.Series(written, dtype=object)
         is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
         places, values = pd.factorize(texts.mask(is_missing))
-        unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING)]
+        unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING | self.table.missing)]
         return Texts(list(values), np.append(places, -1)[codes], list(unusual))
 
     def read(self, form: str) -> Any:
@@ -171,7 +173,7 @@ class Column:
         if not self.fits(best):
             good, either = self.read(best).notna(), self.read(".").notna() | self.read(",").notna()
             if (len(good) > 1 and good.mean() >= _MOST) or either.all():
-                hint = ": correct it, or use --drop or --category for the column"
+                hint = ": correct it, or use --missing, --drop or --category"
                 what = "durations" if best == notation.SECONDS else f"{kind}s"
                 what = f"holds {what} in {good.sum()} of {len(good)} values,"
                 self._refuse_text(what, ~good, hint)

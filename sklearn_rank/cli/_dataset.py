@@ -111,7 +111,8 @@ def choose_schema(
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
     how = table.is_letor, classes, roles.weight, decimal
-    return Schema(kinds, target, roles.qid, roles.relevance, positive, *how, formats=formats)
+    first = kinds, target, roles.qid, roles.relevance, positive
+    return Schema(*first, *how, formats=formats, missing=list(roles.reading.missing))
 
 
 def with_categories(schema: Schema, X: Any) -> Schema:
@@ -130,7 +131,9 @@ def model_data(
     weighted: bool = False,
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    table, mark = read_table(path, reading, notes), reading.decimal
+    missing = [*schema.missing, *reading.missing]
+    table, mark = read_table(path, replace(reading, missing=missing), notes), reading.decimal
+    table.check_unique([*schema.kinds, schema.target, schema.qid, schema.weight])
     if mark is not None:
         names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
         read = {name: mark for name in names if Column(table, name, notes).fits(mark)}

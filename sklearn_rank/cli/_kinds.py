@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._columns import AS_WRITTEN, CATEGORY, NUMBER, Column
 from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._numbers import have_leading_zeros
+from sklearn_rank.cli._numbers import NOT_WHOLE, have_leading_zeros
 from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
@@ -135,9 +135,10 @@ def _note_codes(column: Column, kind: str) -> None:
 
 
 def _integers(column: Column) -> Floats:
-    """Return the values that are not missing; none if one is no integer."""
+    """Return the values that are not missing; none if one is no integer that floats hold."""
     values: Floats = column.cells.dropna().to_numpy(dtype=np.float64)
-    return values if (values == np.round(values)).all() else np.empty(0)
+    whole = (np.abs(values) < NOT_WHOLE) & (values == np.round(values))
+    return values if whole.all() else np.empty(0)
 
 
 def _differ(values: Floats) -> bool:

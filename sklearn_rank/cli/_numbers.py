@@ -39,6 +39,9 @@ _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y",
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
 _DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
 _SOME = 1000  # texts to look at for forms of dates
+NOT_WHOLE = 2.0**53
+"""From here on a float does not tell integers apart."""
+
 _NO_FLOAT = 2**1024
 """The least integer that is larger than all floats."""
 
@@ -90,9 +93,9 @@ def is_plain(texts: list[str]) -> bool:
     return re.search(r"[^\d.e+-]", "".join(texts), re.I) is None
 
 
-def plain_numbers(column: Any) -> Any:
+def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
     """Return a column of text as numbers if each is plain, and can't be misunderstood."""
-    cells = column.mask(column.isin(PANDAS_MISSING))
+    cells = column.mask(column.isin(missing))
     try:
         values = pd.to_numeric(cells)
     except (ValueError, TypeError):

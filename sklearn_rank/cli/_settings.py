@@ -22,12 +22,16 @@ class Reading:
     --decimal MARK  Decimal mark of numbers, . or , (default: found in the file).
     --sep MARK  What separates cells, such as ; or the word tab; default: found in the file.
     --encoding NAME  Encoding of text, such as latin-1.
+    --no-header  The first line holds data; columns are called c1, c2, and so on.
+    --missing VALUE  Text or number that means missing, such as unknown or -999.
     --skip-unlabelled  Leave out rows that need a target and have none.
     """
 
     decimal: str | None = None
     sep: str | None = None
     encoding: str | None = None
+    no_header: bool = False
+    missing: Sequence[str] = ()
     skip_unlabelled: bool = False
 
 

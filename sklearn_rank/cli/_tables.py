@@ -25,15 +25,16 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import plain_numbers
+from sklearn_rank.cli._numbers import NOT_WHOLE, PANDAS_MISSING, numbers, plain_numbers
 from sklearn_rank.cli._settings import Reading
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets.files import open_binary
 
-_BY_CONTENT = (".txt", ".dat", ".data", ".tab")
-_NOT_WHOLE = 2.0**53
-"""From here on a float does not tell integers apart."""
-
+_OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
+_ENDINGS = (
+    *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv"),
+    *(".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
+)
 _MOST_DIGITS = 308
 """Characters of integers that are floats as well."""
 
@@ -56,10 +57,21 @@ class Table:
     is_letor: bool = False  # whether missing columns are zeros
     text: Any = None  # the cells of a CSV file as they are written
     is_typed: bool = True  # whether text that looks like a number is meant as text
+    missing: frozenset[str] = frozenset()  # texts that the user says are missing
 
     def error(self, name: str, text: str) -> InputError:
         """Return the error on a column."""
         return InputError(f"{self.path}: column {name!r} {text}")
+
+    def check_unique(self, names: Iterable[str | None]) -> None:
+        """Raise InputError if several columns have one of these names."""
+        columns = self.frame.columns
+        repeated = columns[columns.duplicated() & columns.isin(list(names))].unique()
+        if len(repeated):
+            what = f"names {count(len(repeated), 'column')} more than once"
+            shown = listing(map(repr, repeated), 10)
+            hint = "rename all but one, or --drop them"
+            raise InputError(f"{self.path}: the header {what}: {shown}; {hint}")
 
     def rows(self, mask: Any) -> Table:
         """Return the table with some of its rows."""
@@ -86,6 +98,8 @@ def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
     kind = _CSV
     try:
         kind = _kind_of(path)
+        if reading.no_header and kind.what not in ("", _EXCEL):
+            raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
         table = kind.read(path, reading, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
@@ -95,50 +109,43 @@ def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
         # Readers of our own name the file.
         start = f"{path}: is not {kind.what}: " if kind.what else ""
         raise InputError(f"{start}{error}") from error
-    columns = table.frame.columns
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
-    if columns.has_duplicates:
-        repeated = columns[columns.duplicated()].unique()
-        what = f"names {count(len(repeated), 'column')} more than once"
-        shown = listing(map(repr, repeated), 10)
-        raise InputError(f"{path}: the header {what}: {shown}; rename all but one")
-    return table
+    if not reading.missing:
+        return table
+    cells = [*reading.missing, *numbers(list(reading.missing), ".")]
+    frame = table.frame.mask(table.frame.isin(cells))
+    return replace(table, frame=frame, missing=frozenset(reading.missing))
 
 
 class _Kind(NamedTuple):
     """A kind of file."""
 
     read: Callable[[Path, Reading, list[str]], Table]
-    suffixes: tuple[str, ...]
-    start: bytes  # pattern of the first line, where the name does not tell
+    start: bytes  # pattern of the first line
     what: str = ""  # of files that others read, whose errors do not name the file
 
 
 def _kind_of(path: Path) -> _Kind:
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    named = next((kind for kind in _KINDS if suffix in kind.suffixes), None)
-    if named not in (None, _LETOR):
-        return named
+    """Return the kind by the first line: an Excel file may be called .csv."""
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending not in _ENDINGS:
+        shown = ", ".join(_ENDINGS)
+        raise InputError(
+            f"{path}: unknown kind of file; the name must end in {shown}, or these .gz"
+        )
     with open_binary(path) as file:
         line = next((line for line in file if line.partition(b"#")[0].strip()), b"")
     found = next(kind for kind in _KINDS if re.match(kind.start, line))
-    if suffix in _BY_CONTENT:
-        return found
-    if found is _LETOR or not line:
-        return _LETOR
-    if named is _LETOR:
-        what = "svmlight/LETOR (relevance qid:query index:value ...); name a table .csv"
-        raise InputError(f"{path}: line 1 is not {what}")
-    endings = ", ".join(sorted([*_BY_CONTENT, *chain(*(kind.suffixes for kind in _KINDS))]))
-    raise InputError(f"{path}: unknown kind of file; the name must end in {endings}, or these .gz")
+    return _LETOR if found is _CSV and ending in _OF_LETOR else found
 
 
 def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
     is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
     sep = "tab" if is_tsv and reading.sep is None else reading.sep
-    text = _csv_cells(path, sep, reading.encoding, notes)
-    columns = [plain_numbers(text.iloc[:, j]) for j in range(text.shape[1])]
+    text = _csv_cells(path, replace(reading, sep=sep), notes)
+    missing = PANDAS_MISSING | {*reading.missing}
+    columns = [plain_numbers(text.iloc[:, j], missing) for j in range(text.shape[1])]
     return Table(_named(pd.concat(columns, axis=1)), str(path), text=text, is_typed=False)
 
 
@@ -146,6 +153,11 @@ def _named(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame whose names are texts, that of a column without one too."""
     names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(frame.columns)]
     return frame.set_axis(names, axis=1)
+
+
+def _numbered(cells: Any) -> list[str]:
+    """Return names of columns that have none: c1, c2, and so on."""
+    return [f"c{j}" for j in range(1, cells.shape[1] + 1)]
 
 
 def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
@@ -158,8 +170,9 @@ def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(map(repr, others), 5)}")
     if cells.empty:
         raise InputError(f"{path}: sheet {sheet!r} is empty")
-    rows = cells.iloc[1:].dropna(how="all").reset_index(drop=True)
-    frame = rows.set_axis(cells.iloc[0].fillna(""), axis=1).infer_objects()
+    names = _numbered(cells) if reading.no_header else cells.iloc[0].fillna("")
+    rows = cells.iloc[int(not reading.no_header) :].dropna(how="all").reset_index(drop=True)
+    frame = rows.set_axis(names, axis=1).infer_objects()
     return replace(_table(frame, path), is_typed=False)
 
 
@@ -226,7 +239,7 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
     names = [f"f{j + 1}" for j in columns]
     frame = pd.DataFrame(dense, columns=names)
     target = bunch.target
-    whole = ((target == target.round()) & (np.abs(target) < _NOT_WHOLE)).all()
+    whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
     frame.insert(0, "target", target.astype(int) if whole else target)
     qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
     if qid is not None:
@@ -259,14 +272,16 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
 # knows the line.
 
 
-def _csv_cells(path: Path, sep: str | None, encoding: str | None, notes: list[str]) -> Any:
+def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
     """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
     with open_binary(path) as file:
-        lines, encoding = _first_lines(path, file.read(_HEAD), encoding)
+        lines, encoding = _first_lines(path, file.read(_HEAD), reading.encoding)
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            rows = _rows(path, text, _separator(lines, sep), notes)
+            rows = _rows(path, text, _separator(lines, reading.sep), notes)
             start = list(islice(rows, _START))
+            if reading.no_header:
+                start.insert(0, _numbered(np.array(start[:1])))
             if len(start) < 2:
                 raise InputError(f"{path}: holds no rows")
             names = [name.strip() for name in start[0]]
@@ -310,12 +325,13 @@ def _separator(lines: list[str], given: str | None) -> str:
         return sep
     best, most = ",", (0.0, 1)
     for sep in ",;\t| ":
-        widths = [len(cells) for cells in _reader(lines, sep, strict=False)]
-        agreeing = widths.count(widths[0]) / len(widths)
+        widths = Counter(len(cells) for cells in _reader(lines, sep, strict=False))
+        width, n_lines = widths.most_common(1)[0]
+        agreeing = n_lines / widths.total()
         # Blanks also stand between words: they count where nothing else does.
         is_possible = sep != " " or (agreeing == 1 and most[0] < 1)
-        if is_possible and widths[0] > 1 and (agreeing, widths[0]) > most:
-            best, most = sep, (agreeing, widths[0])
+        if is_possible and width > 1 and (agreeing, width) > most:
+            best, most = sep, (agreeing, width)
     return best
 
 
@@ -327,7 +343,7 @@ def _reader(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
 
 def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterator[list[str]]:
     """Yield the rows, the header first; notes count the lines that are left out."""
-    width, start, left_out = 0, 1, Counter[str]()
+    width, start, is_first, left_out = 0, 1, True, Counter[str]()
 
     def without_comments() -> Iterator[str]:
         for line in text:
@@ -345,9 +361,12 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
                 left_out["row of empty cells"] += len(cells) > 0
             elif width and len(cells) != width:
                 what = f"has {count(len(cells), 'cell')}, the header has {width}"
-                raise InputError(f"{path}, line {reader.line_num}: {what}")
+                hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
+                if is_first and len(cells) > width:
+                    hint = "if a title is above the names, begin its line with #"
+                raise InputError(f"{path}, line {reader.line_num}: {what}; {hint}")
             else:
-                width = len(cells)
+                width, is_first = len(cells), not width
                 yield cells
     except csv.Error as error:
         reason = f"wrong quotation marks ({error})"
@@ -366,23 +385,19 @@ def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
     if all(_DATA.fullmatch(n) or (n and r) for n, r in zip(names, recurs, strict=True)):
         raise InputError(
             f"{path}: the first line holds data ({listing(names, 4)}) where the names of the "
-            "columns must be; add a line with the names above it"
+            "columns must be; add a line with the names above it, or --no-header calls them c1, c2"
         )
 
 
 # The kinds of files --------------------------------------------------------------------------
 
-_OBJECTS = "JSON of one object a line, nor a list of objects"
-_LETOR = _Kind(
-    _read_letor,
-    (".svm", ".svmlight", ".libsvm", ".letor"),
-    rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)",
-)
-_CSV = _Kind(_read_csv, (".csv", ".tsv"), b"")
+_EXCEL, _OBJECTS = "an Excel workbook", "JSON of one object a line, nor a list of objects"
+_LETOR = _Kind(_read_letor, rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)")
+_CSV = _Kind(_read_csv, b"")  # of any text
 _KINDS = [
-    _Kind(_read_parquet, (".parquet", ".pq"), rb"PAR1", "a Parquet file"),
-    _Kind(_read_excel, (".xlsx", ".xlsm"), rb"PK\x03\x04", "an Excel workbook"),
-    _Kind(_read_json, (".jsonl", ".ndjson", ".json"), rb'\s*(\[\s*)?\{\s*"', _OBJECTS),
+    _Kind(_read_parquet, rb"PAR1", "a Parquet file"),
+    _Kind(_read_excel, rb"PK\x03\x04|\xd0\xcf\x11\xe0", _EXCEL),
+    _Kind(_read_json, rb'\s*(\[\s*$|(\[\s*)?\{\s*")', _OBJECTS),
     _LETOR,
-    _CSV,  # of any text
+    _CSV,
 ]

@@ -197,14 +197,24 @@ class FitTask:
             self._begin()
         return ends
 
+    def go_on(self, unit: str, reconstruct: Attributes | None, data: dict[str, Any]) -> None:
+        """Begin a second phase: iterations with another name, on other rows."""
+        self._end_iteration()
+        self.unit, self.reconstruct, self.data = unit, reconstruct, data
+        self._begin()
+
     def close(self) -> None:
         """End what has begun, the root task last; the estimator is fitted."""
-        if self._iteration is not None:
-            self._iteration.call_on_fit_task_end(estimator=self.estimator)
-            self._iteration = None
+        self._end_iteration()
         self._root.call_on_fit_task_end(
             estimator=self.estimator, reconstruction_attributes=dict, **self.data
         )
+
+    def _end_iteration(self) -> None:
+        """End an iteration that has begun in vain."""
+        if self._iteration is not None:
+            self._iteration.call_on_fit_task_end(estimator=self.estimator)
+            self._iteration = None
 
     def _begin(self) -> None:
         """Begin the next iteration, unless it was the last that there can be."""
@@ -225,6 +235,8 @@ def make_observer(
     shows_total: bool = True,
 ) -> Observer:
     """Begin the root task of a fit and return what is called after each iteration.
+
+    Of a fit in two phases, such as a search and a refit, the second goes on with the same task.
 
     Parameters
     ----------
@@ -254,8 +266,13 @@ def make_observer(
     if not has_callbacks(estimator):
         return printer
     n_left = None if n_before is None else total - n_before
-    setattr(estimator, FIT_TASK, FitTask(estimator, unit, n_left, reconstruct, data))
-    return combine(printer, getattr(estimator, FIT_TASK))
+    task: FitTask | None = getattr(estimator, FIT_TASK, None)
+    if task is None:
+        task = FitTask(estimator, unit, n_left, reconstruct, data)
+        setattr(estimator, FIT_TASK, task)
+    else:
+        task.go_on(unit, reconstruct, data)
+    return combine(printer, task)
 
 
 def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:

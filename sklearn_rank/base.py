@@ -204,8 +204,8 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
         where n runs over the training rows and w are their weights. A feature that the model does
         not use contributes zero. The training rows are those that the final model was fitted to:
-        they exclude rows held out for early stopping and, in boosters with graded relevance, rows
-        in no comparable pair.
+        they exclude rows held out for early stopping (unless they were fitted again at the end,
+        `refit_stopped`) and, in boosters with graded relevance, rows in no comparable pair.
 
         Parameters
         ----------

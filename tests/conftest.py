@@ -68,10 +68,19 @@ def scripts(monkeypatch):
     return importlib.import_module
 
 
+@pytest.fixture(autouse=True)
+def stops_by_few_rows(request, monkeypatch):
+    """Most tests have few rows; those of the rule itself see how many it needs."""
+    from sklearn_rank.estimators import _early_stopping
+
+    if request.module.__name__ != "test_stopping_rule":
+        monkeypatch.setattr(_early_stopping, "MIN_ROWS", 1)
+
+
 @pytest.fixture
 def seen(monkeypatch):
     """What early stopping trains on and what it holds out, filled by the next fit."""
-    from sklearn_rank.estimators import _boosting_ranker
+    from sklearn_rank.estimators import _early_stopping
 
     seen = SimpleNamespace()
 
@@ -80,6 +89,6 @@ def seen(monkeypatch):
         seen.train, seen.held_out = split(data, fraction, seed)
         return seen.train, seen.held_out
 
-    split = _boosting_ranker.split_validation
-    monkeypatch.setattr(_boosting_ranker, "split_validation", spy)
+    split = _early_stopping.split_validation
+    monkeypatch.setattr(_early_stopping, "split_validation", spy)
     return seen

@@ -27,7 +27,7 @@ from tiers import crossed
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.engines import _xgboost, registry
-from sklearn_rank.estimators import _tree_fit, boosted_trees
+from sklearn_rank.estimators import _early_stopping, _tree_fit
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.rows.distinct import hash_rows
@@ -47,6 +47,7 @@ FRAME = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(LETTERS), "z": X[:, 2
 """With categories that are codes 0 to 4 when sorted."""
 
 STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.3, "n_estimators": 12}
+STOPPED |= {"refit_stopped": False}
 DRAWN = {"subsample": 0.6, "colsample": 0.5}
 
 
@@ -406,21 +407,22 @@ def test_offsets_of_stages_see_both_classes(loss, engine, monkeypatch):
 )
 def test_early_stopping_keeps_the_best_round(engine, options, metric, monkeypatch):
     parts = []
-    split = boosted_trees.split_validation
+    split = _early_stopping.split_validation
     monkeypatch.setattr(
-        boosted_trees, "split_validation", lambda *a: parts.append(split(*a)) or parts[-1]
+        _early_stopping, "split_validation", lambda *a: parts.append(split(*a)) or parts[-1]
     )
     model = make(engine, relevance="graded", **{**STOPPED, "n_estimators": 30}, **options)
     model.fit(X, GRADES, qid=QID)
     (train, held_out), curve = parts[0], model.validation_scores_
+    losses = getattr(model, "validation_losses_", -curve)
     assert not set(train.qid) & set(held_out.qid)
-    assert model.n_iter_ == np.argmax(curve) + 1
-    assert len(curve) == model.n_iter_ + 2 or len(curve) == 30
+    assert model.n_iter_ == np.argmin(losses) + 1
+    assert len(curve) >= model.n_iter_ + 2 or len(curve) == 30
     short = clone(model).set_params(n_iter_no_change=None, n_estimators=model.n_iter_)
     short.fit(train.X, train.y, qid=train.qid)
     np.testing.assert_array_equal(model.predict(X), short.predict(X))
     found = metric(short, held_out.X, held_out.y, qid=held_out.qid)
-    assert found == pytest.approx(curve.max(), rel=1e-12)
+    assert found == pytest.approx(curve[model.n_iter_ - 1], rel=1e-12)
 
 
 # Contributions and importances -------------------------------------------------------------
@@ -630,8 +632,8 @@ def test_a_category_only_held_out_is_unseen(engine, monkeypatch):
     def split(data, fraction, seed):
         return data.take(np.flatnonzero(~rare)), data.take(np.arange(30))
 
-    monkeypatch.setattr(boosted_trees, "split_validation", split)
-    model = make(engine, n_iter_no_change=3).fit(frame, Y)
+    monkeypatch.setattr(_early_stopping, "split_validation", split)
+    model = make(engine, n_iter_no_change=3, refit_stopped=False).fit(frame, Y)
     row = frame.iloc[[5]]
     missing = row.assign(kind=pd.Categorical([None]))
     np.testing.assert_array_equal(scores(model, row), scores(model, missing))

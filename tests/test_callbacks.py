@@ -170,6 +170,21 @@ def test_true_ends_the_fit(options):
 
 
 @needs_callbacks
+def test_the_rounds_of_a_refit_have_a_name_of_their_own():
+    options = {"n_iter_no_change": 2, "validation_fraction": 0.3, "random_state": 0}
+    log = Log()
+    ranker = RankBoost(n_estimators=9, **options).set_callbacks(log).fit(X, Y)
+    told, n_search = log.names("end"), len(ranker.validation_scores_)
+    assert told.count("round") in (n_search, n_search + 1)  # the last may begin in vain
+    assert told[-1 - ranker.n_iter_ :] == ["refit round"] * ranker.n_iter_ + ["fit"]
+    assert log.calls[1] == ("begin", "fit", None)
+    assert log.names("begin").count("fit") == 1
+    ended = RankBoost(n_estimators=9, **options).set_callbacks(Log(end_after=3)).fit(X, Y)
+    search = RankBoost(n_estimators=3, refit_stopped=False, **options).fit(X, Y)
+    np.testing.assert_array_equal(ended.decision_function(X), search.decision_function(X))
+
+
+@needs_callbacks
 def test_true_ends_a_fit_of_bags_and_one_before_its_swaps():
     log = Log(end_after=2, task="bag")
     ranker = RankBoost(n_estimators=3, n_bags=5, random_state=0).set_callbacks(log).fit(X, Y)

@@ -215,7 +215,12 @@ def test_sparse_rows(form):
 def test_rows_held_out_are_no_training_rows(options, seen):
     X, y = make_data(60)
     ranker = RankBoost(
-        n_estimators=8, n_iter_no_change=2, random_state=0, relevance="graded", **options
+        n_estimators=8,
+        n_iter_no_change=2,
+        refit_stopped=False,
+        random_state=0,
+        relevance="graded",
+        **options,
     ).fit(X, y)
     found = ranker.contributions(seen.train.X)
     np.testing.assert_allclose(found[:, :-1].mean(axis=0), 0, atol=1e-12)

@@ -41,7 +41,7 @@ every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
 
 def make(ranker=RankBoost, relevance="graded", **parameters):
     options = {"n_estimators": ROUNDS, "n_iter_no_change": ROUNDS, "validation_fraction": 0.4}
-    options |= {"tol": 0, "random_state": 0}
+    options |= {"tol": 0, "random_state": 0, "refit_stopped": False}
     return ranker(relevance=relevance, **{**options, **parameters})
 
 

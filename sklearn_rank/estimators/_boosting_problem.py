@@ -44,8 +44,8 @@ class History:
     coordinates, steps, decreases : list
         Weak ranker, step and decrease of the objective of each round; of a model that was
         found as a whole, its weak rankers, coefficients and the decrease credited to each.
-    objective, offsets, margins, smooth_margins, validation : list of float
-        Curves over rounds.
+    objective, offsets, margins, smooth_margins, validation, losses : list of float
+        Curves over rounds; the last two are of validation rows.
     """
 
     seed: int
@@ -58,6 +58,7 @@ class History:
     margins: list[float] = field(default_factory=list)
     smooth_margins: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
 
     def add(self, done: Round, value: float) -> None:
         """Add a round, after which the objective has this value."""
@@ -67,7 +68,7 @@ class History:
         self.objective.append(value)
 
     def truncate(self, n_rounds: int) -> None:
-        """Remove later rounds; the validation curve stays whole."""
+        """Remove later rounds; the curves of validation rows stay whole."""
         found = (self.coordinates, self.steps, self.decreases)
         for curve in (*found, self.objective, self.offsets, self.margins, self.smooth_margins):
             del curve[n_rounds:]

@@ -19,7 +19,7 @@ from sklearn_rank._warnings import warn
 from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
-from sklearn_rank.estimators._early_stopping import split_validation
+from sklearn_rank.estimators._early_stopping import Phases
 from sklearn_rank.estimators._record import Coefficients, FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
@@ -63,6 +63,7 @@ class BoostingRanker(RoundsRanker):
         warm_start: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        refit_stopped: bool = True,
         scoring: Any = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
@@ -79,6 +80,7 @@ class BoostingRanker(RoundsRanker):
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.refit_stopped = refit_stopped
         self.scoring = scoring
         self.relevance = relevance
         self.n_jobs = n_jobs
@@ -177,18 +179,20 @@ class BoostingRanker(RoundsRanker):
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: Rows) -> dict[str, Any]:
-        history, held_out = self._open_history(data), data.held_out
+        history = self._open_history(data)
         n_rows, n_features = data.X.shape
         with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             if getattr(self, "n_bags", 1) > 1:
                 return fit_bags(self, data, history, threads)
-            if held_out is None and self.n_iter_no_change is not None:
-                data, held_out = split_validation(data, self.validation_fraction, history.seed)
-            problem = self._make_problem(data, history, threads)
-            record = FitRecord(self, problem, history, held_out)
-            record.step_rule = self._make_step_rule(problem, record.coefficients)
-            self.solver_in_use.solve(problem, record)
-            return record.end()
+            phases = Phases(self, data, history.seed)
+            for phase in phases:
+                begun = deepcopy(history) if phase.is_search else history
+                problem = self._make_problem(phase.rows, begun, threads)
+                record = FitRecord(self, problem, begun, phase)
+                record.step_rule = self._make_step_rule(problem, record.coefficients)
+                self.solver_in_use.solve(problem, record)
+                phases.end(record.end(), record.was_ended)
+            return phases.fitted
 
     def _n_known_rounds(self, history: History) -> int | None:
         """Return how many iterations earlier fits did; None if `n_estimators` is no maximum."""
@@ -223,6 +227,7 @@ class BoostingRanker(RoundsRanker):
                 self.validation_fraction if splits else None
             ),
             _GIVEN: None if data.held_out is None else data.held_out.X.shape,
+            "refit after early stopping": splits and self.refits,
             "scoring": as_scorer(self.scoring).label if measures else None,
             **self.stump_settings(),
         }

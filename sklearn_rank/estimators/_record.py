@@ -21,7 +21,7 @@ from sklearn_rank._protocols import (
     require,
 )
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History
-from sklearn_rank.estimators._early_stopping import EarlyStopping
+from sklearn_rank.estimators._early_stopping import EarlyStopping, Phase, has_enough
 from sklearn_rank.objectives import balancing_offset, error_cut
 from sklearn_rank.objectives.offsets import rising_cut
 from sklearn_rank.rows import Preferences, Rows, Sums
@@ -142,15 +142,21 @@ class FitRecord(Record):
         The problem.
     history : History
         The iterations so far.
-    held_out : Rows or None
-        Rows that are scored after each iteration.
+    phase : Phase
+        Which fit of the rounds this is; its held-out rows are scored after each iteration.
+
+    Attributes
+    ----------
+    was_ended : bool
+        Whether an observer has ended the fit.
     """
 
     def __init__(
-        self, ranker: Any, problem: BoostingProblem, history: History, held_out: Any
+        self, ranker: Any, problem: BoostingProblem, history: History, phase: Phase
     ) -> None:
-        super().__init__(problem, history, ranker.n_estimators)
-        self._ranker, self._held_out = ranker, held_out
+        super().__init__(problem, history, phase.n_rounds)
+        self._ranker, self.was_ended = ranker, False
+        self._held_out: Any = phase.held_out
         self._has_stages = ranker.solver_in_use.has_stages
         self._state: ObjectiveState | None = None
         self._stopping = self._make_stopping()
@@ -158,10 +164,10 @@ class FitRecord(Record):
         problem.prepare_attributes()
         self._observe: Observer = ranker._make_observer(
             problem.data,
-            "round",
-            ranker.n_estimators,
+            phase.unit,
+            phase.n_rounds,
             lambda: self.attributes(deepcopy(self.history)),
-            n_before=ranker._n_known_rounds(history),
+            n_before=None if phase.is_search else ranker._n_known_rounds(history),
         )
 
     def add(self, done: Round, state: ObjectiveState) -> bool:
@@ -177,8 +183,9 @@ class FitRecord(Record):
             rule = self.problem.weak_rankers.rules(np.array([done.index]))
             change = rule.scores(self._held_out.X, np.array([done.step]), self.problem.threads)
             validation = self._stopping.measure(self._stopping.scores + change)
-        is_ended = self._observe(len(self.history.steps), state.value, validation)
-        return is_full or is_ended or (self._stopping is not None and self._stopping.is_over)
+        self.was_ended = self._observe(len(self.history.steps), state.value, validation)
+        is_over = self._stopping is not None and self._stopping.is_over
+        return is_full or self.was_ended or is_over
 
     def replace(
         self, coordinates: Any, coefficients: Floats, credit: Floats, value: float | None = None
@@ -218,7 +225,7 @@ class FitRecord(Record):
             fitted["smooth_margin_curve_"] = np.array(history.smooth_margins)
             fitted["margin_"] = history.margins[-1] if history.margins else 0.0
         if history.validation:
-            fitted["validation_scores_"] = np.array(history.validation)
+            fitted |= self._ranker.validation_curves(history.validation, history.losses)
         return fitted
 
     def _add_margins(self, state: ObjectiveState) -> None:
@@ -260,20 +267,19 @@ class FitRecord(Record):
         rows: Rows | None = self._held_out
         if rows is None:
             return None
-        ranker, history = self._ranker, self.history
-        scores = np.zeros(len(rows.y))
-        if history.steps:
-            scores = ranker.weak_rankers_.scores(
-                rows.X, ranker.estimator_weights_, self.problem.threads
+        ranker, history, n_rounds = self._ranker, self.history, len(self.history.steps)
+        del history.validation[n_rounds:], history.losses[n_rounds:]
+        patience = ranker.n_iter_no_change if has_enough(ranker, rows) else None
+        curves, watched = (history.losses, history.validation), ranker.watched_on(rows)
+        stopping = EarlyStopping(np.zeros(len(rows.y)), watched, *curves, patience, ranker.tol)
+        if n_rounds:  # of a warm start
+            weights = ranker.estimator_weights_
+            earlier = np.arange(n_rounds) < stopping.smallest_loss
+            stopping.scores, stopping.best_scores = (
+                ranker.weak_rankers_.scores(rows.X, known, self.problem.threads)
+                for known in (weights, weights * earlier)
             )
-            del history.validation[len(history.steps) :]
-        return EarlyStopping(
-            scores,
-            ranker._metric_of(rows),
-            history.validation,
-            ranker.n_iter_no_change,
-            ranker.tol,
-        )
+        return stopping
 
 
 def balance_of_stage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._predictor import is_binary
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Constraint, Number, OrNone, is_data_frame, refuse_dates
+from sklearn_rank._validation import FLAG, Constraint, Number, OrNone, is_data_frame, refuse_dates
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes, as_table
-from sklearn_rank.estimators._early_stopping import metric_of_rows
+from sklearn_rank.estimators._held_out import HeldOutLoss, HeldOutMetric, Watched, metric_of_rows
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models.stumps import CATEGORICAL, Positions
 from sklearn_rank.rows import Rows
@@ -67,12 +67,14 @@ class RoundsRanker(BaseRanker):
         "categorical_features": CATEGORICAL,
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
+        "refit_stopped": FLAG,
         "scoring": OrNone(SCORING),
     }
 
     scoring: Any
     categorical_features: Any
     n_iter_no_change: int | None
+    refit_stopped: bool
     staged_offsets_: Floats
     category_codes_: CategoryCodes | None = None
 
@@ -256,17 +258,27 @@ class RoundsRanker(BaseRanker):
         super()._check_training(data)
         if self._watches(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out
-            self._metric_of(rows)(np.zeros(len(rows.y)))
+            metric_of_rows(type(self).__name__, self.scoring, rows)(np.zeros(len(rows.y)))
 
     def _watches(self, data: Rows) -> bool:
         """Whether the score of validation rows is known after each round."""
         return self.n_iter_no_change is not None or data.held_out is not None
 
-    def _metric_of(self, rows: Rows) -> Callable[[Floats], float]:
-        """Return the metric that early stopping watches, as a function of scores of some rows."""
-        if self.scoring is None:
-            return lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
-        return metric_of_rows(type(self).__name__, self.scoring, rows)
+    @property
+    def refits(self) -> bool:
+        """Whether all rows are fitted again once held-out rows have chosen the rounds."""
+        return self.refit_stopped and not getattr(self, "warm_start", False)
+
+    def watched_on(self, rows: Rows) -> Watched:
+        """Return the loss or metric that early stopping watches on some rows."""
+        if self.scoring is not None:
+            return HeldOutMetric(type(self).__name__, self.scoring, rows)
+        return HeldOutLoss(rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight))
+
+    def validation_curves(self, scores: list[float], losses: list[float]) -> dict[str, Any]:
+        """Return the fitted attributes of validation rows."""
+        known = {"validation_scores_": np.array(scores)}
+        return known | ({"validation_losses_": np.array(losses)} if self.scoring is None else {})
 
     # Categories -------------------------------------------------------------------------
 

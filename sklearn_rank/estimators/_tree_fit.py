@@ -98,6 +98,8 @@ class TreeDescent:
         The objective and the offset after each round.
     scores : ndarray of shape (n_rows,)
         The scores after the last round.
+    was_ended : bool
+        Whether an observer has ended the fit.
     """
 
     problem: TreeProblem
@@ -108,7 +110,7 @@ class TreeDescent:
     offsets: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.n_rounds = 0
+        self.n_rounds, self.was_ended = 0, False
         self.last: RoundView | None = None
         self.scores: Floats = np.zeros(len(self.problem.data.y))
         self._sample = self.problem.sample()
@@ -132,8 +134,8 @@ class TreeDescent:
         validation = None
         if self.stopping is not None:
             validation = self.stopping.measure(view.held_out().astype(float))
-        is_ended = self._observer(self.n_rounds, value, validation)
-        return is_ended or (self.stopping is not None and self.stopping.is_over)
+        self.was_ended = self._observer(self.n_rounds, value, validation)
+        return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
     @property
     def best_round(self) -> int:

@@ -19,7 +19,7 @@ from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._early_stopping import EarlyStopping, split_validation
+from sklearn_rank.estimators._early_stopping import EarlyStopping, Phase, Phases, has_enough
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
 from sklearn_rank.estimators._tree_penalties import AUTO, is_auto, loss_of, penalties_of
@@ -127,12 +127,21 @@ class BoostedTreesRanker(RoundsRanker):
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not improved for that many rounds, and
-        keep the rounds up to the best one. None: no early stopping. The held-out rows are the
-        `X_val` passed to `fit`, otherwise rows of `X`.
+        Early stopping: with b the round of the smallest loss L of the held-out rows, stop at the
+        first round t >= b + `n_iter_no_change` at which :math:`L_t - L_b` exceeds the standard
+        error of this paired difference, and keep b rounds. The held-out rows are the `X_val` passed
+        to `fit`, otherwise rows of `X`. With fewer than 10 of them in the rarer class all rounds
+        are run, with a warning. None: no early stopping.
+    refit_stopped : bool, default=True
+        Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
+        `X_val`. False: the model is that of the rows that were not held out.
     scoring : str, scorer or None, default=None
-        Metric on the held-out rows, for early stopping or with `X_val`: a name that
-        `metrics.ranking_scorer` accepts, such as "ndcg@10". None: `score`.
+        What early stopping watches, and `validation_scores_` holds. None: L is the mean logistic
+        loss of the pairs, :math:`\ln(1 + e^{-(f_i - f_k)})` for i above k, whatever the ranker
+        minimises; its standard error is that of a two-sample U-statistic or, with queries, of a
+        ratio of sums over queries. Otherwise L is minus the metric, with the standard error of a
+        jackknife over 20 groups of rows or queries: a name that `metrics.ranking_scorer` accepts,
+        such as "ndcg@10".
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power.
@@ -167,8 +176,10 @@ class BoostedTreesRanker(RoundsRanker):
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round. Not with ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)
-        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
-        round that was run.
+        With early stopping or `X_val`: the metric (`scoring`; None: `score`) on the held-out rows
+        after each round that was run.
+    validation_losses_ : ndarray of shape (n_rounds_run,)
+        The same of the loss that early stopping watches with ``scoring=None``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain of all splits.
     classes_ : ndarray of shape (2,)
@@ -271,6 +282,7 @@ class BoostedTreesRanker(RoundsRanker):
         engine_params: dict[str, Any] | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        refit_stopped: bool = True,
         scoring: Any = None,
         score_p: float | None = None,
         relevance: str = "binary",
@@ -297,6 +309,7 @@ class BoostedTreesRanker(RoundsRanker):
         self.engine_params = engine_params
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.refit_stopped = refit_stopped
         self.scoring = scoring
         self.score_p = score_p
         self.relevance = relevance
@@ -402,32 +415,38 @@ class BoostedTreesRanker(RoundsRanker):
         engine = get_engine(self.engine, type(self).__name__)
         self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        codes, held_out = self.category_codes_, data.held_out
-        if held_out is None and self.n_iter_no_change is not None:
-            data, held_out = split_validation(data, self.validation_fraction, seed)
+        phases = Phases(self, data, seed)
+        for phase in phases:
+            phases.end(*self._grow(engine, seed, phase))
+        return phases.fitted
+
+    def _grow(self, engine: Engine, seed: int, phase: Phase) -> tuple[dict[str, Any], bool]:
+        """Return fitted attributes, and whether an observer ended the fit."""
+        codes, stopping, rows_held_out = self.category_codes_, None, None
         if codes is not None:
-            codes.learn(data.X)
-        problem = self._make_problem(data)
-        stopping, rows_held_out = None, None
+            codes.learn(phase.rows.X)
+        problem, held_out = self._make_problem(phase.rows), phase.held_out
         if held_out is not None:
             rows_held_out = held_out.X if codes is None else codes.forget_unknown(held_out.X)
-            stopping = EarlyStopping(
-                np.zeros(len(held_out.y)), self._metric_of(held_out), [], self.n_iter_no_change, 0.0
-            )
+            patience = self.n_iter_no_change if has_enough(self, held_out) else None
+            scores = np.zeros(len(held_out.y))
+            stopping = EarlyStopping(scores, self.watched_on(held_out), [], [], patience, 0.0)
         settings = self._settings(problem, seed, codes)
+        settings = replace(settings, n_estimators=phase.n_rounds)
 
         def observer_of(descent: TreeDescent) -> Observer:
             return self._make_observer(
                 problem.data,
-                "round",
-                self.n_estimators,
+                phase.unit,
+                phase.n_rounds,
                 lambda: self._collect(engine, descent, descent.n_rounds),
+                n_before=None if phase.is_search else 0,
             )
 
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out), descent)
-        return self._collect(engine, descent, descent.best_round)
+        return self._collect(engine, descent, descent.best_round), descent.was_ended
 
     def _check_parts(self, engine: Engine, data: Rows) -> None:
         """Raise ValueError for what several processes that hold the rows can't do."""
@@ -503,7 +522,7 @@ class BoostedTreesRanker(RoundsRanker):
         if descent.problem.objective is not None:
             fitted["objective_curve_"] = np.array(descent.values[:n_rounds])
         if descent.stopping is not None:
-            fitted["validation_scores_"] = np.array(descent.stopping.curve)
+            fitted |= self.validation_curves(descent.stopping.curve, descent.stopping.losses)
         if descent.offset is not None:
             scores = descent.scores
             if n_rounds < descent.n_rounds:

@@ -143,16 +143,23 @@ class PNormPushRanker(BoostingRanker):
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Stop when the score of the held-out rows has not improved by more than `tol` for that
-        many rounds, and keep the rounds up to the best one. None: no early stopping. The
-        held-out rows are the `X_val` passed to `fit`, otherwise rows of `X`.
+        Early stopping: with b the round of the smallest loss L of the held-out rows (by more than
+        `tol`), stop at the first round t >= b + `n_iter_no_change` at which :math:`L_t - L_b`
+        exceeds the standard error of this paired difference, and keep b rounds. The held-out rows
+        are the `X_val` passed to `fit`, otherwise rows of `X`. With fewer than 10 of them in the
+        rarer class all rounds are run, with a warning. None: no early stopping.
+    refit_stopped : bool, default=True
+        Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
+        `X_val` or `warm_start`. False: the model is that of the rows that were not held out.
     scoring : str, scorer or None, default=None
-        Metric on the held-out rows, for early stopping or with `X_val`. None: `score`, with its
-        `score_p`.
-        Otherwise a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05"
-        or "push@4", or a scorer that it returned. Metrics based on ranks (all but "auc",
-        "push@p", "pauc@a" and "tpr@a") have no row weights: with them every weight of these
-        rows must be 0 or 1.
+        What early stopping watches, and `validation_scores_` holds. None: L is the mean logistic
+        loss of the pairs, :math:`\ln(1 + e^{-(f_i - f_k)})` for i above k, whatever the ranker
+        minimises; its standard error is that of a two-sample U-statistic or, with queries, of a
+        ratio of sums over queries. Otherwise L is minus the metric, with the standard error of a
+        jackknife over 20 groups of rows or queries: a name that `metrics.ranking_scorer` accepts,
+        such as "ndcg@10", "pauc@0.05" or "push@4", or a scorer that it returned. Metrics based on
+        ranks (all but "auc", "push@p", "pauc@a" and "tpr@a") have no row weights: with them every
+        weight of these rows must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
@@ -191,9 +198,11 @@ class PNormPushRanker(BoostingRanker):
         Binary mode: the classes; the second belongs at the top.
     weak_rankers_ : object
         The weak rankers, in the order of `estimator_weights_`.
-    validation_scores_ : ndarray
-        With early stopping or `X_val`: the metric (`scoring`) on the held-out rows after each
-        round that was run.
+    validation_scores_ : ndarray of shape (n_rounds_run,)
+        With early stopping or `X_val`: the metric (`scoring`; None: `score`) on the held-out rows
+        after each round that was run.
+    validation_losses_ : ndarray of shape (n_rounds_run,)
+        The same of the loss that early stopping watches with ``scoring=None``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the decrease of the objective; sums to 1.
     coef_ : ndarray of shape (n_features_in_,)
@@ -302,6 +311,7 @@ class PNormPushRanker(BoostingRanker):
         warm_start: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
+        refit_stopped: bool = True,
         scoring: Any = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
@@ -319,6 +329,7 @@ class PNormPushRanker(BoostingRanker):
             warm_start=warm_start,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
+            refit_stopped=refit_stopped,
             scoring=scoring,
             relevance=relevance,
             n_jobs=n_jobs,

@@ -1,0 +1,194 @@
+"""What early stopping watches on held-out rows: a loss, and what its error is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.metrics.scorers import as_scorer
+from sklearn_rank.pair_sums import PairLoss
+from sklearn_rank.rows import Rows
+from sklearn_rank.rows.distinct import distinct_rows, number_of_rows
+
+_MOST_GROUPS = 20
+"""Groups of rows or queries that the jackknife leaves out, one after the other."""
+
+Metric = Callable[[Floats], float]
+
+
+def n_of_rarer_class(rows: Rows) -> float:
+    """Return how many rows have a row above them, or one below, whichever are fewer."""
+    pairs = rows.preferences
+    sides = (pairs.weight[pairs.paired_weight(side) > 0] for side in ("top", "bottom"))
+    return min(number_of_rows(side) for side in sides)
+
+
+def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
+    """Return the metric that `scoring` names as a function of the scores of some rows.
+
+    Rows of weight zero are gone already, and weights of one are the same as none. Other
+    weights are refused by the metrics that have none.
+    """
+    scorer = as_scorer(scoring)
+    weight = None if np.all(rows.weight == 1) else rows.weight
+
+    def metric(scores: Floats) -> float:
+        try:
+            return scorer.measure(rows.y, scores, qid=rows.qid, sample_weight=weight)
+        except ValueError as error:
+            raise ValueError(
+                f"scoring={scorer.label!r} of {owner} can't measure these rows for early "
+                f"stopping. {error}"
+            ) from error
+
+    return metric
+
+
+class Watched(Protocol):
+    """A loss of the scores of held-out rows, and the score that is reported beside it."""
+
+    def measure(self, scores: Floats) -> tuple[float, float]:
+        """Return the loss, of which less is better, and the score."""
+
+    def deviation(self, scores: Floats) -> Floats:
+        """Return deviations whose squares sum to the variance of the loss.
+
+        The squares of the difference of two of them sum to the variance of the paired difference
+        of two losses.
+        """
+
+
+class HeldOutLoss:
+    r"""The mean logistic loss over the comparable pairs of held-out rows.
+
+    .. math:: L(f) = \frac1P \sum_{i \text{ above } k} w_i w_k \ln(1 + e^{-(f_i - f_k)}),
+        \qquad P = \sum_{i \text{ above } k} w_i w_k
+
+    .. math:: \widehat{\mathrm{var}}(L) = \sum_r w_r \frac{W_r}{n_r - 1} d_r^2, \qquad
+        d_r = \frac1P \sum_s w_s (\phi_{rs} - L)
+
+    where
+
+    - s runs over the rows comparable to row r and :math:`\phi_{rs}` is the loss of their pair;
+    - :math:`W_r` is the weight of the class of row r and :math:`n_r` the rows that it stands for
+      (`number_of_rows`: :math:`W_r`, if weights are integers).
+
+    For two classes with unit weights this is the variance over the positives of their mean loss
+    divided by their number, plus that over the negatives: the row projections of a two-sample
+    U-statistic. More than two grades are one class, and a row has pairs in both roles. With
+    queries a query is one draw, :math:`d_q` the sum of :math:`w_i w_k (\phi_{ik} - L) / P` over
+    its pairs, and the variance :math:`\frac{Q}{Q - 1} \sum_q d_q^2` over the Q queries with a pair.
+
+    The loss is the same for all rankers. An exponential loss or a push would be a few rows at the
+    wrong end, and the share of pairs in the right order tells less than how far apart they are.
+
+    Parameters
+    ----------
+    rows : Rows
+        The held-out rows.
+    score : callable
+        Maps their scores to the score that is reported beside the loss.
+
+    References
+    ----------
+    DeLong1988 and Obuchowski1997 (the same for the AUC); for this loss derived here.
+    """
+
+    def __init__(self, rows: Rows, score: Metric) -> None:
+        self._pairs, self._score, self._loss = rows.preferences, score, PairLoss(rows.preferences)
+        self._above = self._pairs.paired_weight("top")
+        self._below = self._pairs.paired_weight("bottom")
+        self._query: Indices | None = None
+        if rows.qid is None:
+            self._scale = np.sqrt(self._pairs.weight * self._class_factor())
+            return
+        queries = self._pairs.queries
+        self._query = self._pairs.spread(queries.spread(np.arange(queries.n_groups)))
+        has_pair = queries.length > 1
+        self._scale = np.sqrt(_inflation(float(np.count_nonzero(has_pair))) * has_pair)
+
+    def measure(self, scores: Floats) -> tuple[float, float]:
+        """Return the loss and the score."""
+        f = scores[self._pairs.order]
+        return self._mean(self._loss.heights(f, self._pairs.weight)), self._score(scores)
+
+    def deviation(self, scores: Floats) -> Floats:
+        """Return the deviations of the rows or queries."""
+        f, weight, total = scores[self._pairs.order], self._pairs.weight, self._total
+        lost = self._loss.heights(f, weight)  # to the rows above
+        mean = self._mean(lost)
+        excess = (lost - mean * self._above) / total
+        if self._query is not None:
+            return self._scale * np.bincount(self._query, weight * excess, len(self._scale))
+        lost = self._loss.heights(f, weight, "bottom")
+        return self._scale * (excess + (lost - mean * self._below) / total)
+
+    @property
+    def _total(self) -> float:
+        return self._pairs.total_pair_weight
+
+    def _mean(self, lost: Floats) -> float:
+        return float(self._pairs.weight @ lost) / self._total
+
+    def _class_factor(self) -> Floats:
+        """Return W / (n - 1) of the class of each row of one list."""
+        weight, is_graded = self._pairs.weight, bool(np.any((self._above > 0) & (self._below > 0)))
+        factor = np.zeros(len(weight))
+        for rows in (
+            [self._above + self._below > 0] if is_graded else [self._above > 0, self._below > 0]
+        ):
+            n = number_of_rows(weight[rows])
+            factor[rows] = float(weight[rows].sum()) / n * _inflation(n)
+        return factor
+
+
+class HeldOutMetric:
+    r"""Minus a metric of held-out rows, with the deviations of a delete-a-group jackknife.
+
+    .. math:: \widehat{\mathrm{var}} = \frac{G - 1}{G} \sum_g (m_{-g} - \bar m)^2
+
+    where :math:`m_{-g}` is the metric without the rows of group g, of G = 20 groups of rows of each
+    relevance (equal rows stay together) or of whole queries; with fewer queries each is a group.
+    It needs nothing of the metric but its values.
+
+    Parameters
+    ----------
+    owner : str
+        Class of the ranker, for messages.
+    scoring : str or scorer
+        The metric.
+    rows : Rows
+        The held-out rows.
+
+    References
+    ----------
+    Efron1993, chapter 11 (the jackknife).
+    """
+
+    def __init__(self, owner: str, scoring: object, rows: Rows) -> None:
+        self._metric, self._parts = metric_of_rows(owner, scoring, rows), []
+        number = rows.qid
+        if number is None:  # by relevance, and then by features
+            number = distinct_rows(rows.code, rows.y, None, rows.weight)[-1]
+        group = np.unique(number, return_inverse=True)[1].ravel() % _MOST_GROUPS
+        for one in range(group.max() + 1):
+            kept = np.flatnonzero(group != one)
+            self._parts.append((kept, metric_of_rows(owner, scoring, rows.take(kept))))
+
+    def measure(self, scores: Floats) -> tuple[float, float]:
+        """Return minus the metric, and the metric."""
+        found = self._metric(scores)
+        return -found, found
+
+    def deviation(self, scores: Floats) -> Floats:
+        """Return the deviations of the groups."""
+        found = np.array([metric(scores[kept]) for kept, metric in self._parts])
+        return (found.mean() - found) * np.sqrt(1.0 - 1.0 / len(found))
+
+
+def _inflation(n: float) -> float:
+    """Return n / (n - 1): by so much a sum of squares around the mean of n draws is too small."""
+    return n / (n - 1) if n > 1 else np.nan

@@ -49,12 +49,12 @@ FRAME = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(LETTERS), "z": X[:, 2
 STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.3, "n_estimators": 12}
 STOPPED |= {"refit_stopped": False}
 DRAWN = {"subsample": 0.6, "colsample": 0.5}
+WHOLE = {"subsample": 1.0, "colsample": 1.0}
 
 
 def make(engine="auto", **parameters):
-    return BoostedTreesRanker(
-        engine=engine, **{"n_estimators": 4, "max_depth": 3, "random_state": 0, **parameters}
-    )
+    few = {"n_estimators": 4, "max_depth": 3, "learning_rate": 0.1, "random_state": 0, **WHOLE}
+    return BoostedTreesRanker(engine=engine, **{**few, **parameters})
 
 
 def labels(relevance):

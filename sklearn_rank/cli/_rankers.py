@@ -40,9 +40,6 @@ tenth says too little, and is missed in training."""
 _PATIENCE = 10
 """Rounds without progress after which boosting then ends."""
 
-_OF_TREES = {"learning_rate": 0.05, "n_estimators": 200, "subsample": 0.7, "colsample": 0.7}
-"""Parameters of trees: random parts of the rows and columns rank new rows better on most data."""
-
 
 def choose_rankers(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
     """Return the names of rankers, or of `others`, given in any case, with or without blanks."""
@@ -94,8 +91,7 @@ def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, A
     for param in params.keys() & grid.keys():
         raise InputError(f"--search {param}: --param sets it to {params[param]}")
     for name, ranker in rankers.items():
-        given = {**(_OF_TREES if name == TREES else {}), "relevance": table.relevance}
-        given |= {"random_state": table.seed, **params}
+        given = {"relevance": table.relevance, "random_state": table.seed, **params}
         ranker.set_params(**{key: value for key, value in given.items() if key in known[name]})
     return rankers
 

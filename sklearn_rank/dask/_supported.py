@@ -101,7 +101,7 @@ def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
 def _is_additive(loss: Any) -> bool:
     """Whether the sum over the pairs of one list is a function of sums over rows.
 
-    That of "auto" is: trees then take one that is.
+    That of "auto" is, the logistic or the exponential loss.
     """
     loss = MARGIN_LOSSES.get(loss, loss) if isinstance(loss, str) else loss
     return loss == "auto" or getattr(loss, "factorises", False) or hasattr(loss, "in_processes")

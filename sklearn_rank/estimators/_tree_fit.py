@@ -31,14 +31,11 @@ class TreeProblem:
         What is minimised; None where the engine has an objective of its own.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, for an objective of the engine.
-    loss : str, MarginLoss, ListwiseLoss or None
-        The loss that the objective is of.
     """
 
     data: Rows
     objective: PosedObjective | None
     query_sizes: Indices | None
-    loss: Any = None
 
     @classmethod
     def of_engine(cls, data: Rows) -> TreeProblem:
@@ -52,7 +49,7 @@ class TreeProblem:
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
         data = data.distinct()
-        return cls(data, PosedObjective.pose(loss, p, push, data), None, loss)
+        return cls(data, PosedObjective.pose(loss, p, push, data), None)
 
     @cached_property
     def unit(self) -> float:

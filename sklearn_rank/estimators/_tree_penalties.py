@@ -1,28 +1,35 @@
-"""What boosted trees take for ``"auto"``: the loss of some rows, and penalties in its unit."""
+"""What boosted trees take for ``"auto"``: the loss, and penalties in its unit of curvature."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sklearn_rank.estimators._tree_fit import TreeProblem
-from sklearn_rank.rows import Rows
 
 AUTO = "auto"
 
-UNITS = {"reg_lambda": 4.0, "min_child_weight": 0.0}
-"""The multiples of `PosedObjective.unit` that "auto" is, with every loss."""
+RIDGE = {"logistic": 2.0}
+OTHER_RIDGE = 4.0
+"""`reg_lambda` in units of curvature, of these losses and of all others. With the logistic loss a
+first step is twice as long, and it is the loss itself that shrinks the later ones."""
 
 
 def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the rows."""
+    """Whether a parameter is left to the ranker."""
     return isinstance(value, str) and value == AUTO
 
 
-def loss_of(given: Any, push: str, rows: Rows) -> Any:
-    """Return the loss to minimise: in one list the exponential one, within queries the logistic."""
+def loss_of(given: Any, push: str) -> Any:
+    """Return the loss to minimise; "auto" is the logistic one wherever the push takes it."""
     if not is_auto(given):
         return given
-    return "exponential" if rows.qid is None or push == "ir" else "logistic"
+    return "exponential" if push == "ir" else "logistic"
+
+
+def units_of(loss: Any) -> dict[str, float]:
+    """Return the multiples of `PosedObjective.unit` that "auto" is."""
+    ridge = RIDGE.get(loss, OTHER_RIDGE) if isinstance(loss, str) else OTHER_RIDGE
+    return {"reg_lambda": ridge, "min_child_weight": 0.0}
 
 
 def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
@@ -31,9 +38,9 @@ def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
     So is "auto" where the objective is the engine's own: its curvatures are not known here.
     """
     found = {}
-    for name, multiple in UNITS.items():
+    for name, multiple in units_of(loss_of(ranker.loss, ranker.push)).items():
         value = getattr(ranker, name)
         if is_auto(value):
-            value = None if problem.objective is None else multiple * problem.unit
+            value = None if problem.objective is None else multiple and multiple * problem.unit
         found[name] = None if value is None else float(value)
     return found

@@ -22,7 +22,7 @@ from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import EarlyStopping, Phase, Phases, has_enough
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.estimators._tree_penalties import AUTO, is_auto, loss_of, penalties_of
+from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
@@ -56,9 +56,8 @@ class BoostedTreesRanker(RoundsRanker):
 
     where
 
-    - L is the objective of `loss`, `p` and `push`: by default, over all comparable pairs, i
-      above k, the logarithm of the sum of :math:`e^{-(f_i - f_k)}` in one list, and the mean of
-      :math:`\ln(1 + e^{-(f_i - f_k)})` within queries, weights as multiplicities;
+    - L is the objective of `loss`, `p` and `push`: by default the mean over all comparable
+      pairs, i above k, of :math:`\ln(1 + e^{-(f_i - f_k)})`, weights as multiplicities;
     - f are the scores, of shape (n_samples,), :math:`h_t` the trees, T `n_estimators` and
       :math:`\eta` the `learning_rate`.
 
@@ -71,7 +70,7 @@ class BoostedTreesRanker(RoundsRanker):
         The library that grows the trees. "auto": LightGBM if it is installed, otherwise
         XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="auto"
-        "auto": "exponential" for one list or with ``push="ir"``, "logistic" for rows of queries.
+        "auto": "logistic", and with ``push="ir"``, which needs it, "exponential".
         Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
         "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
         a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
@@ -85,9 +84,9 @@ class BoostedTreesRanker(RoundsRanker):
         Which end of the list p emphasises: "top", "bottom" (the lowest of the rows that belong
         at the top cost most) or "both". "ir", the information retrieval push, does not depend
         on p and needs ``loss="exponential"``.
-    n_estimators : int in [1, inf), default=100
+    n_estimators : int in [1, inf), default=200
         Number of trees.
-    learning_rate : float in (0, 1], default=0.1
+    learning_rate : float in (0, 1], default=0.05
         Factor of every tree. Smaller values need more trees.
     max_leaf_nodes : int in [2, inf) or None, default=31
         Maximum number of leaves per tree. The leaf with the best split is split next. None: no
@@ -105,12 +104,13 @@ class BoostedTreesRanker(RoundsRanker):
         average. "auto": 0. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is
         "auto" with ``loss="ndcg"``.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
-        Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 4 u,
-        with u the unit of curvature (Notes). None: the engine's default, 0 in LightGBM, 1 in
+        Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u
+        with the logistic loss and 4 u with all others, where u is the unit of curvature (Notes),
+        about that of a row of the rarer class. None: the engine's default, 0 in LightGBM, 1 in
         XGBoost, as is "auto" with ``loss="ndcg"``, whose curvatures only the engine knows.
-    subsample : float in (0, 1], default=1.0
+    subsample : float in (0, 1], default=0.7
         Share of the rows that each tree is grown on, drawn for each tree.
-    colsample : float in (0, 1], default=1.0
+    colsample : float in (0, 1], default=0.7
         Share of the features that each tree may use, drawn for each tree.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
@@ -149,8 +149,9 @@ class BoostedTreesRanker(RoundsRanker):
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
         Number of threads of the engine; None means 1, -1 all processors, as in joblib.
-    random_state : int, RandomState or None, default=None
-        Seed for `subsample`, `colsample` and the held-out rows. The model does not depend on
+    random_state : int, RandomState or None, default=0
+        Seed for `subsample`, `colsample` and the held-out rows, by default the same in every
+        fit, as in both engines; None: another one in each. The model does not depend on
         `n_jobs` or on the order of the rows, except with ``loss="ndcg"``, for which the
         engines break ties by the order of the rows.
     verbose : int, default=0
@@ -216,8 +217,9 @@ class BoostedTreesRanker(RoundsRanker):
     :math:`n / (8 \min(n_+, n_-))` for ``p=1`` and for the logistic loss, and
     :math:`\max(n / (4 (1 + p) n_+), p n / (4 (1 + p) n_-))` for the exponential push at the top.
     The first step of a leaf that holds a rows of curvature u and no others is multiplied by
-    a / (a + c) where `reg_lambda` is c u, however rare its class is. The same multiple serves all
-    losses; a listwise loss counts each level of a query with its mean curvature.
+    a / (a + c) where `reg_lambda` is c u, however rare its class is. Steps of the logistic loss
+    are longer, and its curvatures shrink as the rows come into order, so that c is half as large.
+    A listwise loss counts each level of a query with its mean curvature.
 
     `contributions` returns the Shapley values that the engine computes for its trees
     (TreeSHAP). Their background data are the training rows in each leaf, not all training
@@ -267,16 +269,16 @@ class BoostedTreesRanker(RoundsRanker):
         loss: Any = "auto",
         p: float = 1.0,
         push: str = "top",
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        n_estimators: int = 200,
+        learning_rate: float = 0.05,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
         max_bins: int = 255,
         min_samples_leaf: int | None = None,
         min_child_weight: float | str | None = "auto",
         reg_lambda: float | str | None = "auto",
-        subsample: float = 1.0,
-        colsample: float = 1.0,
+        subsample: float = 0.7,
+        colsample: float = 0.7,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
         engine_params: dict[str, Any] | None = None,
@@ -287,7 +289,7 @@ class BoostedTreesRanker(RoundsRanker):
         score_p: float | None = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.engine = engine
@@ -359,8 +361,7 @@ class BoostedTreesRanker(RoundsRanker):
                     f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
                 )
         else:
-            loss = "exponential" if is_auto(self.loss) else self.loss
-            check_loss(name, loss, self.p, self.push)
+            check_loss(name, self._loss, self.p, self.push)
         engine = get_engine(self.engine, name)
         engine.check_params(name, self.engine_params or {})
         counts_rows = "min_samples_leaf" in engine.own_names.values()
@@ -385,9 +386,9 @@ class BoostedTreesRanker(RoundsRanker):
                     f"loss='ndcg' of {name} needs relevance that is a whole number from 0 to "
                     f"{_HIGHEST_GRADE}. Got values from {data.y.min():g} to {data.y.max():g}."
                 )
-        elif is_listwise(self.loss):
+        elif is_listwise(self._loss):
             highest = data.largest(float(np.max(data.y, initial=-np.inf)))
-            check_grades(self.loss, highest, name)
+            check_grades(self._loss, highest, name)
         self._monotonic(data.X.shape[1])
 
     def _check_features(self, X: Any) -> None:
@@ -406,6 +407,11 @@ class BoostedTreesRanker(RoundsRanker):
         )
 
     # Fitting -----------------------------------------------------------------------------
+
+    @property
+    def _loss(self) -> Any:
+        """The loss in use."""
+        return loss_of(self.loss, self.push)
 
     @property
     def _has_own_objective(self) -> bool:
@@ -462,10 +468,9 @@ class BoostedTreesRanker(RoundsRanker):
     def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:
             return TreeProblem.of_engine(data)
-        if self.relevance == "graded" and not is_listwise(self.loss):
+        if self.relevance == "graded" and not is_listwise(self._loss):
             data = data.take(data.paired_rows())
-        loss = loss_of(self.loss, self.push, data)
-        return TreeProblem.of_objective(data, loss, float(self.p), self.push)
+        return TreeProblem.of_objective(data, self._loss, float(self.p), self.push)
 
     def _settings(
         self, problem: TreeProblem, seed: int, codes: CategoryCodes | None
@@ -492,8 +497,8 @@ class BoostedTreesRanker(RoundsRanker):
         y, weight, data = problem.data.y, problem.data.weight, problem.data
         balances = (
             not self._has_own_objective
-            and not is_listwise(problem.loss)
-            and as_margin_loss(problem.loss).factorises
+            and not is_listwise(self._loss)
+            and as_margin_loss(self._loss).factorises
             and self.p == 1
             and self.push != "ir"
         )
@@ -513,7 +518,7 @@ class BoostedTreesRanker(RoundsRanker):
         gain = engine.importances(booster, X.shape[1])
         fitted: dict[str, Any] = {
             "engine_": engine.name,
-            "loss_": self.loss if self._has_own_objective else descent.problem.loss,
+            "loss_": self._loss,
             **self._penalties_in_use(engine, descent.problem),
             "n_iter_": n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),

@@ -346,7 +346,7 @@ BOOSTING_OUT_OF_RANGE = {
 PUSH_OUT_OF_RANGE = {
     "p": [0.999, 0, -1, -np.inf, np.nan, None, "4", True],
     "bottom_weight": [-0.1, np.inf, np.nan],
-    "alpha": [-1e-3, np.inf, np.nan, None],
+    "alpha": [-1e-3, np.inf, np.nan, None, "lbfgs"],
     "score_p": [0.5, -1, np.nan, "auc"],
 }
 OPTIONS = {

@@ -14,7 +14,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate
 from sklearn_rank._validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
-from sklearn_rank.objectives import PUSHES
+from sklearn_rank.objectives import PUSHES, MarginLoss
 from sklearn_rank.rows import FitRows, Preferences, Rows
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 
@@ -127,6 +127,86 @@ def test_infinite_p_of_stumps_is_never_above_p_64(push):
     assert height(limit) == pytest.approx(limit.objective_curve_[-1], abs=1e-9)
     assert height(limit) <= height(finite) + 1e-9
     assert np.all(np.diff(limit.objective_curve_) <= 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "curvature"),
+    [
+        ({"p": 1}, 2.0),
+        ({"p": 4, "push": "bottom"}, 5.0),
+        ({"p": 1, "loss": "logistic"}, 0.5),
+        ({"p": 1, "loss": "least_squares"}, 4.0),
+        ({"push": "ir"}, 12 * 48 / 49 * (1 + 1 / 49)),
+    ],
+    ids=str,
+)
+def test_auto_ridge_in_the_unit_of_the_objective(options, curvature):
+    """Twelve positives and 48 negatives: 20 curvature / 12 for stumps; weight 2 is the row twice.
+
+    The sums of the curvature are worked out by hand.
+    """
+    X, y = noisy_data(60, 2)
+    y = np.arange(60) < 12
+    ranker = PNormPushRanker(solver="lbfgs", **options)
+    assert ranker.fit(X, y).alpha_ == pytest.approx(20 * curvature / 12)
+    assert ranker.fit(X, y, sample_weight=np.full(60, 1 / 60)).alpha_ > 0
+    ranker.set_params(weak_ranker="feature")
+    assert ranker.fit(X, y).alpha_ == pytest.approx(curvature / 12)
+    weight = np.arange(60) % 3
+    weighted = ranker.fit(X, y, sample_weight=weight)
+    coef, alpha = weighted.coef_, weighted.alpha_
+    repeated = ranker.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert repeated.alpha_ == pytest.approx(alpha, rel=1e-12)
+    np.testing.assert_allclose(repeated.coef_, coef, rtol=1e-4, atol=1e-6)
+
+
+def test_auto_ridge_counts_rows_with_rows_on_the_other_side():
+    """Weights that sum to one stand for as many rows; grades have rows on both sides."""
+    X, _ = noisy_data(60, 2)
+    grades = np.repeat([0, 1, 2], 20)
+    ranker = PNormPushRanker(p=1, solver="lbfgs", weak_ranker="feature", relevance="graded")
+    assert ranker.fit(X, grades).alpha_ == pytest.approx(2 / 40)
+    weight = np.full(60, 1 / 60)
+    assert ranker.fit(X, grades, sample_weight=weight).alpha_ == pytest.approx(2 / 40)
+    qid = np.arange(60) % 2  # of the query of odd rows only one is left that has a pair
+    pairs = (qid == 0) | (np.arange(60) == 59) | (np.arange(60) == 1)
+    assert ranker.fit(X[pairs], grades[pairs], qid=qid[pairs]).alpha_ == pytest.approx(2 / 21)
+
+
+def test_auto_ridge_keeps_scores_of_separable_data_small():
+    """Without a ridge they reached 1e15, and the solver warned."""
+    X = np.random.default_rng(0).standard_normal((600, 6))
+    y = X @ np.arange(6) > 0
+    ranker = PNormPushRanker(p=2, solver="lbfgs").fit(X, y)
+    assert np.abs(ranker.decision_function(X)).max() < 100
+    assert ranker.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"solver": "corrective"}, {"p": np.inf, "solver": "lbfgs"}, {"n_bags": 2}],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_auto_ridge_is_zero_elsewhere(options):
+    X, y = noisy_data()
+    assert PNormPushRanker(n_estimators=2, **options).fit(X, y).alpha_ == 0
+    if "solver" in options:
+        assert PNormPushRanker(n_estimators=2, alpha=0.5, **options).fit(X, y).alpha_ == 0.5
+
+
+def test_auto_ridge_needs_a_second_derivative():
+    class OnlyFirst(MarginLoss):
+        is_smooth = True
+
+        def value_and_derivative(self, margin):
+            return np.exp(-margin), -np.exp(-margin)
+
+    X, y = noisy_data()
+    ranker = PNormPushRanker(loss=OnlyFirst(), solver="lbfgs")
+    with pytest.raises(ValueError, match=r"alpha='auto' .* second_derivative, which OnlyFirst"):
+        ranker.fit(X, y)
+    assert ranker.set_params(alpha=0.1).fit(X, y).alpha_ == 0.1
 
 
 def test_separable_data_without_ridge_warn():

@@ -28,7 +28,7 @@ BOOSTERS = {
 }
 TIGHT = {"tol": 1e-12, "n_estimators": 500, "alpha": 0.1, "solver": "lbfgs"}
 LBFGS = {
-    "stumps": PNormPushRanker(p=2, **TIGHT),
+    "stumps": PNormPushRanker(p=2, **{**TIGHT, "alpha": "auto"}),
     "features": PNormPushRanker(p=2, weak_ranker="feature", **TIGHT),
     "logistic": PNormPushRanker(p=2, loss="logistic", weak_ranker="feature", **TIGHT),
     "largest height": PNormPushRanker(
@@ -131,6 +131,7 @@ def test_all_stumps_at_once(data):
     rows = data.draw(divided_rows())
     alone = clone(LBFGS["stumps"]).fit(rows[0], rows[1], sample_weight=rows[3])
     for fitted in fit_together(LBFGS["stumps"], *rows)[0]:
+        assert fitted["alpha_"] == pytest.approx(alone.alpha_, rel=1e-12)
         assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-8)
 
 

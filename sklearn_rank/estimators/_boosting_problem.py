@@ -22,6 +22,7 @@ from sklearn_rank._protocols import (
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.rows import Preferences, Rows, shared_property
+from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.solvers import Round
 from sklearn_rank.solvers.coordinate_descent import OptimalGain, PushStep, QuadraticGain, steepest
 
@@ -29,6 +30,9 @@ _LARGEST_LOG_SIZE = 700.0
 """Logarithm of the largest number of pairs: e of more would be zero."""
 
 SELECTIONS = ("auto", "steepest", "optimal")
+
+_RIDGE_OF_STUMPS = 20.0
+"""Ridge of stumps in its unit: some sixty thresholds share what one coefficient is for others."""
 
 
 @dataclass
@@ -84,8 +88,10 @@ class Posing:
         Class of the ranker, for messages.
     make_objective : callable
         Returns the objective of some preferences.
-    learning_rate, tol, alpha : float
+    learning_rate, tol : float
         The ranker's parameters.
+    alpha : float or None
+        Strength of the ridge; None for rankers without one.
     power : float
         Power of the push, 1 for objectives without one.
     selection : {"auto", "steepest", "optimal"}
@@ -98,7 +104,7 @@ class Posing:
     make_objective: Callable[[Preferences], Objective]
     learning_rate: float
     tol: float
-    alpha: float = 0.0
+    alpha: float | None = None
     power: float = 1.0
     selection: str = "steepest"
     is_first_order: bool = False
@@ -147,7 +153,7 @@ class BoostingProblem:
     @property
     def alpha(self) -> float:
         """Strength of the ridge."""
-        return self.posing.alpha
+        return self.posing.alpha or 0.0
 
     @property
     def tol(self) -> float:
@@ -228,6 +234,20 @@ class BoostingProblem:
         """
         return self._smoothing_at(0.0)
 
+    def auto_ridge(self, objective: Any) -> float:
+        r"""Return a ridge in the unit :math:`\kappa / n` of the objective, given with curvature.
+
+        :math:`\kappa` is the sum of its curvature over the rows at equal scores, a scale of the
+        second derivatives along weak rankers. n counts the rows that have rows below them, or
+        above them if those are fewer: of two classes the rarer one.
+        """
+        pairs = self.preferences
+        curvature = objective.value_gradient_curvature(np.zeros(pairs.n_rows))[2]
+        paired = [pairs.paired_weight(side) > 0 for side in ("top", "bottom")]
+        n = min(number_of_rows(np.where(has, pairs.weight, 0.0), pairs) for has in paired)
+        unit = float(pairs.total(float(curvature.sum()))) / n
+        return _RIDGE_OF_STUMPS * unit if self.is_two_sided else unit
+
     def scores(self, coordinates: list[int], steps: list[float]) -> Floats:
         """Return the scores of the training rows after some rounds, in fit order."""
         if hasattr(self.weak_rankers, "scores"):
@@ -299,6 +319,8 @@ class BoostingProblem:
         """
         rules, n_features = self.weak_rankers.rules(indices), self.data.X.shape[1]
         fitted: dict[str, Any] = {"weak_rankers_": rules, "estimator_weights_": weights}
+        if self.posing.alpha is not None:
+            fitted["alpha_"] = self.posing.alpha
         if hasattr(rules, "coefficients"):
             fitted["coef_"] = rules.coefficients(weights, n_features)
         if hasattr(rules, "contributions"):

@@ -11,13 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import Objective
 from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
+from sklearn_rank.estimators._boosting_problem import (
+    SELECTIONS,
+    BoostingProblem,
+    History,
+    Posing,
+)
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.rows import Rows
+from sklearn_rank.rows import Preferences, Rows
 from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 
@@ -83,11 +89,13 @@ class PNormPushRanker(BoostingRanker):
         chosen ones. "lbfgs": all coefficients of all stumps or features at once. An object
         holds settings: ``solvers.Corrective(n_swaps=5)`` also tries to swap the chosen stumps
         after the last round. Or a solver of your own: see "Extending".
-    alpha : float in [0, inf), default=0.0
+    alpha : float in [0, inf) or "auto", default="auto"
         Ridge penalty: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
         with "lbfgs": without it the coefficients grow without bound, with a
         ConvergenceWarning. With "corrective" no coefficient exceeds the limit of a step (Notes).
+        "auto": with "lbfgs" and finite p a number in the unit of the objective (Notes), 0
+        otherwise.
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power. With a number, a search over p scores all
@@ -196,6 +204,8 @@ class PNormPushRanker(BoostingRanker):
         scores of all rows. There are no stages.
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
+    alpha_ : float
+        The ridge penalty that was used.
     weak_rankers_ : object
         The weak rankers, in the order of `estimator_weights_`.
     validation_scores_ : ndarray of shape (n_rounds_run,)
@@ -243,6 +253,14 @@ class PNormPushRanker(BoostingRanker):
     :math:`\frac{1}{p+1} \ln\frac{1 + e}{e} \big/ \max_{i \text{ above } k} |h_i - h_k|`,
     with p = 1 for ``push="ir"``.
 
+    ``alpha="auto"`` is :math:`20 \kappa / n` for stumps and :math:`\kappa / n` for other weak
+    rankers. :math:`\kappa` is the sum over the rows of the curvature of the objective at equal
+    scores (`objectives.SidePush.value_gradient_curvature`), for example 1 + p for the exponential
+    loss in one list of two classes, and 1/2 for the logistic one at p = 1. n is the number of
+    rows, by weight, that have rows below them, or above them if those are fewer: the rarer class.
+    So weight 2 is the row twice, and equal weights that sum to one give the same model as weights
+    of one. Coefficients of raw features depend on their units, and so does a ridge: scale them.
+
     `predict` uses the threshold with the fewest errors on the training rows. A model that
     separates these, as ``solver="lbfgs"`` does with many stumps and a small ridge penalty,
     predicts too many new rows as the rarer class: raise `alpha`, or choose the threshold with
@@ -285,7 +303,7 @@ class PNormPushRanker(BoostingRanker):
         "bottom_weight": Number(0, closed="left"),
         "loss": MARGIN_LOSS_CHOICE,
         "solver": BOOSTING_SOLVERS,
-        "alpha": Number(0, closed="left"),
+        "alpha": Number(0, closed="left", other=("auto",)),
         "score_p": Number(1, other=(None,)),
     }
 
@@ -297,7 +315,7 @@ class PNormPushRanker(BoostingRanker):
         bottom_weight: float = 1.0,
         loss: Any = "exponential",
         solver: Any = "coordinate",
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         score_p: float | None = None,
         n_estimators: int = 200,
         weak_ranker: Any = "stump",
@@ -365,13 +383,32 @@ class PNormPushRanker(BoostingRanker):
         is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
         return replace(
             super()._posing(threads),
-            make_objective=partial(
-                make_push, loss=loss, p=self.p, push=self.push, bottom_weight=self.bottom_weight
-            ),
+            make_objective=partial(self._objective, loss=loss),
             power=1.0 if self.push == "ir" else float(self.p),  # the IR push has no power
             selection="steepest" if is_steep else self.selection,
             learning_rate=self.learning_rate if self.solver_in_use.has_learning_rate else 1.0,
-            alpha=self.alpha,
+            alpha=0.0 if self.alpha == "auto" else float(self.alpha),
+        )
+
+    def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
+        problem = super()._make_problem(data, history, threads)
+        moves_all = self.solver_in_use.has_ridge and self.solver_in_use.moves_all
+        if self.alpha != "auto" or np.isinf(self.p) or not moves_all:
+            return problem
+        loss: Any = as_margin_loss(self.loss)
+        loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
+        objective = self._objective(problem.preferences, loss)
+        if not hasattr(objective, "value_gradient_curvature"):
+            raise ValueError(
+                f"alpha='auto' of {type(self).__name__} needs a loss with second_derivative, which "
+                f"{type(loss).__name__} lacks. Use a number."
+            )
+        alpha = problem.auto_ridge(objective)
+        return replace(problem, posing=replace(problem.posing, alpha=alpha))
+
+    def _objective(self, preferences: Preferences, loss: Any) -> Objective:
+        return make_push(
+            preferences, loss=loss, p=self.p, push=self.push, bottom_weight=self.bottom_weight
         )
 
     @property
@@ -410,7 +447,7 @@ class PNormPushRanker(BoostingRanker):
         model = as_model(self.weak_ranker).name
         abilities = {
             "p=inf": ("has_path", np.isinf(self.p)),
-            f"alpha={self.alpha:g}": ("has_ridge", self.alpha > 0),
+            f"alpha={self.alpha}": ("has_ridge", self.alpha not in ("auto", 0)),
             "selection='optimal'": ("has_selection", self.selection == "optimal"),
             f"learning_rate={self.learning_rate:g}": (
                 "has_learning_rate",

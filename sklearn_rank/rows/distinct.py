@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values, blocks
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.sums import starts_run
+from sklearn_rank.rows.sums import Sums, starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
@@ -55,15 +55,17 @@ def _by_smallest(qid: Indices, code: Codes) -> Indices:
     return np.argsort(np.argsort(smallest, kind="stable"))[qid]
 
 
-def number_of_rows(weight: Floats) -> float:
+def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     """Return how many rows the weights of distinct rows stand for.
 
     That is their total weight, or their effective number where weights below one make that
-    the larger: weights of 1/n of n rows stand for n rows.
+    the larger: weights of 1/n of n rows stand for n rows. With `sums`, of all processes.
     """
-    total = float(weight.sum())
-    parts = weight / weight.max()
-    return max(total, float(parts.sum() ** 2 / (parts @ parts)))
+    sums = sums or Sums()
+    largest = sums.largest(float(weight.max(initial=0.0)))
+    parts = weight / largest
+    total, squares = sums.totals(float(parts.sum()), float(parts @ parts))
+    return float(max(largest * total, total**2 / squares))
 
 
 def hash_rows(X: Any) -> Codes:

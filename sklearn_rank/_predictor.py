@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -71,6 +71,14 @@ class Predictor(BaseEstimator):
             Greater for rows that rank higher. Only in binary mode.
         """
         return self._score_validated(X)
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """Raise AttributeError: scores rank, and are no probabilities until they are calibrated."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: its scores rank rows and are no "
+            "probabilities. CalibratedClassifierCV of sklearn.calibration turns them into some."
+        )
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, within queries and pooled over pairs.

@@ -201,7 +201,8 @@ def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()
             continue
         column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
         try:
-            check_array(column, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
+            how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False}
+            check_array(column, dtype=np.float64, ensure_min_samples=0, **how)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
@@ -385,9 +386,10 @@ def check_relevance(y: Any, name: str = "y") -> Floats:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must hold numbers. {error}") from error
     if relevance.dtype.kind not in "biuf":
+        hint = " Two classes need relevance='binary'." if name == "y" else ""
         raise ValueError(
             f"{name} must hold numbers, greater for rows that rank higher. Got values of "
-            f"type {relevance.dtype}."
+            f"type {relevance.dtype}.{hint}"
         )
     relevance = relevance.astype(np.float64)
     if not np.isfinite(relevance).all():

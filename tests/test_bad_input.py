@@ -28,7 +28,7 @@ from sklearn_rank import (
     RankBoost,
 )
 from sklearn_rank.estimators._boosting_problem import History
-from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.metrics import partial_auc_score, ranking_scorer, tpr_at_fpr_score
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
 from sklearn_rank.solvers import Corrective
 
@@ -731,3 +731,37 @@ def test_a_training_part_without_pairs_is_refused(ranker):
 def test_the_largest_int_is_shown_as_allowed():
     assert str(BoostedTreesRanker._allowed["max_depth"]) == "an int in [1, 30] or None"
     assert str(BoostedTreesRanker._allowed["n_estimators"]) == "an int in [1, inf)"
+
+
+def test_no_rows_are_said_to_be_no_rows():
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.raises(ValueError, match=r"^Found array with 0 sample") as error:
+        RankBoost().fit(frame[:0], [])
+    assert "must hold numbers" not in str(error.value)
+
+
+def test_classes_in_graded_mode_name_the_mode_for_them():
+    with pytest.raises(ValueError, match="Two classes need relevance='binary'"):
+        ListNetLinear().fit([[0.0], [1.0]], ["no", "yes"])
+    model = ListNetLinear(relevance="binary").fit([[0.0], [1.0]], ["no", "yes"])
+    assert model.decision_function([[0.0], [1.0]]).argmax() == 1
+
+
+def test_no_probabilities_and_where_to_get_them():
+    ranker = RankBoost(n_estimators=1).fit([[0.0], [1.0]], [0, 1])
+    assert not hasattr(ranker, "predict_proba")
+    with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
+        ranker.predict_proba([[0.0]])
+
+
+@pytest.mark.parametrize("metric", [tpr_at_fpr_score, partial_auc_score])
+def test_swapped_arguments_of_metrics(metric):
+    y, score = [0, 1, 0, 1], [-0.1, 0.7, -0.6, 0.5]
+    metric(y, score, max_fpr=0.5)
+    with pytest.warns(UserWarning, match="holds classes and y_true scores: y_true comes first"):
+        metric(score, y, max_fpr=0.5)
+
+
+def test_a_metric_of_one_kind_of_rows():
+    with pytest.raises(ValueError, match="y_true has rows of one kind only"):
+        tpr_at_fpr_score([1, 1], [0.5, 0.2], max_fpr=0.5)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._warnings import warn
 from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_rows
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
@@ -67,6 +68,11 @@ def partial_auc_score(
     ------
     ValueError
         When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    Warns
+    -----
+    UserWarning
+        When the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
 
     See Also
     --------
@@ -140,6 +146,11 @@ def tpr_at_fpr_score(
     ValueError
         When a parameter is not allowed, scores are NaN, or every query is skipped.
 
+    Warns
+    -----
+    UserWarning
+        When the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
+
     See Also
     --------
     partial_auc_score : The mean of these shares over all smaller false positive rates.
@@ -182,6 +193,8 @@ def measure_curves(
     """
     check_options(owner, average, empty)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    if np.isin(rows.score, (0, 1)).all() and (rows.y % 1 != 0).any():
+        warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")
     # A curve depends on the shares of each class alone.
     ranked = rank_rows(rows.with_moderate_weights_in(2 * rows.query + (rows.y > 0)))
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]

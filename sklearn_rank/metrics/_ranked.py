@@ -145,9 +145,10 @@ def average_queries(
         return values
     present = ~np.isnan(values)
     if not present.any():
+        one = "All rows are one query, and y_true has rows of one kind only. "
         raise ValueError(
-            "There is no query to average over: none has both a relevant row (relevance above 0) "
-            "and what the metric compares it with."
+            f"{one * (len(values) == 1)}There is no query to average over: none has both a "
+            "relevant row (relevance above 0) and what the metric compares it with."
         )
     return float(values[present].mean())
 

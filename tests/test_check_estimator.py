@@ -18,6 +18,7 @@ from sklearn_rank import (
     SmoothMarginRanker,
 )
 from sklearn_rank.engines.registry import ENGINES
+from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.solvers import Corrective
@@ -109,9 +110,25 @@ TREES = [
         ]
     ),
 ]
+ENSEMBLED = {"stumps": RankBoost, "push": PNormPushRanker}
+ENSEMBLES = [
+    RankingEnsemble(
+        [(name, ranker(relevance=r, n_estimators=3)) for name, ranker in ENSEMBLED.items()],
+        relevance=r,
+        cv=2,
+        n_steps=3,
+    )
+    for r in RELEVANCES
+]
+ENSEMBLES += [
+    pytest.param(RankingEnsemble(relevance=r), marks=pytest.mark.nightly) for r in RELEVANCES
+]
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:RankingEnsemble uses . folds:UserWarning"),
+]
 
 
 def assert_checks_pass(estimator):
@@ -131,7 +148,9 @@ def test_checks_of_scikit_learn(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [*RAW_FEATURES, *KERNELS, *SPECIAL, *LINEAR, *TREES], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [*RAW_FEATURES, *KERNELS, *SPECIAL, *LINEAR, *TREES, *ENSEMBLES], ids=str
+)
 def test_checks_of_other_settings(estimator):
     assert_checks_pass(estimator)
 

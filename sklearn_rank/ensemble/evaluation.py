@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank.metrics import auc_score, ndcg_score, partial_auc_score
+from sklearn_rank.metrics import auc_score, ndcg_score
+from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.rows.distinct import number_of_rows
 
@@ -135,16 +136,24 @@ class HeldOutLabels:
         y, lists, weight = self.y, self.lists, self.weight
         if self.is_graded and self.qid is not None and _are_equal(weight) and _are_grades(y):
             return lambda scores: float(ndcg_score(y, scores, k=10, qid=lists))
-        options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
-
-        def auc(scores: Floats) -> float:
-            return float(auc_score(y, scores, average="queries", **options))
-
         if self.is_graded or self.qid is not None:
-            return auc
-        return lambda scores: float(
-            partial_auc_score(y, scores, max_fpr=_TOP, **options) + _AUC_SHARE * auc(scores)
-        )
+            options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
+            return lambda scores: float(auc_score(y, scores, average="queries", **options))
+        curves = [_Curve.of(y[one], weight[one], one) for one in self._folds_of_both_classes()]
+
+        def gain(scores: Floats) -> float:
+            areas = [one.areas(scores, (_TOP, 1.0)) for one in curves]
+            return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
+
+        return gain
+
+    def _folds_of_both_classes(self) -> Sequence[Indices]:
+        """Return the rows of each fold that has a pair; ValueError where none has."""
+        folds = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
+        found = [one for one in folds if 0 < np.count_nonzero(self.y[one]) < len(one)]
+        if not found:
+            raise ValueError(NO_PAIR)
+        return found
 
     def _of_scorer(self, scorer: Any) -> Callable[[Floats], float]:
         """Return a metric of all queries, or its mean over the folds of one list."""
@@ -201,14 +210,46 @@ class HeldOutLabels:
 
     def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
         """Return the partial AUC, mean over folds, with its standard error."""
-        parts = [self.fold == one for one in np.unique(self.fold)]
         found = [
             _partial_area(self.y[one], scores[one], self.weight[one], max_fpr)
-            for one in parts
-            if 0 < np.count_nonzero(self.y[one]) < np.count_nonzero(one)
+            for one in self._folds_of_both_classes()
         ]
         values, variances = np.transpose(found)
         return Estimate(float(values.mean()), float(np.sqrt(variances.sum()) / len(values)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The ROC curve of a fold as a function of scores, without the checks of the metrics.
+
+    A selection measures it thousands of times.
+    """
+
+    rows: Indices
+    positive: Floats  # the share of each row among the positives, and among the others
+    negative: Floats
+
+    @classmethod
+    def of(cls, y: Mask, weight: Floats, rows: Indices) -> _Curve:
+        """Return the curve of some rows, with their classes and weights."""
+        found, other = np.where(y, weight, 0.0), np.where(y, 0.0, weight)
+        return cls(rows, found / found.sum(), other / other.sum())
+
+    def areas(self, scores: Floats, limits: Sequence[float]) -> list[float]:
+        """Return `partial_auc_score` for several false positive rates."""
+        scores = scores[self.rows]
+        order = np.argsort(-scores)
+        ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+        tpr, fpr = (
+            np.append(0.0, np.cumsum(one[order])[ends]) for one in (self.positive, self.negative)
+        )
+        rise, width = np.diff(tpr), np.diff(fpr)
+        slope = rise / np.maximum(width, 1e-300)
+        areas = []
+        for limit in limits:
+            passed = np.clip(limit - fpr[:-1], 0.0, width)
+            areas.append(float(passed @ (tpr[:-1] + slope * passed / 2)) / limit)
+        return areas
 
 
 def _partial_area(

@@ -16,7 +16,7 @@ _LEVELS = np.arange(1, 200) / 200
 _OUTER = 0.05
 """Share of the rows at each end whose slope continues the map."""
 
-_BEYOND_FLOATS, _LONG = 750.0, 37.0
+BEYOND_FLOATS, LONG = 750.0, 37.0
 """Size of the log-odds of the probabilities 0 and 1, and beyond which they grow slowly: where
 floats have 1 for the probability."""
 
@@ -29,9 +29,9 @@ def log_odds(probability: Floats) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.log(probability) - np.log1p(-probability)
-    size = np.minimum(np.abs(odds), _BEYOND_FLOATS)
-    excess = np.log1p(np.maximum(size - _LONG, 0.0))
-    return np.asarray(np.copysign(np.minimum(size, _LONG) + excess, odds))
+    size = np.minimum(np.abs(odds), BEYOND_FLOATS)
+    excess = np.log1p(np.maximum(size - LONG, 0.0))
+    return np.asarray(np.copysign(np.minimum(size, LONG) + excess, odds))
 
 
 def normal_scores(scores: Floats, fold: Indices, weight: Floats) -> Floats:
@@ -199,8 +199,18 @@ class ScoreMap:
             # Halves, so that the distance of the largest floats is finite.
             share = (scores / 2 - start[piece]) / length[piece]
             value = low[piece] + share * rise[piece]
-        bottom = np.append(-np.inf, low[1:])
-        return np.clip(value, bottom[piece], high[piece])
+        return np.clip(value, self.bottom[piece], high[piece])
+
+    @property
+    def bottom(self) -> Floats:
+        """The lower limit of each piece."""
+        return np.append(-np.inf, self.value)
+
+    def secant(self, scores: Floats, base: Floats) -> Floats:
+        """Return the slope of the map between two scores of each row; of equal ones that above."""
+        is_equal = np.abs(scores - base) <= 1e-9 * (1 + np.abs(base))
+        upper = np.where(is_equal, base + 1e-6 * (1 + np.abs(base)), scores)
+        return np.asarray((self(upper) - self(base)) / (upper - base))
 
     @property
     def pieces(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:

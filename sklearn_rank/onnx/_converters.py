@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
+from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -17,8 +18,9 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.onnx._column_graph import columns_of
+from sklearn_rank.onnx._ensemble_graph import ensemble_scores
 from sklearn_rank.onnx._imputer import register_imputer
-from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, graph_inputs
+from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, converted, graph_inputs
 from sklearn_rank.onnx._score_graph import (
     constant_scores,
     kernel_scores,
@@ -215,31 +217,12 @@ def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
         leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
         return graph.node("Add", total, linear_scores(graph, leaves, factors))
     for estimator, factor in estimators:
-        values = graph.cast(_prediction(graph, X, n_columns, estimator), np.float64)
+        about = f"weak_ranker={type(estimator).__name__}(...)"
+        prediction, *_ = converted(graph, X, n_columns, estimator, about)
+        values = graph.cast(prediction, np.float64)
         part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
         total = graph.node("Add", total, part)
     return total
-
-
-def _prediction(graph: OperatorGraph, X: str, n_columns: int, estimator: Any) -> str:
-    """Return the prediction of an estimator, by its own converter."""
-    operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
-    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
-    options = {"zipmap": False} if hasattr(estimator, "classes_") else None
-    rows = (X, types.DoubleTensorType([None, n_columns]))
-    parts = np.ravel(getattr(estimator, "estimators_", []))
-    if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
-        rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
-    opset = graph.container.target_opset_any_domain("")
-    try:
-        part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=options)
-        part.add_to(graph.scope, graph.container)
-    except Exception as error:
-        raise ValueError(
-            f"{graph.owner} with weak_ranker={type(estimator).__name__}(...) can't be written as "
-            f"an ONNX graph, because skl2onnx has no working converter for it: {error}"
-        ) from error
-    return str(part.outputs[0].full_name)
 
 
 def _of_linear(graph: OperatorGraph, X: str, ranker: Any) -> str:
@@ -290,3 +273,4 @@ _SCORES: dict[type, Callable[..., str]] = {
     SmoothMarginRanker: partial(_of_ranker, _of_boosting),
     Scorecard: _of_card,
 }
+_SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, dict(_SCORES)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_rank._onnx_graph import GraphBuilder
+import numpy as np
+
+from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
 
 _OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
@@ -78,3 +80,32 @@ class OperatorGraph(GraphBuilder):
 
     def _new_name(self, kind: str) -> str:
         return str(self.scope.get_unique_variable_name(f"{self.owner}_{kind}"))
+
+
+def converted(
+    graph: OperatorGraph,
+    X: str,
+    n_columns: int | None,
+    estimator: Any,
+    about: str,
+    options: dict[str, bool] | None = None,
+) -> list[str]:
+    """Return the outputs of an estimator, by its own converter; `about` is it in messages."""
+    operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    rows = (X, types.DoubleTensorType([None, n_columns]))
+    parts = np.ravel(getattr(estimator, "estimators_", []))
+    if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
+        rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
+    opset = graph.container.target_opset_any_domain("")
+    given = options or ({"zipmap": False} if hasattr(estimator, "classes_") else None)
+    try:
+        graph.container.add_options(id(estimator), given)
+        part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)
+        part.add_to(graph.scope, graph.container)
+    except Exception as error:
+        raise ValueError(
+            f"{graph.owner} with {about} can't be written as an ONNX graph, because skl2onnx has "
+            f"no working converter for it: {str(error)[:400]}"
+        ) from error
+    return [str(one.full_name) for one in part.outputs]

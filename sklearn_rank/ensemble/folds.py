@@ -1,0 +1,107 @@
+"""Folds that hold out whole queries, or all copies of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._protocols import Indices
+from sklearn_rank._warnings import warn
+from sklearn_rank.ensemble.members import given_rows, row_codes
+from sklearn_rank.model_selection import QueryKFold, split_queries
+from sklearn_rank.rows import Rows
+from sklearn_rank.rows.distinct import distinct_rows
+
+Splits = list[tuple[Indices, Indices]]
+
+
+def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> Splits:
+    """Return the rows to fit and those held out, of each fold."""
+    if isinstance(cv, int | np.integer):
+        fold = assign_folds(owner, data, int(cv), seed)
+        numbers = range(fold.max() + 1)
+        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in numbers]
+    if hasattr(cv, "split"):
+        X = given_rows(data.X)
+        return list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
+    place = np.full(1 + max(data.position.max(), *(np.max(one) for part in cv for one in part)), -1)
+    place[data.position] = np.arange(len(data.y))  # the splits count rows of weight zero, too
+    parts = [tuple(place[np.asarray(one)] for one in part) for part in cv]
+    return [(train[train >= 0], test[test >= 0]) for train, test in parts]
+
+
+def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
+    """Return the fold that held out each row, -1 for none; ValueError for rows held out twice."""
+    fold = np.full(len(data.y), -1)
+    for number, test in enumerate(tests):
+        if (fold[test] >= 0).any():
+            raise ValueError(
+                f"cv of {owner} must hold out a row at most once. Row "
+                f"{int(data.position[test[fold[test] >= 0][0]])} is in several test sets."
+            )
+        fold[test] = number
+    check_whole_queries(owner, data, fold)
+    return fold
+
+
+def check_whole_queries(owner: str, data: Rows, fold: Indices) -> None:
+    """Raise ValueError for a query in several folds."""
+    if data.qid is None:
+        return
+    first = np.full(data.qid.max() + 1, -2)
+    first[data.qid] = fold
+    n_split = len(np.unique(data.qid[first[data.qid] != fold]))
+    if n_split:
+        raise ValueError(
+            f"The folds of {owner} must hold out whole queries, as QueryKFold does. Got {n_split} "
+            "queries in several folds."
+        )
+
+
+def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> Indices:
+    """Return the fold of each row, that of its equals; -1 for queries without a pair.
+
+    Queries are whole. In one list folds are stratified by class or grade. The order of the rows
+    has no part in it, and weight 2 is the row twice.
+    """
+    found = distinct_rows(row_codes(data.X), data.y, data.qid, data.weight)
+    rows, _, qid, place = found
+    y = data.y[rows]
+    if qid is None:
+        # Rows of the rarer class, or other than the most frequent grade.
+        n_lists, unit = len(y) - int(np.unique(y, return_counts=True)[1].max()), "distinct rows"
+    else:
+        level = [np.full(qid.max() + 1, end) for end in (np.inf, -np.inf)]
+        np.minimum.at(level[0], qid, y)
+        np.maximum.at(level[1], qid, y)
+        is_paired = (level[0] < level[1])[qid]
+        n_lists, unit = len(np.unique(qid[is_paired])), "queries with a pair"
+    n_folds = _at_most(owner, n_folds, n_lists, unit)
+    fold = np.full(len(y), -1)
+    if qid is None:
+        order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
+        fold[order] = np.arange(len(y)) % n_folds
+    else:
+        kept = np.flatnonzero(is_paired)
+        splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
+        for number, (_, test) in enumerate(splitter.split(kept, y[kept], qid=qid[kept])):
+            fold[kept[test]] = number
+    return fold[place]
+
+
+def _at_most(owner: str, n_folds: int, n_lists: int, unit: str) -> int:
+    """Return the number of folds that there can be; warn if they are fewer than asked for."""
+    if n_lists < 2:
+        raise ValueError(
+            f"{owner} needs at least two {unit} of each class or relevance, to hold some out. "
+            f"Got {n_lists}."
+        )
+    if n_lists < n_folds:
+        warn(
+            f"{owner} uses {n_lists} folds, not cv={n_folds}: the rarer class has only so many "
+            f"{unit}.",
+            UserWarning,
+        )
+    return min(n_folds, n_lists)

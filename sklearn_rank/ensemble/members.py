@@ -1,0 +1,196 @@
+"""Members of an ensemble: the list "auto", how each is fitted, and how it scores rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone, is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from sklearn_rank._protocols import Codes, Floats, Indices
+from sklearn_rank.bins.categories import column_of
+from sklearn_rank.engines.registry import get_engine
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.metrics.scorers import scores_of
+from sklearn_rank.rows import Rows
+from sklearn_rank.rows.distinct import hash_rows, number_of_rows
+
+_MANY_CATEGORIES = 255
+"""Categories of a feature up to which HistGradientBoosting takes it."""
+
+_FEWEST_ROWS = 200
+"""Rows from which on HistGradientBoosting is a member: its leaves have 20 rows."""
+
+_MOST_KERNEL_ROWS = 2000
+"""Rows up to which a kernel is a member: its time grows with their square."""
+
+_OF_TREES: dict[str, Any] = {
+    "learning_rate": 0.05,
+    "n_estimators": 200,
+    "subsample": 0.7,
+    "colsample": 0.7,
+}
+
+
+class Table:
+    """The rows of a data frame, indexed as an array is.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A data frame of pandas or polars.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.shape = frame, frame.shape
+
+    def __getitem__(self, rows: Indices) -> Table:
+        """Return some of the rows."""
+        return Table(self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows])
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The values, those of columns without numbers by their place among them."""
+        columns = [column_of(self.frame, number).ravel() for number in range(self.shape[1])]
+        codes = [
+            np.unique(one.astype(str), return_inverse=True)[1] if one.dtype.kind in "OSU" else one
+            for one in columns
+        ]
+        return np.column_stack(codes).astype(np.float64)
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the columns of a categorical type."""
+        kinds = ("CategoricalDtype", "Categorical", "Enum")
+        return [i for i, one in enumerate(self.frame.dtypes) if type(one).__name__ in kinds]
+
+
+def given_rows(X: Any) -> Any:
+    """Return rows as the user passed them."""
+    return X.frame if isinstance(X, Table) else X
+
+
+def row_codes(X: Any) -> Codes:
+    """Return a hash of each row."""
+    return hash_rows(X.numbers if isinstance(X, Table) else X)
+
+
+# The list "auto" ---------------------------------------------------------------------------
+
+
+def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
+    """Return the members of ``estimators="auto"`` by name, simple ones first."""
+    n_rows, is_dense = number_of_rows(data.weight), not issparse(data.X)
+    of_trees: dict[str, Any] = {"relevance": relevance, "random_state": seed, **_OF_TREES}
+    members: dict[str, Any] = {
+        "logistic_regression": _scaled(data.X, LogisticRegression(max_iter=1000))
+    }
+    if is_dense:
+        members["stumps"] = PNormPushRanker(relevance=relevance)
+    if is_dense and n_rows >= _FEWEST_ROWS and _has_few_categories(data.X):
+        members["hist_gradient_boosting"] = _histograms(relevance, seed)
+    if _has_engine():
+        members["trees"] = BoostedTreesRanker(**of_trees)
+        members["trees_p4"] = BoostedTreesRanker(p=4.0, **of_trees)
+    if n_rows <= _MOST_KERNEL_ROWS:
+        members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
+    return members
+
+
+def _histograms(relevance: str, seed: int) -> Any:
+    """Return HistGradientBoosting as it comes."""
+    graded = relevance == "graded"
+    kind = HistGradientBoostingRegressor if graded else HistGradientBoostingClassifier
+    return kind(categorical_features="from_dtype", random_state=seed)
+
+
+def _scaled(X: Any, model: Any) -> Any:
+    """Return a pipeline that encodes, scales and fills features, with weights where they count."""
+    positions = X.categorical if isinstance(X, Table) else []
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    encoder = [make_column_transformer((one_hot, positions), remainder="passthrough")]
+    # Scaled features have the mean 0, which is what fills them.
+    fill = SimpleImputer(
+        strategy="constant", fill_value=0.0, add_indicator=True, keep_empty_features=True
+    )
+    scaler = MaxAbsScaler() if issparse(X) else StandardScaler()
+    return make_pipeline(*(encoder if positions else []), scaler, fill, model)
+
+
+def _has_few_categories(X: Any) -> bool:
+    """Whether no categorical column has more values than HistGradientBoosting takes."""
+    positions = X.categorical if isinstance(X, Table) else []
+    return all(len(np.unique(X.numbers[:, one])) <= _MANY_CATEGORIES for one in positions)
+
+
+def _has_engine() -> bool:
+    """Whether an engine of boosted trees can be used."""
+    try:
+        get_engine("auto", "RankingEnsemble")
+    except ImportError:
+        return False
+    return True
+
+
+# Fits and scores ------------------------------------------------------------------------------
+
+
+def fit_keywords(estimator: Any, given: Sequence[str]) -> dict[str, str]:
+    """Return which of the arrays given a `fit` takes: keyword to array, steps of pipelines too."""
+    steps = getattr(estimator, "steps", None)
+    if steps is None:
+        has_fit = hasattr(estimator, "fit")  # which "passthrough" has not
+        return {one: one for one in given if has_fit and has_fit_parameter(estimator, one)}
+    return {
+        f"{name}__{keyword}": array
+        for name, step in steps
+        for keyword, array in fit_keywords(step, given).items()
+    }
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether the last step of an estimator has sample weights."""
+    steps = getattr(estimator, "steps", None)
+    return takes_weights(steps[-1][1]) if steps else has_fit_parameter(estimator, "sample_weight")
+
+
+def fit_member(estimator: Any, data: Rows, keywords: Mapping[str, str]) -> Any:
+    """Return a fitted clone: classifiers learn classes, others relevance.
+
+    A classifier of graded relevance learns which rows are relevant: those above 0, or where none
+    or all are, above the lowest relevance.
+    """
+    y, arrays = data.y, {"qid": data.qid, "sample_weight": data.weight}
+    if is_classifier(estimator):
+        if y.dtype != np.bool_:
+            lowest = float(y.min())
+            y = y > (0.0 if lowest <= 0 < y.max() else lowest)
+        y = y.astype(np.int64)
+    else:
+        y = y.astype(np.float64)
+    given = {keyword: arrays[array] for keyword, array in keywords.items()}
+    return clone(estimator).fit(given_rows(data.X), y, **given)
+
+
+def member_scores(name: str, model: Any, X: Any) -> Floats:
+    """Return the scores of rows by a fitted member; ValueError if they are no finite numbers."""
+    scores = np.asarray(scores_of(model, given_rows(X)), dtype=np.float64)
+    if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
+        raise ValueError(
+            f"Member {name!r} of RankingEnsemble must give one finite score to each row. Got an "
+            f"array of shape {scores.shape} for {X.shape[0]} rows, {np.isnan(scores).sum()} of "
+            "them NaN."
+        )
+    return scores

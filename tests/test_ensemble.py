@@ -1,0 +1,481 @@
+"""RankingEnsemble: definition, folds, members of all kinds, storage, and what it refuses."""
+
+import pickle
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import polars as pl
+import pytest
+import skops.io
+from scipy import sparse
+from skl2onnx import to_onnx
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
+from sklearn_rank.metrics import auc_score, partial_auc_score
+from sklearn_rank.model_selection import QueryKFold
+from sklearn_rank.onnx import register_converters
+
+RNG = np.random.default_rng(0)
+
+
+def make_rows(n=160):
+    X = RNG.standard_normal((n, 4))
+    return X, (X[:, 0] + X[:, 1] ** 2 + RNG.standard_normal(n)) > 1.5
+
+
+X, Y = make_rows()
+SPLITS = list(KFold(3, shuffle=True, random_state=0).split(X))
+QUERIES = make_queries(n_queries=24, rows_per_query=8, n_features=4, random_state=0)
+STUMPS = RankBoost(n_estimators=5)
+LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
+MEMBERS = [("linear", LINEAR), ("stumps", STUMPS), ("bayes", GaussianNB())]
+
+
+def made(estimators=tuple(MEMBERS), **parameters):
+    members = [(name, one if isinstance(one, str) else clone(one)) for name, one in estimators]
+    return RankingEnsemble(members, **{"cv": 3, "random_state": 0, **parameters})
+
+
+def own_scores(name, model, X):
+    """Scores of a member, of `MEMBERS` or fitted."""
+    return model.predict_proba(X)[:, 1] if name == "bayes" else model.decision_function(X)
+
+
+def out_of_fold(members=MEMBERS, y=Y):
+    """Scores by clones that were fitted without the fold of a row, and the folds."""
+    fold = np.empty(len(X), int)
+    scores = {name: np.empty(len(X)) for name, _ in members}
+    for number, (train, test) in enumerate(SPLITS):
+        fold[test] = number
+        for name, one in members:
+            scores[name][test] = own_scores(name, clone(one).fit(X[train], y[train]), X[test])
+    return scores, fold
+
+
+class Counting(ClassifierMixin, BaseEstimator):
+    """Naive Bayes that notes its fits in a list that clones share."""
+
+    def __init__(self, notes=None, sign=1.0):
+        self.notes, self.sign = notes, sign
+
+    def __deepcopy__(self, memo):
+        return Counting(self.notes, self.sign)
+
+    def __sklearn_clone__(self):
+        return Counting(self.notes, self.sign)
+
+    def fit(self, X, y):
+        self.notes.append(len(X))
+        if self.sign == "stop":
+            raise KeyboardInterrupt
+        self.model_, self.classes_ = GaussianNB().fit(X, y), np.array([0, 1])
+        return self
+
+    def decision_function(self, X):
+        return self.sign * self.model_.predict_log_proba(X)[:, 1]
+
+
+# Definition --------------------------------------------------------------------------------
+
+
+def test_a_score_is_the_weighted_mean_of_mapped_scores():
+    model = made(cv=SPLITS).fit(X, Y)
+    scores, fold = out_of_fold()
+    found = select_members(
+        scores, HeldOutLabels(Y, fold, np.ones(len(X))), of_probability={"bayes": True}
+    )
+    assert model.weights_ == found.weights
+    assert sum(model.weights_.values()) == pytest.approx(1)
+    assert model.score_estimate_ == found.score_estimate
+    assert model.member_scores_ == found.member_scores
+    expected = np.full(len(X), model.offset_)
+    for name, one in MEMBERS:
+        part = own_scores(name, clone(one).fit(X, Y), X)
+        expected += found.weights[name] * found.maps[name](part)
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10, atol=1e-10)
+    assert set(model.estimators_) == {name for name, w in found.weights.items() if w > 0}
+
+
+def test_the_models_of_the_folds_can_be_kept():
+    model = made(cv=SPLITS, refit=False).fit(X, Y)
+    expected = np.full(len(X), model.offset_)
+    for name, one in MEMBERS:
+        for train, _ in SPLITS:
+            part = own_scores(name, clone(one).fit(X[train], Y[train]), X)
+            expected += model.weights_[name] * model.maps_[name](part) / 3
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_scores_that_exist_need_no_fits_of_folds():
+    scores, fold = out_of_fold()
+    model = made(cv=SPLITS).fit(X, Y)
+    notes = []
+    other = made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
+    assert other.weights_ == model.weights_
+    np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+    assert other.score_estimate_ == model.score_estimate_
+    assert not hasattr(other, "_known")
+    one = made([("a", Counting(notes))])
+    one.fit_selected(X, Y, out_of_fold={"a": scores["linear"]}, fold=fold)
+    assert notes == [len(X)]
+    # Rows that were never held out: their scores don't count.
+    fold[:20], scores["linear"][:20] = -1, 0.0
+    late = made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
+    kept = {name: values[20:] for name, values in scores.items()}
+    found = select_members(
+        kept, HeldOutLabels(Y[20:], fold[20:], np.ones(140)), of_probability={"bayes": True}
+    )
+    assert late.weights_ == found.weights
+
+
+def test_members_of_weight_zero_are_not_fitted_anew():
+    good, bad = [], []
+    model = made([("good", Counting(good)), ("bad", Counting(bad, -1.0))]).fit(X, Y)
+    assert model.weights_ == {"good": 1.0, "bad": 0.0}
+    assert (len(good), len(bad)) == (4, 3)
+    assert list(model.estimators_) == ["good"]
+
+
+def test_a_row_has_one_score_alone_and_among_many():
+    model = made().fit(X, Y)
+    together = model.decision_function(X)
+    alone = np.concatenate([model.decision_function(X[[i]]) for i in range(20)])
+    np.testing.assert_allclose(alone, together[:20], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_map_of_the_folds_serves_the_member_that_was_fitted_to_all_rows():
+    X, y = make_rows(3000)
+    X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    members = [*MEMBERS[:2], ("forest", RandomForestClassifier(50, random_state=0))]
+    model = made(members, cv=5).fit(X, y)
+    stored, together = model.decision_function(X_new), np.zeros(len(X_new))
+    for name, one in model.estimators_.items():
+        method = one.predict_proba if name == "forest" else one.decision_function
+        scores = method(X_new)[:, 1] if name == "forest" else method(X_new)
+        of_new = ScoreMap.fit(scores, np.zeros(len(scores)), of_probability=name == "forest")
+        together += model.weights_[name] * of_new(scores)
+    for metric, tolerance in [(auc_score, 0.002), (partial_auc_score, 0.005)]:
+        assert abs(metric(y_new, stored) - metric(y_new, together)) <= tolerance
+    found = model.score_estimate_["auc"]
+    of_new = HeldOutLabels(y_new, np.zeros(len(y_new), int), np.ones(len(y_new)))
+    other = of_new.estimates(stored)["auc"]
+    error = np.hypot(found.standard_error, other.standard_error)
+    assert abs(other.value - found.value) < 3 * error
+
+
+def test_grades_and_classifiers_among_the_members():
+    data = QUERIES
+    members = [("ridge", Ridge()), ("listnet", ListNetLinear()), ("relevant", LINEAR)]
+    model = made(members, relevance="graded").fit(data.data, data.target, qid=data.qid)
+    relevant = clone(LINEAR).fit(data.data, data.target > 0)
+    if "relevant" in model.estimators_:
+        np.testing.assert_allclose(
+            model.estimators_["relevant"].decision_function(data.data),
+            relevant.decision_function(data.data),
+        )
+    assert set(model.score_estimate_) == {"auc", "ndcg@10"}
+    assert not hasattr(model, "decision_function")
+    assert model.score(data.data, data.target, qid=data.qid) > 0.7
+    with pytest.raises(ValueError, match="fitted with qid"):
+        model.score(data.data, data.target)
+    # Of grades that are all above 0 a classifier learns those above the lowest.
+    made([("relevant", LINEAR)], relevance="graded").fit(data.data, data.target + 1.0)
+
+
+def test_labels_may_be_texts():
+    labels = np.where(Y, "yes", "no")
+    model = made().fit(X, labels)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert np.mean(model.predict(X) == labels) > 0.7
+    np.testing.assert_array_equal(model.decision_function(X), made().fit(X, Y).decision_function(X))
+
+
+# Folds -------------------------------------------------------------------------------------
+
+
+def test_weight_2_is_the_row_twice_and_the_order_has_no_part():
+    weight = RNG.integers(0, 4, len(X))
+    some = RNG.permutation(np.arange(len(X)).repeat(weight))
+    weighted = made(MEMBERS[:2]).fit(X, Y, sample_weight=weight.astype(float))
+    repeated = made(MEMBERS[:2]).fit(X[some], Y[some])
+    assert weighted.weights_ == pytest.approx(repeated.weights_)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6
+    )
+
+
+def test_fewer_rows_of_a_class_than_folds():
+    y = np.arange(len(X)) < 3
+    with pytest.warns(UserWarning, match="uses 3 folds, not cv=5"):
+        assert made(MEMBERS[2:], cv=5).fit(X, y).n_folds_ == 3
+    with pytest.raises(ValueError, match="at least two distinct rows"):
+        made().fit(X, np.arange(len(X)) < 1)
+    twins = X.copy()
+    twins[1] = twins[0]
+    with pytest.raises(ValueError, match="at least two distinct rows"):
+        made().fit(twins, np.arange(len(X)) < 2)
+
+
+def test_queries_are_held_out_whole():
+    data = QUERIES
+    y = data.target > 0
+    y[data.qid == data.qid[0]] = False  # a query without a pair is never held out
+    options = {"X": data.data, "y": y, "qid": data.qid}
+    model = made(MEMBERS[:2]).fit(**options)
+    assert model.has_queries_
+    with pytest.raises(ValueError, match="must hold out whole queries"):
+        made(MEMBERS[:2], cv=list(KFold(3, shuffle=True).split(y))).fit(**options)
+    by_hand = made(MEMBERS[:2], cv=QueryKFold(3)).fit(**options)
+    splits = list(QueryKFold(3).split(data.data, y, qid=data.qid))
+    other = made(MEMBERS[:2], cv=splits).fit(**options)
+    np.testing.assert_array_equal(
+        by_hand.decision_function(data.data), other.decision_function(data.data)
+    )
+    few = np.where(data.qid < 3, data.qid, 0)
+    with pytest.warns(UserWarning, match="uses 3 folds, not cv=5: .* queries with a pair"):
+        made([("listnet", ListNetLinear(relevance="binary"))], cv=5).fit(
+            data.data, data.target > 0, qid=few
+        )
+
+
+def test_a_row_is_held_out_at_most_once():
+    with pytest.raises(ValueError, match="hold out a row at most once"):
+        made(cv=RepeatedKFold(n_splits=2, n_repeats=2)).fit(X, Y)
+
+
+# Members -------------------------------------------------------------------------------------
+
+
+def test_members_are_parameters_by_name():
+    model = made()
+    assert model.get_params()["stumps__n_estimators"] == 5
+    assert "stumps" not in model.get_params(deep=False)
+    model.set_params(stumps__n_estimators=2, bayes="drop", cv=2)
+    assert dict(model.estimators)["stumps"].n_estimators == 2
+    assert set(model.fit(X, Y).weights_) == {"linear", "stumps"}
+    copy = clone(model.set_params(bayes=GaussianNB(), linear__logisticregression__C=0.5))
+    assert copy.get_params()["linear__logisticregression__C"] == 0.5
+    assert isinstance(copy.get_params()["bayes"], GaussianNB)
+    assert RankingEnsemble().get_params()["estimators"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"estimators": "all"}, "'estimators' parameter .* must be 'auto' or a list"),
+        ({"estimators": [("a", "drop")]}, "'estimators' parameter"),
+        ({"estimators": [("cv", STUMPS)]}, "'estimators' parameter"),
+        ({"estimators": [("a", STUMPS), ("a", STUMPS)]}, "'estimators' parameter"),
+        ({"estimators": [("a__b", STUMPS)]}, "'estimators' parameter"),
+        ({"estimators": [("a", RankBoost)]}, "'estimators' parameter"),
+        ({"cv": 1}, "'cv' parameter"),
+        ({"scoring": "auc@3"}, "'scoring' parameter"),
+        ({"time_budget": 0}, "'time_budget' parameter"),
+        ({"n_steps": 0}, "'n_steps' parameter"),
+    ],
+    ids=str,
+)
+def test_parameters_that_are_not_allowed(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        made().set_params(**parameters).fit(X, Y)
+
+
+def test_a_member_without_weights_is_an_error_where_they_differ():
+    model = made([("near", KNeighborsClassifier()), *MEMBERS])
+    model.fit(X, Y, sample_weight=np.full(len(X), 2.0))
+    with pytest.raises(ValueError, match=r"Member 'near' .* has no sample_weight"):
+        model.fit(X, Y, sample_weight=1.0 + Y)
+
+
+def test_a_member_that_gives_no_number_is_named():
+    class Lost(Ridge):
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    with pytest.raises(ValueError, match=r"Member 'lost' .* one finite score"):
+        made([("lost", Lost())]).fit(X, Y)
+
+
+def test_what_fit_selected_refuses():
+    scores, fold = out_of_fold()
+    with pytest.raises(ValueError, match="needs estimators="):
+        RankingEnsemble().fit_selected(X, Y, out_of_fold=scores, fold=fold)
+    with pytest.raises(ValueError, match="refit=False"):
+        made(refit=False).fit_selected(X, Y, out_of_fold=scores, fold=fold)
+    with pytest.raises(ValueError, match="scores of each member"):
+        made().fit_selected(X, Y, out_of_fold={"linear": scores["linear"]}, fold=fold)
+    with pytest.raises(ValueError, match="one value for each row"):
+        made().fit_selected(X, Y, out_of_fold=scores, fold=fold[:-1])
+    scores["bayes"][3] = np.nan
+    with pytest.raises(ValueError, match=r"'bayes' .* finite"):
+        made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
+
+
+def test_ctrl_c_leaves_nothing():
+    model = made().set_params(bayes=Counting([], "stop"))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    # An earlier fit stays as it was.
+    expected = model.set_params(bayes="drop").fit(X, Y).decision_function(X)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(bayes=Counting([], "stop")).fit(X[:100], Y[:100])
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+def test_a_time_budget_adds_whole_members(capsys):
+    model = made(time_budget=1e-9, verbose=1).fit(X, Y)
+    assert model.weights_ == {"linear": 1.0}
+    assert list(model.member_scores_) == ["linear"]
+    assert capsys.readouterr().out.startswith("[RankingEnsemble] member 1/3: linear, 3 folds in ")
+    assert list(made(time_budget=1000.0).fit(X, Y).weights_) == ["linear", "stumps", "bayes"]
+
+
+def test_scoring_is_what_the_weights_maximise():
+    model = made(scoring="tpr@0.2", cv=SPLITS, n_steps=3).fit(X, Y)
+    scores, fold = out_of_fold()
+    rows = HeldOutLabels(Y, fold, np.ones(len(X)))
+    found = select_members(
+        scores, rows, of_probability={"bayes": True}, scoring="tpr@0.2", n_steps=3
+    )
+    assert model.weights_ == found.weights
+    assert "tpr@0.2" in model.score_estimate_
+
+
+# Routing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_metadata_is_routed():
+    data, y = QUERIES, QUERIES.target > 0
+    weight = RNG.integers(1, 4, len(y)).astype(float)
+    members = [("listnet", ListNetLinear(relevance="binary")), ("stumps", STUMPS)]
+    with config_context(enable_metadata_routing=True):
+        linear = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            LogisticRegression().set_fit_request(sample_weight=True),
+        )
+        members = [
+            *((name, clone(one).set_fit_request(sample_weight=True)) for name, one in members),
+            ("linear", linear),
+        ]
+        model = made(members).fit(data.data, y, qid=data.qid, sample_weight=weight)
+        search = GridSearchCV(made(members[:2]), {"n_steps": [1, 2]}, cv=QueryKFold(2))
+        search.fit(data.data, y, qid=data.qid)
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    plain = made(members).fit(data.data, y, qid=data.qid, sample_weight=weight)
+    expected = plain.decision_function(data.data)
+    np.testing.assert_allclose(model.decision_function(data.data), expected)
+
+
+# Rows --------------------------------------------------------------------------------------
+
+
+def test_sparse_rows_and_missing_values_are_as_the_members_take_them():
+    dense = made([("linear", LogisticRegression())]).fit(X, Y)
+    for kind in (sparse.csr_array, sparse.csc_matrix):
+        other = made([("linear", LogisticRegression())]).fit(kind(X), Y)
+        np.testing.assert_allclose(
+            other.decision_function(kind(X)), dense.decision_function(X), atol=1e-5
+        )
+    with pytest.raises(TypeError, match="Sparse data"):
+        made().fit(sparse.csr_array(X), Y)
+    holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+    assert made([("stumps", STUMPS)]).fit(holes, Y).score(holes, Y) > 0.6
+    with pytest.raises(ValueError, match="NaN"):
+        made().fit(holes, Y)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_members_see_the_columns_of_a_frame(kind):
+    frame = kind({f"x{j}": X[:, j] for j in range(4)})
+    model = made().fit(frame, Y)
+    expected = made().fit(X, Y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(frame), expected)
+    assert model.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["x1", "x0", "x2", "x3"]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_auto_takes_categories_and_missing_values_and_sparse_rows(relevance):
+    X, y = make_rows(300)
+    X[::7, 2] = np.nan
+    y = y.astype(float) if relevance == "binary" else np.digitize(X[:, 0], [0, 1]).astype(float)
+    frame = pd.DataFrame(X).add_prefix("x")
+    frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "a", "b"))
+    model = RankingEnsemble(relevance=relevance, cv=2, n_steps=5, random_state=0)
+    assert model.fit(frame, y).score(frame, y) > 0.85
+    assert model.fit(sparse.csr_array(np.nan_to_num(X)), y).score(np.nan_to_num(X), y) > 0.8
+    frame["text"] = "abc"
+    with pytest.raises(ValueError, match="Column 'text' of X must hold numbers"):
+        model.fit(frame, y)
+
+
+# Parts of scores, storage ----------------------------------------------------------------------
+
+
+def test_contributions_and_importances():
+    members = [("stumps", STUMPS), ("push", PNormPushRanker(n_estimators=4))]
+    for refit in (True, False):
+        model = made(members, refit=refit, n_bags=4).fit(X, Y)
+        assert len(model.estimators_) == 2
+        parts = model.contributions(X)
+        np.testing.assert_allclose(parts.sum(axis=1), model.decision_function(X))
+        assert np.ptp(parts[:, -1]) == 0
+        assert model.feature_importances_.sum() == pytest.approx(1)
+    mixed = made().fit(X, Y)
+    with pytest.raises(AttributeError) as caught:
+        mixed.contributions(X)
+    assert "each of its members has contributions" in str(caught.value.__cause__)
+    with pytest.raises(AttributeError, match="each of its members has"):
+        _ = mixed.feature_importances_
+
+
+def test_pickle_and_skops():
+    model = made().fit(X, Y)
+    stored = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=stored)
+    assert all(one.startswith("sklearn_rank.") and "._" not in one for one in types)
+    for other in (pickle.loads(pickle.dumps(model)), skops.io.loads(stored, trusted=types)):
+        np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+        assert other.score_estimate_ == model.score_estimate_
+
+
+@pytest.mark.parametrize("relevance", ["binary", pytest.param("graded", marks=pytest.mark.slow)])
+def test_an_onnx_graph_has_the_same_scores(relevance):
+    register_converters()
+    graded = relevance == "graded"
+    members = [("ridge", Ridge()), ("linear", LINEAR), ("bayes", GaussianNB())]
+    members += [("stumps", RankBoost(n_estimators=5, relevance=relevance))]
+    model = made(members, relevance=relevance, n_bags=8).fit(X, Y * 1.0)
+    assert len(model.estimators_) == 4
+    session = onnxruntime.InferenceSession(to_onnx(model, X[:1]).SerializeToString())
+    rows = np.vstack([X, 10 * X])
+    found = session.run(None, {session.get_inputs()[0].name: rows})
+    expected = model.predict(rows) if graded else model.decision_function(rows)
+    np.testing.assert_allclose(found[-1], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_processes_change_nothing():
+    expected = made().fit(X, Y).decision_function(X)
+    found = made(n_jobs=2).fit(X, Y).decision_function(X)
+    np.testing.assert_allclose(found, expected)

@@ -36,13 +36,6 @@ _FEWEST_ROWS = 200
 _MOST_KERNEL_ROWS = 2000
 """Rows up to which a kernel is a member: its time grows with their square."""
 
-_OF_TREES: dict[str, Any] = {
-    "learning_rate": 0.05,
-    "n_estimators": 200,
-    "subsample": 0.7,
-    "colsample": 0.7,
-}
-
 
 class Table:
     """The rows of a data frame, indexed as an array is.
@@ -93,7 +86,6 @@ def row_codes(X: Any) -> Codes:
 def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     """Return the members of ``estimators="auto"`` by name, simple ones first."""
     n_rows, is_dense = number_of_rows(data.weight), not issparse(data.X)
-    of_trees: dict[str, Any] = {"relevance": relevance, "random_state": seed, **_OF_TREES}
     members: dict[str, Any] = {
         "logistic_regression": _scaled(data.X, LogisticRegression(max_iter=1000))
     }
@@ -102,8 +94,8 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     if is_dense and n_rows >= _FEWEST_ROWS and _has_few_categories(data.X):
         members["hist_gradient_boosting"] = _histograms(relevance, seed)
     if _has_engine():
-        members["trees"] = BoostedTreesRanker(**of_trees)
-        members["trees_p4"] = BoostedTreesRanker(p=4.0, **of_trees)
+        for name, p in (("trees", 1.0), ("trees_p4", 4.0)):
+            members[name] = BoostedTreesRanker(p=p, relevance=relevance, random_state=seed)
     if n_rows <= _MOST_KERNEL_ROWS:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
     return members

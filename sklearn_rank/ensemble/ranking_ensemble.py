@@ -178,8 +178,8 @@ class RankingEnsemble(BaseRanker):
     - "stumps", a `PNormPushRanker`, unless X is sparse;
     - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse or a category
       has more than 255 values; a regressor for grades;
-    - "trees" and "trees_p4", `BoostedTreesRanker` with p = 1 and 4, 200 rounds of rate 0.05 on
-      random 70 % of the rows and columns, where XGBoost or LightGBM is installed;
+    - "trees" and "trees_p4", `BoostedTreesRanker` with p = 1 and 4, where XGBoost or LightGBM is
+      installed;
     - "rbf_kernel", a `KernelPairwiseSGDRanker` on scaled features, up to 2,000 rows.
 
     *Maps*. A member that was fitted to all rows is mapped by the function of its folds: it has

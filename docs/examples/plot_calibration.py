@@ -57,8 +57,8 @@ X, X_new, y, y_new = train_test_split(
 # ``ensemble=False`` a single ranker, fitted to all rows, computes the
 # scores, so that the order of the list does not change.
 
-boost = RankBoost(n_estimators=50).fit(X, y)
-push = PNormPushRanker(p=8, n_estimators=50).fit(X, y)
+boost = RankBoost().fit(X, y)
+push = PNormPushRanker(p=8).fit(X, y)
 calibrated = CalibratedClassifierCV(push, ensemble=False).fit(X, y)
 probabilities = {
     "RankBoost as log-odds": expit(2 * boost.decision_function(X_new)),

@@ -66,8 +66,9 @@ print(f"largest margin: {largest:.4f}")
 # ranker never falls once it is positive (Theorem 7).
 
 axes = None
+whole_steps = {"learning_rate": 1, "n_estimators": 3_000, "tol": 0}
 rankers = [
-    kind(n_estimators=3_000, weak_ranker="feature", tol=0).fit(X, y)
+    kind(weak_ranker="feature", **whole_steps).fit(X, y)
     for kind in (SmoothMarginRanker, RankBoost)
 ]
 for ranker in rankers:

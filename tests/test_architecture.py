@@ -25,6 +25,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 # never import each other.
 LAYERS = [
     {"cli", "datasets", "__init__"},
+    {"inspection"},
     {"dask"},
     {"onnx"},
     {"scorecard"},
@@ -370,7 +371,7 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 24_110
+    assert anatomy.lines_by_folder().total() <= 24_240
 
 
 def test_a_default_fit_goes_through_little(anatomy):

@@ -419,7 +419,12 @@ READ = {
         ["'x' alone orders the rows with an AUC of 1.0000: likely a leak", "--drop x"],
     ),
     "leak by category": (csv(c=np.where(Y == "yes", "in", "out")), {}, {}, ["likely a leak"]),
-    "leak by gaps": (csv(x=np.where(Y == "yes", "", "1.5")), {}, {}, ["by its missing values"]),
+    "leak by gaps": (
+        csv(x=np.where(Y == "yes", "", "1.5")),
+        {},
+        {},
+        ["is filled in for 0 % of the rows on top and 100 %"],
+    ),
     "spaces in the target": (
         csv(c=CITY).replace(b",yes\n", b", yes \n", 9),
         {},

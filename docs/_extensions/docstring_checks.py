@@ -27,6 +27,7 @@ MODULES = {
     "sklearn_rank.metrics": "Metrics",
     "sklearn_rank.model_selection": "Splitting and selecting",
     "sklearn_rank.plotting": "Displays",
+    "sklearn_rank.inspection": "Notes on columns",
     "sklearn_rank.preprocessing": "Preprocessing",
     "sklearn_rank.datasets": "Data sets",
     "sklearn_rank.objectives": "Objectives",

@@ -16,6 +16,7 @@ import pandas as pd
 from sklearn_rank.cli import _numbers as notation
 from sklearn_rank.cli._errors import InputError, listing
 from sklearn_rank.cli._tables import Table
+from sklearn_rank.inspection import check_summaries
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
@@ -44,6 +45,7 @@ class Schema:
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
+    summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
     # were percent signs), "seconds", the form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -62,6 +64,9 @@ def check_schema(schema: Schema) -> None:
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
     forms = {part for form in schema.formats.values() for part in form.split("|")}
+    if not set(schema.summaries) <= set(schema.kinds):
+        raise ValueError("the summaries are of other columns")
+    check_summaries(schema.summaries)
     if schema.decimal not in (".", ",") or not forms <= {*notation.FORMS, AS_WRITTEN}:
         raise ValueError("the formats of the columns are unknown")
 

@@ -26,11 +26,10 @@ from sklearn_rank.cli._numbers import MISSING, written
 from sklearn_rank.cli._settings import Reading, TableOptions
 from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.datasets import make_credit, make_queries
-from sklearn_rank.metrics import auc_score
+from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
-_LEAK, _MIN_CLASS, _MAX_ROWS = 0.995, 20, 20_000
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
 
@@ -79,10 +78,13 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     table = _roles.labelled_rows(table, roles.target or "", notes, skip=skip)
     schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
-    note_leaks(data.X, data.y, data.qid, notes)
+    for note in column_notes(data.X, data.y, qid=data.qid):
+        hint = f"--drop {quote(str(note.columns[0]))}"
+        notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
     data = replace(data, group=_roles.queries(table, roles.group))
-    return replace(data, schema=with_categories(schema, data.X))
+    schema = replace(with_categories(schema, data.X), summaries=column_summaries(data.X))
+    return replace(data, schema=schema)
 
 
 def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
@@ -144,6 +146,8 @@ def model_data(
     when = ", as it did in training,"
     data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
     check_known(data.X, schema, table.path, notes)
+    if schema.qid is None:  # rows of a query are no independent draws
+        notes += map(str, drift_notes(schema.summaries, data.X))
     return data
 
 
@@ -217,35 +221,3 @@ def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
         elif known and new.any():
             rows = count(int(new.sum()), "row")
             notes.append(f"column {name!r}: {rows} with values that training never saw")
-
-
-def note_leaks(X: Any, y: Values, qid: Values | None, notes: list[str]) -> None:
-    """Note features that alone order nearly all pairs of rows: they may tell the target."""
-    rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    top = pd.Series(y > y.min())[rows]
-    for name in X:
-        column = X[name].iloc[rows]
-        views = {"": _as_score(column, top), ", by its missing values,": column.isna()}
-        for how, score in views.items():
-            known = score.notna().to_numpy()
-            if np.bincount(top[known], minlength=2).min() < _MIN_CLASS:
-                continue
-            queries = None if qid is None else qid[rows][known]
-            found = auc_score(top[known], score[known].astype(float), qid=queries)
-            auc = max(found, 1 - found)
-            if auc > _LEAK:
-                what = f"column {name!r} alone{how} orders the rows with an AUC of {auc:.4f}"
-                hint = f"--drop {name} unless it is known when rows are to be ranked"
-                notes.append(f"{what}: likely a leak of the target; {hint}")
-                break
-
-
-def _as_score(column: Any, top: Any) -> Any:
-    """Return a feature as a score; a category scores its rate of `top` in the other half."""
-    if column.dtype.kind == "M":
-        return column.astype(np.int64).where(column.notna())
-    if column.dtype != "category":
-        return column
-    texts, half = column.astype(object), np.arange(len(column)) % 2 == 0
-    rates = [texts.map(top[part].groupby(texts[part]).mean()) for part in (~half, half)]
-    return rates[0].where(half, rates[1])

@@ -1,0 +1,215 @@
+"""Notes on columns: each says what is true of the rows, and real tables get few."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from commands import run
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+from sklearn_rank.datasets import make_credit
+from sklearn_rank.inspection import (
+    check_summaries,
+    column_notes,
+    column_summaries,
+    drift_notes,
+)
+
+N = 600
+RNG = np.random.default_rng(0)
+Y = RNG.random(N) < 0.3
+NOISE = RNG.normal(size=N)
+CITY = RNG.choice(["Bern", "Graz", "Lyon"], N)
+
+
+def kinds(X, y=Y, **more):
+    return [(note.kind, note.columns) for note in column_notes(X, y, **more)]
+
+
+def filled(of_top, of_others, y=Y):
+    """Numbers that are there in these shares of the rows of two classes."""
+    draws = np.random.default_rng(1).random(len(y))
+    return np.where(draws < np.where(y, of_top, of_others), 7.0, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("shares", "is_told"),
+    [
+        ((0.95, 0.02), True),
+        ((0.02, 0.95), True),
+        ((1, 0), True),
+        ((0.98, 0.4), True),  # missing in 2 % and 60 %
+        ((0.7, 0.01), True),
+        ((0.4, 0.01), False),  # most rows of either class are alike
+        ((0.9, 0.3), False),
+        ((0.5, 0.5), False),
+    ],
+)
+def test_a_column_that_is_filled_in_for_one_class(shares, is_told):
+    found = column_notes(pd.DataFrame({"investigator": filled(*shares), "x": NOISE}), Y)
+    assert [note.kind for note in found] == ["filled"] * is_told
+    if is_told:
+        rows = np.isfinite(filled(*shares))
+        told = f"{100 * rows[Y].mean():.3g} % of the rows on top and {100 * rows[~Y].mean():.3g} %"
+        assert told in str(found[0])
+
+
+def test_few_rows_of_a_class_tell_nothing():
+    few = np.arange(N) < 15
+    assert kinds(np.column_stack([np.where(few, 1.0, np.nan), few + 0.01 * NOISE]), few) == []
+
+
+LEAKS = {
+    "number": Y + 0.01 * NOISE,
+    "falling": -1.0 * Y,
+    "text": np.where(Y, "in", "out").astype(object),
+    "date": np.datetime64("2024-01-01") + (100 * Y + RNG.integers(0, 90, N)),
+    "gaps": np.where(RNG.random(N) < 0.1, np.nan, Y),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_column_that_orders_the_rows(name):
+    (note,) = column_notes(pd.DataFrame({"x": LEAKS[name], "z": NOISE}), Y)
+    assert note.kind == "leak"
+    assert "column 'x' alone orders the rows with an AUC of " in str(note)
+    assert column_notes(pd.DataFrame({"x": LEAKS[name]}), None) == []
+
+
+def test_a_text_of_its_own_in_nearly_every_row_is_no_leak():
+    code = np.char.add("k", RNG.integers(0, 400, N).astype(str))
+    assert kinds(pd.DataFrame({"code": code})) == []
+
+
+def test_columns_of_one_value():
+    almost = np.where(np.arange(N) < 6, NOISE, 0)
+    X = pd.DataFrame({"a": 1, "b": np.nan, "c": almost, "d": "x", "e": NOISE, "f": [*"yn" * 300]})
+    found = column_notes(X, Y)
+    assert [note.columns for note in found] == [("a", "b", "d"), ("c",)]
+    assert str(found[0]) == "columns 'a', 'b', 'd' hold one value only"
+    assert str(found[1]) == "column 'c' holds one value in all but 10 rows or fewer"
+    assert kinds(np.where(np.arange(N) < 7, 1.0, 0)[:, None]) == []  # more than 1 %
+    assert str(column_notes(np.ones((N, 12)))[0]).endswith("'x9', ... (2 more) hold one value only")
+
+
+def test_columns_that_tell_the_same():
+    number = {"Bern": 3.0, "Graz": 1.0, "Lyon": 2.0}
+    gap = np.where(CITY == "Graz", np.nan, 1)
+    X = pd.DataFrame({"a": NOISE, "city": CITY, "b": NOISE, "c": NOISE[::-1], "gap": gap})
+    X["code"], X["of two"] = X["city"].map(number).astype("category"), X["city"] == "Graz"
+    assert kinds(X) == [
+        ("duplicate", ("b", "a")),
+        ("duplicate", ("code", "city")),
+        ("duplicate", ("of two", "gap")),
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=60, max_size=80))
+def test_duplicates_are_functions_of_each_other(rows):
+    """Against the definition: each value of one column goes with one of the other."""
+    X = np.array(rows, dtype=float)
+    goes = len({*rows}) == len({*X[:, 0]}) == len({*X[:, 1]})
+    counts = [np.unique(one, return_counts=True)[1] for one in X.T]
+    assume_varied = all(len(X) - one.max() > 0.01 * len(X) for one in counts)
+    found = [note for note in column_notes(X) if note.kind == "duplicate"]
+    assert bool(found) == (goes and assume_varied)
+
+
+def test_kinds_of_tables_are_equal():
+    frame = pd.DataFrame({"x0": NOISE, "x1": filled(0.9, 0.01), "x2": 1.0})
+    expected = [str(note) for note in column_notes(frame, Y)]
+    assert len(expected) == 2
+    for other in (frame.to_numpy(), pl.DataFrame(frame.to_dict("list")), frame.convert_dtypes()):
+        assert [str(note) for note in column_notes(other, Y)] == expected
+
+
+@pytest.mark.parametrize("data", [load_breast_cancer(as_frame=True), make_credit(2000)])
+def test_tables_in_order_get_no_note(data):
+    assert column_notes(data.data, data.target) == []
+
+
+def test_wrong_lengths():
+    with pytest.raises(ValueError, match="inconsistent"):
+        column_notes(np.ones((3, 1)), [0, 1])
+    with pytest.raises(ValueError, match="X_new lacks columns 'a', 'b'"):
+        column_notes(pd.DataFrame({"a": [1], "b": 1}), X_new=pd.DataFrame({"c": [1]}))
+
+
+# ---------------------------------------------------------------------------- drift
+
+
+def mixed(n, seed, shift=0.0):
+    rng = np.random.default_rng(seed)
+    city = rng.choice([*"abcdefghijklm"], n, p=np.arange(13, 0, -1) / 91)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.integers(0, 3, n), "city": city})
+    frame["late"] = rng.normal(size=n) + shift
+    frame["gap"] = np.where(rng.random(n) < 0.1 + 0.3 * shift, np.nan, frame["a"])
+    return frame.assign(place=np.where(rng.random(n) < 0.4 * shift, "elsewhere", city))
+
+
+def test_columns_that_drift_are_named():
+    summaries = json.loads(json.dumps(column_summaries(mixed(2000, 0))))
+    (note,) = drift_notes(summaries, mixed(500, 1, shift=1.0))
+    assert set(note.columns) == {"late", "gap", "place"}
+    assert str(note).endswith("differ from the training rows")
+    assert column_notes(mixed(2000, 0), X_new=mixed(500, 1, shift=1.0))[-1] == note
+    assert drift_notes(summaries, mixed(500, 1, shift=0.1)) == []  # no large change
+    assert drift_notes(summaries, mixed(500, 1).head(0)) == []
+
+
+def test_without_drift_few_tables_get_a_note():
+    summaries = column_summaries(mixed(300, 0))
+    found = [bool(drift_notes(summaries, mixed(n, k))) for n in (60, 300) for k in range(1, 11)]
+    assert sum(found) <= 2
+
+
+def test_summaries_count_all_rows():
+    frame = mixed(500, 0)
+    for name, one in column_summaries(frame).items():
+        assert sum(one["counts"]) == 500
+        assert one["counts"][-1] == frame[name].isna().sum()
+    assert column_summaries(pd.DataFrame({"a": [None, None], "b": ["x", None]})) == {
+        "a": {"texts": [], "counts": [0, 2]},
+        "b": {"texts": ["x"], "counts": [1, 0, 1]},
+    }
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"cuts": [2.0, 1.0], "counts": [1, 1, 1, 1]},
+        {"cuts": [1.0], "counts": [1, 1]},
+        {"texts": ["a"], "counts": [1, -1, 0]},
+        {"cuts": [float("nan"), 1.0], "counts": [1, 1, 1, 1]},
+        {"cuts": ["a"], "counts": [1, 1, 1]},
+        {"counts": []},
+        [],
+    ],
+)
+def test_damaged_summaries(summary):
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        check_summaries({"a": summary})
+
+
+@pytest.mark.slow
+def test_rank_names_columns_that_drift(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = mixed(400, 0)
+    rows["y"] = (rows["a"] + np.random.default_rng(9).normal(size=400) > 1).astype(int)
+    rows.to_csv("old.csv", index=False)
+    mixed(200, 1).to_csv("same.csv", index=False)
+    mixed(200, 1, shift=1.0).drop(columns="place").assign(place="a").to_csv("new.csv", index=False)
+    run("train old.csv --target y -o m.skops --param n_estimators=5")
+    capsys.readouterr()
+    run("rank m.skops same.csv -o out.csv")
+    assert "differ" not in capsys.readouterr().err
+    run("rank m.skops new.csv -o out.csv --force")
+    assert "'late'" in capsys.readouterr().err
+    run("card old.csv --target y -o card.json")
+    capsys.readouterr()
+    run("rank card.json same.csv -o out.csv --force")
+    assert "differ" not in capsys.readouterr().err

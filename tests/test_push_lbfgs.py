@@ -195,6 +195,17 @@ def test_auto_ridge_is_zero_elsewhere(options):
         assert PNormPushRanker(n_estimators=2, alpha=0.5, **options).fit(X, y).alpha_ == 0.5
 
 
+def test_the_default_learning_rate_is_for_boosting_alone():
+    X, y = noisy_data()
+    steps = PNormPushRanker(solver="corrective", n_estimators=3)
+    curve = steps.fit(X, y).objective_curve_
+    np.testing.assert_array_equal(
+        steps.set_params(learning_rate=1).fit(X, y).objective_curve_, curve
+    )
+    with pytest.raises(ValueError, match=r"learning_rate=0\.2 .* needs solver='coordinate'"):
+        steps.set_params(learning_rate=0.2).fit(X, y)
+
+
 def test_auto_ridge_needs_a_second_derivative():
     class OnlyFirst(MarginLoss):
         is_smooth = True

@@ -93,7 +93,7 @@ class _Trace:
         self.largest_slope = float(np.max(np.abs(self._gradient)))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
-        self.is_stopped = False
+        self.is_stopped = self.is_unbounded = False
         self.is_met = is_minimum is not None and is_minimum(start, self._gradient)
 
     def evaluate(self, x: Floats) -> tuple[float, Floats]:
@@ -115,8 +115,8 @@ class _Trace:
             self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
             self.is_met = self._is_minimum(x, gradient)
-        is_unbounded = self._is_minimum is None and value < _RUNAWAY
-        if self.is_met or self.is_stopped or is_unbounded:
+        self.is_unbounded = self._is_minimum is None and value < _RUNAWAY
+        if self.is_met or self.is_stopped or self.is_unbounded:
             raise StopIteration
 
 
@@ -162,6 +162,7 @@ def minimise(
     converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_flat)
     if residual is not None:
         converged = trace.is_met
-    message = "" if converged else STOPPED if trace.is_stopped else str(result.message)
+    reason = "it falls without bound" if trace.is_unbounded else str(result.message)
+    message = "" if converged else STOPPED if trace.is_stopped else reason
     values = trace.values or [float(result.fun)]
     return Solution(result.x, values, len(trace.values), message, credit=trace.credit)

@@ -12,7 +12,7 @@ def pairs_of(y, qid):
 def pair_losses(y, scores, qid, weight):
     """Return pairs, their losses, their weights, and the mean loss."""
     pairs = pairs_of(y, qid)
-    loss = np.array([np.log1p(np.exp(scores[k] - scores[i])) for i, k in pairs])
+    loss = np.array([np.log1p(np.exp((scores[k] - scores[i]) / 2)) for i, k in pairs])
     size = np.array([weight[i] * weight[k] for i, k in pairs])
     return pairs, loss, size, float(size @ loss / size.sum())
 
@@ -37,7 +37,7 @@ def standard_error_of_rows(y, before, after):
     """
     n, difference = len(y), {}
     for i, k in pairs_of(y, np.zeros(n)):
-        old, new = (np.log1p(np.exp(f[k] - f[i])) for f in (before, after))
+        old, new = (np.log1p(np.exp((f[k] - f[i]) / 2)) for f in (before, after))
         difference[i, k] = new - old
     mean = sum(difference.values()) / len(difference)
     if len(set(y)) == 2:

@@ -62,9 +62,9 @@ class Watched(Protocol):
 
 
 class HeldOutLoss:
-    r"""The mean logistic loss over the comparable pairs of held-out rows.
+    r"""The mean logistic loss of half the score differences of held-out pairs.
 
-    .. math:: L(f) = \frac1P \sum_{i \text{ above } k} w_i w_k \ln(1 + e^{-(f_i - f_k)}),
+    .. math:: L(f) = \frac1P \sum_{i \text{ above } k} w_i w_k \ln(1 + e^{-(f_i - f_k) / 2}),
         \qquad P = \sum_{i \text{ above } k} w_i w_k
 
     .. math:: \widehat{\mathrm{var}}(L) = \sum_r w_r \frac{W_r}{n_r - 1} d_r^2, \qquad
@@ -83,7 +83,10 @@ class HeldOutLoss:
     its pairs, and the variance :math:`\frac{Q}{Q - 1} \sum_q d_q^2` over the Q queries with a pair.
 
     The loss is the same for all rankers. An exponential loss or a push would be a few rows at the
-    wrong end, and the share of pairs in the right order tells less than how far apart they are.
+    wrong end, and the share of pairs in the right order tells less than how far apart they are. Of
+    the whole differences it grows as soon as a model is too sure, while the order still improves:
+    on eight tables the rounds found so cost .008 of the partial AUC at 5 %, those of half of them
+    .003 (logistic trees).
 
     Parameters
     ----------
@@ -112,12 +115,12 @@ class HeldOutLoss:
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return the loss and the score."""
-        f = scores[self._pairs.order]
+        f = self._halved(scores)
         return self._mean(self._loss.heights(f, self._pairs.weight)), self._score(scores)
 
     def deviation(self, scores: Floats) -> Floats:
         """Return the deviations of the rows or queries."""
-        f, weight, total = scores[self._pairs.order], self._pairs.weight, self._total
+        f, weight, total = self._halved(scores), self._pairs.weight, self._total
         lost = self._loss.heights(f, weight)  # to the rows above
         mean = self._mean(lost)
         excess = (lost - mean * self._above) / total
@@ -125,6 +128,9 @@ class HeldOutLoss:
             return self._scale * np.bincount(self._query, weight * excess, len(self._scale))
         lost = self._loss.heights(f, weight, "bottom")
         return self._scale * (excess + (lost - mean * self._below) / total)
+
+    def _halved(self, scores: Floats) -> Floats:
+        return scores[self._pairs.order] / 2
 
     @property
     def _total(self) -> float:

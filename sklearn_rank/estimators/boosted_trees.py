@@ -136,12 +136,11 @@ class BoostedTreesRanker(RoundsRanker):
         Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
         `X_val`. False: the model is that of the rows that were not held out.
     scoring : str, scorer or None, default=None
-        What early stopping watches, and `validation_scores_` holds. None: L is the mean logistic
-        loss of the pairs, :math:`\ln(1 + e^{-(f_i - f_k)})` for i above k, whatever the ranker
-        minimises; its standard error is that of a two-sample U-statistic or, with queries, of a
-        ratio of sums over queries. Otherwise L is minus the metric, with the standard error of a
-        jackknife over 20 groups of rows or queries: a name that `metrics.ranking_scorer` accepts,
-        such as "ndcg@10".
+        What early stopping watches. None: L is the mean over pairs, i above k, of :math:`\ln(1 +
+        e^{-(f_i - f_k) / 2})`, whatever the ranker minimises; its standard error is that of a
+        two-sample U-statistic or, with queries, of a ratio of sums over queries. Otherwise L is
+        minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
+        a name that `metrics.ranking_scorer` accepts, such as "ndcg@10".
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power.

@@ -104,14 +104,13 @@ class RankBoost(BoostingRanker):
         Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
         `X_val` or `warm_start`. False: the model is that of the rows that were not held out.
     scoring : str, scorer or None, default=None
-        What early stopping watches, and `validation_scores_` holds. None: L is the mean logistic
-        loss of the pairs, :math:`\ln(1 + e^{-(f_i - f_k)})` for i above k, whatever the ranker
-        minimises; its standard error is that of a two-sample U-statistic or, with queries, of a
-        ratio of sums over queries. Otherwise L is minus the metric, with the standard error of a
-        jackknife over 20 groups of rows or queries: a name that `metrics.ranking_scorer` accepts,
-        such as "ndcg@10", "pauc@0.05" or "push@4", or a scorer that it returned. Metrics based on
-        ranks (all but "auc", "push@p", "pauc@a" and "tpr@a") have no row weights: with them every
-        weight of these rows must be 0 or 1.
+        What early stopping watches. None: L is the mean over pairs, i above k, of :math:`\ln(1 +
+        e^{-(f_i - f_k) / 2})`, whatever the ranker minimises; its standard error is that of a
+        two-sample U-statistic or, with queries, of a ratio of sums over queries. Otherwise L is
+        minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
+        a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05" or "push@4", or
+        a scorer that it returned. Metrics based on ranks (all but "auc", "push@p", "pauc@a" and
+        "tpr@a") have no row weights: with them every weight of these rows must be 0 or 1.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None

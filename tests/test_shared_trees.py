@@ -94,6 +94,9 @@ def divide(X, y, qid, weight, owner, size, classes):
     ]
 
 
+WHOLE = {"engine": "xgboost", "subsample": 1.0, "colsample": 1.0, "learning_rate": 0.1}
+"""Each process would draw rows of its own."""
+
 SHARED = [
     (None, {"loss": "logistic"}),
     (None, {"loss": "logistic", "p": 4}),
@@ -108,7 +111,7 @@ SHARED = [
 def shared_job(n_queries, parameters):
     """Return a ranker and the rows of three processes."""
     X, y, qid, weight = make_rows(n_queries)
-    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=20, max_leaf_nodes=8, **parameters)
+    ranker = BoostedTreesRanker(**WHOLE, n_estimators=20, max_leaf_nodes=8, **parameters)
     # The second process has one class only, or few queries, and the last one no rows.
     owner = np.where(y, 1, np.arange(3000) % 2) if qid is None else np.where(qid < 5, 1, 0)
     graded = ranker.relevance == "graded"
@@ -125,7 +128,7 @@ def many_rows():
 def job_of_many_rows():
     X, y = many_rows()
     owner = (np.arange(len(X)) > 50_000).astype(int)
-    ranker = BoostedTreesRanker(engine="xgboost", n_estimators=10)
+    ranker = BoostedTreesRanker(**WHOLE, n_estimators=10)
     return ranker, divide(X, y, None, np.ones(len(X)), owner, 3, np.array([0, 1]))
 
 

@@ -204,9 +204,10 @@ def main(arguments: list[str] | None = None) -> None:
         for name, grid in SEARCHED.items()
     )
     settings = (
-        f"Defaults of each library; a searched model is the best of {searched} by the partial AUC of three folds. First 5 %: share "
-        "of the positives found before 5 % of the negatives, held-out rows. Intervals: 95 %, over "
-        "the splits, paired. Seconds: the fastest fit, one thread."
+        f"Defaults of each library; a searched model is the best of {searched} by "
+        "the partial AUC of three folds. First 5 %: share of the positives found before 5 % of the "
+        "negatives, held-out rows. Intervals: 95 %, over the splits, paired. Seconds: the fastest "
+        "fit, one thread."
     )
     packages = ("xgboost", "xgboost-cpu", "lightgbm")
     Report(

@@ -236,18 +236,20 @@ def falls(found: Scores) -> Table:
     return Table(title, columns, rows)
 
 
-def report_lists(found: Scores, *, quick: bool) -> PartResult:
+def report_lists(runs, *, quick: bool) -> PartResult:
     """Compare settings with LightGBM as it comes."""
+    found = means_of(runs)
     ridges = [s for s in RIDGES if s in found and (not quick or s[4:6] == (0.1, 1.0))]
     at = [(*s[:-1], 100 if s[4] == 0.1 else 200) for s in ridges]
     tables = [comparison("Loss and reg_lambda, minus LightGBM as it comes", found, at)]
     if quick:
         return PartResult(tables)
     shorter = [(*s[:-1], rounds) for s in ridges for rounds in ROUNDS if rounds <= s[-1]]
-    first = [(*s[:-1], 100) for s in FIRST_SPLIT]
+    at_first = means_of({task: figures for task, figures in runs.items() if task[1] == 0})
+    first = [(*s[:-1], 100) for s in [*RIDGES[:8], *FIRST_SPLIT]]
     tables += left_out(found, shorter)
     tables.append(falls(found))
-    tables.append(comparison("Powers and min_child_weight, first split", found, first))
+    tables.append(comparison("Powers and min_child_weight, first split", at_first, first))
     return PartResult(tables)
 
 
@@ -318,7 +320,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     quick = options.quick
     runs = measured("lists", fit_list, list_tasks(names, splits, quick=quick))
-    parts = [report_lists(means_of(runs), quick=quick)]
+    parts = [report_lists(runs, quick=quick)]
     if not quick and folder is not None:
         parts.append(report_queries(measured("queries", fit_queries, query_tasks(folder))))
     settings = (

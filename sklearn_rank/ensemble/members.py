@@ -22,6 +22,7 @@ from sklearn_rank.bins.categories import column_of
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.rows import Rows
@@ -33,7 +34,7 @@ _MANY_CATEGORIES = 255
 _FEWEST_ROWS = 200
 """Rows from which on HistGradientBoosting is a member: its leaves have 20 rows."""
 
-_MOST_KERNEL_ROWS = 2000
+_MOST_KERNEL_ROWS = 5000
 """Rows up to which a kernel is a member: its time grows with their square."""
 
 
@@ -86,17 +87,22 @@ def row_codes(X: Any) -> Codes:
 def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     """Return the members of ``estimators="auto"`` by name, simple ones first."""
     n_rows, is_dense = number_of_rows(data.weight), not issparse(data.X)
+    has_queries = data.qid is not None
     members: dict[str, Any] = {
         "logistic_regression": _scaled(data.X, LogisticRegression(max_iter=1000))
     }
+    if has_queries:
+        members["listnet"] = _scaled(data.X, ListNetLinear(relevance=relevance))
     if is_dense:
         members["stumps"] = PNormPushRanker(relevance=relevance)
     if is_dense and n_rows >= _FEWEST_ROWS and _has_few_categories(data.X):
         members["hist_gradient_boosting"] = _histograms(relevance, seed)
     if _has_engine():
-        for name, p in (("trees", 1.0), ("trees_p4", 4.0)):
-            members[name] = BoostedTreesRanker(p=p, relevance=relevance, random_state=seed)
-    if n_rows <= _MOST_KERNEL_ROWS:
+        other: dict[str, Any] = {"loss": "cross_entropy"} if has_queries else {"p": 4.0}
+        name = "trees_listwise" if has_queries else "trees_p4"
+        members["trees"] = BoostedTreesRanker(relevance=relevance, random_state=seed)
+        members[name] = clone(members["trees"]).set_params(**other)
+    if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
     return members
 

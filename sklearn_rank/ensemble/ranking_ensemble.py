@@ -42,9 +42,6 @@ from sklearn_rank.metrics.scorers import SCORING, scoring_method
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.rows import Rows
 
-DROP = "drop"
-"""What stands for a member that is left out."""
-
 
 def _are_members(value: Any) -> bool:
     """Whether a value is "auto" or a list of named estimators."""
@@ -52,7 +49,7 @@ def _are_members(value: Any) -> bool:
         return value == "auto"
     try:
         names = [name for name, _ in value]
-        kept = [one for _, one in value if one != DROP or not isinstance(one, str)]
+        kept = [one for _, one in value if not (isinstance(one, str) and one == "drop")]
     except (TypeError, ValueError):
         return False
     is_named = all(isinstance(name, str) and name and "__" not in name for name in names)
@@ -175,12 +172,14 @@ class RankingEnsemble(BaseRanker):
     *The list "auto"*, each member where its condition holds:
 
     - "logistic_regression", on scaled features with categories as 0/1 columns;
+    - "listnet", a `ListNetLinear` on such features, with queries;
     - "stumps", a `PNormPushRanker`, unless X is sparse;
     - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse or a category
       has more than 255 values; a regressor for grades;
-    - "trees" and "trees_p4", `BoostedTreesRanker` with p = 1 and 4, where XGBoost or LightGBM is
-      installed;
-    - "rbf_kernel", a `KernelPairwiseSGDRanker` on scaled features, up to 2,000 rows.
+    - "trees", a `BoostedTreesRanker`, and in one list "trees_p4" with p = 4, with queries
+      "trees_listwise" with ``loss="cross_entropy"``, where XGBoost or LightGBM is installed;
+    - "rbf_kernel", a `KernelPairwiseSGDRanker` on scaled features, in one list of up to 5,000
+      rows.
 
     *Maps*. A member that was fitted to all rows is mapped by the function of its folds: it has
     seen the training rows, whose scores would not be those of new rows.
@@ -271,6 +270,11 @@ class RankingEnsemble(BaseRanker):
     def _named(self) -> dict[str, Any]:
         """The members of the parameter by name; of "auto", and of what is no list, none."""
         return dict(self.estimators) if _are_members(self.estimators) and not self._is_auto else {}
+
+    @property
+    def _kept(self) -> dict[str, Any]:
+        """The members of the parameter that are not dropped."""
+        return {name: one for name, one in self._named.items() if not isinstance(one, str)}
 
     @property
     def _is_auto(self) -> bool:
@@ -377,7 +381,7 @@ class RankingEnsemble(BaseRanker):
     def _fit(self, data: Rows) -> dict[str, Any]:
         random = check_random_state(self.random_state)
         seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
-        members = self._members(data, seeds[0])
+        members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
         keywords = self._fit_keywords(members, data)
         known = getattr(self, "_known", None)
         with Parallel(n_jobs=self.n_jobs) as parallel, self._routing():
@@ -402,14 +406,6 @@ class RankingEnsemble(BaseRanker):
             "score_estimate_": selection.score_estimate,
             "n_folds_": int(fold.max()) + 1,
             **({"offset_": offset} if self.relevance == "binary" else {}),
-        }
-
-    def _members(self, data: Rows, seed: int) -> dict[str, Any]:
-        """Return the unfitted members by name."""
-        if self._is_auto:
-            return auto_members(data, seed, self.relevance)
-        return {
-            name: one for name, one in self.estimators if not (isinstance(one, str) and one == DROP)
         }
 
     def _routing(self) -> Any:
@@ -552,12 +548,8 @@ class RankingEnsemble(BaseRanker):
 
     def _not_additive(self) -> str:
         is_fitted = hasattr(self, "estimators_")
-        members = self.estimators_ if is_fitted else self._named
-        lacking = [
-            name
-            for name, one in members.items()
-            if not isinstance(one, str) and not hasattr(_parts(one)[0], "contributions")
-        ]
+        members = self.estimators_ if is_fitted else self._kept
+        lacking = [k for k, one in members.items() if not hasattr(_parts(one)[0], "contributions")]
         if lacking or (self._is_auto and not is_fitted):
             which = f"{lacking[0]!r} has none" if lacking else "those of 'auto' are known after fit"
             return f"and where each of its members has contributions; {which}"
@@ -610,14 +602,12 @@ class RankingEnsemble(BaseRanker):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        members = {key: one for key, one in self._named.items() if not isinstance(one, str)}
-        return router.add(**members, method_mapping=mapping) if members else router
+        return router.add(**self._kept, method_mapping=mapping) if self._kept else router
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description, the input tags being those that all members have."""
         tags = super().__sklearn_tags__()
-        members = [one for one in self._named.values() if not isinstance(one, str)]
-        known = [get_tags(one).input_tags for one in members]
+        known = [get_tags(one).input_tags for one in self._kept.values()]
         tags.input_tags.sparse = all(one.sparse for one in known)
         tags.input_tags.allow_nan = all(one.allow_nan for one in known)
         return tags

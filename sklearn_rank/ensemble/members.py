@@ -17,12 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._protocols import Codes, Floats, Indices
+from sklearn_rank._protocols import Codes, Floats, Indices, Values
 from sklearn_rank.bins.categories import column_of
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
-from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.rows import Rows
@@ -36,6 +35,9 @@ _FEWEST_ROWS = 200
 
 _MOST_KERNEL_ROWS = 5000
 """Rows up to which a kernel is a member: its time grows with their square."""
+
+_HIGHEST_GRADE = 31
+"""Highest relevance that the engines take for their own objective."""
 
 
 class Table:
@@ -92,16 +94,19 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         "logistic_regression": _scaled(data.X, LogisticRegression(max_iter=1000))
     }
     if has_queries:
-        members["listnet"] = _scaled(data.X, ListNetLinear(relevance=relevance))
+        pairwise = KernelPairwiseSGDRanker(kernel="linear", relevance=relevance)
+        members["linear"] = _scaled(data.X, pairwise)
     if is_dense:
         members["stumps"] = PNormPushRanker(relevance=relevance)
     if is_dense and n_rows >= _FEWEST_ROWS and _has_few_categories(data.X):
         members["hist_gradient_boosting"] = _histograms(relevance, seed)
     if _has_engine():
-        other: dict[str, Any] = {"loss": "cross_entropy"} if has_queries else {"p": 4.0}
-        name = "trees_listwise" if has_queries else "trees_p4"
-        members["trees"] = BoostedTreesRanker(relevance=relevance, random_state=seed)
-        members[name] = clone(members["trees"]).set_params(**other)
+        trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
+        members["trees"] = trees
+        if not has_queries:
+            members["trees_p4"] = clone(trees).set_params(p=4.0)
+        elif (data.weight == 1).all() and _are_engine_grades(data.y):
+            members["trees_ndcg"] = clone(trees).set_params(loss="ndcg")
     if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
     return members
@@ -125,6 +130,11 @@ def _scaled(X: Any, model: Any) -> Any:
     )
     scaler = MaxAbsScaler() if issparse(X) else StandardScaler()
     return make_pipeline(*(encoder if positions else []), scaler, fill, model)
+
+
+def _are_engine_grades(y: Values) -> bool:
+    """Whether the engines' own objective takes a relevance."""
+    return bool(y.min() >= 0 and y.max() <= _HIGHEST_GRADE and np.array_equal(y, np.floor(y)))
 
 
 def _has_few_categories(X: Any) -> bool:

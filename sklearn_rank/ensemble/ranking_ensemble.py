@@ -172,12 +172,14 @@ class RankingEnsemble(BaseRanker):
     *The list "auto"*, each member where its condition holds:
 
     - "logistic_regression", on scaled features with categories as 0/1 columns;
-    - "listnet", a `ListNetLinear` on such features, with queries;
+    - "linear", a `KernelPairwiseSGDRanker` with ``kernel="linear"`` on such features, with
+      queries;
     - "stumps", a `PNormPushRanker`, unless X is sparse;
     - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse or a category
       has more than 255 values; a regressor for grades;
-    - "trees", a `BoostedTreesRanker`, and in one list "trees_p4" with p = 4, with queries
-      "trees_listwise" with ``loss="cross_entropy"``, where XGBoost or LightGBM is installed;
+    - "trees", a `BoostedTreesRanker`, and in one list "trees_p4" with p = 4, with queries, unit
+      weights and integer grades up to 31 "trees_ndcg" with ``loss="ndcg"``, where XGBoost or
+      LightGBM is installed;
     - "rbf_kernel", a `KernelPairwiseSGDRanker` on scaled features, in one list of up to 5,000
       rows.
 

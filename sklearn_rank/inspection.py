@@ -268,9 +268,12 @@ def _floats(name: Any, given: Any) -> tuple[Floats, list[str] | None]:
 
 def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
     """Return a note on each column that tells the target by its values, or by being filled in."""
-    check_lengths(y=y, X=next(iter(columns.values()))[0])
+    check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    top, query = (y > y.min())[rows], None if qid is None else check_column(qid, "qid")[rows]
+    top, query = (
+        (y != np.unique(y)[0])[rows],
+        None if qid is None else check_column(qid, "qid")[rows],
+    )
     notes = []
     for name, (values, texts) in columns.items():
         score, filled = values[rows], ~np.isnan(values[rows])

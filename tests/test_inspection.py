@@ -78,6 +78,8 @@ def test_a_column_that_orders_the_rows(name):
     assert note.kind == "leak"
     assert "column 'x' alone orders the rows with an AUC of " in str(note)
     assert column_notes(pd.DataFrame({"x": LEAKS[name]}), None) == []
+    classes = np.where(Y, "on top", "below")
+    assert column_notes(pd.DataFrame({"x": LEAKS[name], "z": NOISE}), classes) == [note]
 
 
 def test_a_text_of_its_own_in_nearly_every_row_is_no_leak():

@@ -25,6 +25,7 @@ _WIDEST_WEIGHTS = 1e100
 CLEARLY_ON_TOP = frozenset(
     {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
     | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+    | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
 )
 """Names of classes, in lower case, that nobody expects at the bottom of a list."""
 

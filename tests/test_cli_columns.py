@@ -219,3 +219,70 @@ def test_weights_that_leave_nothing_are_refused(folder, capsys):
     )
     assert "PNormPushRanker" in message
     assert not Path("m.skops").exists()
+
+
+# ---------------------------------------------------------------------------- rows of training
+
+
+@pytest.mark.parametrize("command", ["train", "card"])
+def test_rows_of_the_training_are_noted_when_a_model_is_evaluated(folder, capsys, command):
+    frame = pd.read_csv("rows.csv", dtype={"code": str})
+    frame[:120].to_csv("old.csv", index=False)
+    frame[120:].to_csv("new.csv", index=False)
+    frame[60:180].sample(frac=1, random_state=0).to_csv("both.csv", index=False)
+    model = {"train": "m.skops", "card": "m.json"}[command]
+    run([command, "old.csv", "--target", "y", "-o", model, *(FAST if command == "train" else [])])
+    for name, share in {"old": "100%", "new": None, "both": "50%"}.items():
+        capsys.readouterr()
+        run(["evaluate", model, f"{name}.csv"])
+        err = capsys.readouterr().err
+        what = f"{name}.csv: {share} of the rows are rows that the model was trained on"
+        assert what in err if share else "trained on" not in err
+    run(["rank", model, "old.csv", "-o", "-"])
+    assert "trained on" not in capsys.readouterr().err
+
+
+def test_rows_that_are_alike_say_nothing_on_training(folder, capsys):
+    frame = pd.DataFrame({"code": np.arange(200) % 7, "y": np.arange(200) % 2})
+    frame.to_csv("rows.csv", index=False)
+    run(["train", "rows.csv", "--target", "y", "-o", "m.skops", *FAST])
+    run(["evaluate", "m.skops", "rows.csv"])
+    assert "trained on" not in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------------- targets
+
+
+@pytest.mark.parametrize(
+    ("classes", "top", "hint"),
+    [
+        (("Ja", "Nein"), "Ja", "(by its name); --positive chooses"),
+        (("non", "oui"), "oui", None),
+        (
+            ("Aktiv", "Ruhend"),
+            "Ruhend",
+            "--positive Aktiv puts the rarer class there, 25%",
+        ),
+        (("Ruhend", "Aktiv"), "Ruhend", "(the later in the alphabet); --positive chooses"),
+    ],
+)
+def test_the_rarer_class_is_the_hint(folder, capsys, classes, top, hint):
+    frame = pd.read_csv("rows.csv").assign(y=np.where(np.arange(200) % 4 == 0, *classes))
+    frame.to_csv("rows.csv", index=False)
+    run(["train", "rows.csv", "--target", "y", "-o", "m.skops", *FAST])
+    captured = capsys.readouterr()
+    assert f"of class {top!r} on top" in captured.out
+    assert hint in captured.err if hint else "on top" not in captured.err
+
+
+def test_grades_of_a_letor_file_are_graded(folder, capsys):
+    rng = np.random.default_rng(0)
+    rows = [f"{i % 3} qid:{i // 20} 1:{i % 3 + rng.normal():.3f}\n" for i in range(200)]
+    Path("rows.txt").write_text("".join(rows))
+    run(["train", "rows.txt", "-o", "m.skops", *FAST])
+    captured = capsys.readouterr()
+    assert "note: relevance 0 to 2 is graded, as with --relevance graded" in captured.err
+    assert "relevance from 0 to 2" in captured.out
+    assert load_model("m.skops", []).pipeline[-1].relevance == "graded"
+    run(["train", "rows.txt", "--positive", "2", "-o", "m.skops", "--force", *FAST])
+    assert "of class '2' on top" in capsys.readouterr().out

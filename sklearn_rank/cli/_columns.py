@@ -44,6 +44,7 @@ class Schema:
     weight: str | None = None  # column of row weights in training
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
+    rows: Sequence[int] = ()  # the least hashes of the training rows
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
@@ -61,6 +62,8 @@ def check_schema(schema: Schema) -> None:
     texts = *schema.kinds, *(schema.classes or ()), *schema.missing, schema.target, *optional
     if not all(isinstance(one, str) for one in chain(texts, *schema.categories.values())):
         raise ValueError("the names of columns, classes and categories must be texts")
+    if not all(isinstance(one, int) for one in schema.rows):
+        raise ValueError("the hashes of the rows must be integers")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
     forms = {part for form in schema.formats.values() for part in form.split("|")}
@@ -216,7 +219,7 @@ class Column:
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            self._note_date(self.texts.values[0], dates[best].iloc[0])
+            self._note_dates({0: dates[best].iloc[0]})
         return best
 
     def _several_forms(self, forms: list[str]) -> str:
@@ -235,13 +238,15 @@ class Column:
                 unclear = both & (self.read(one) != self.read(other))
                 if unclear.any():
                     self._refuse_text(f"has dates in the forms {one} and {other},", unclear)
-            for form, place in chosen.items():
-                self._note_date(self.texts.values[place], self.read(form)[place])
+            self._note_dates({place: self.read(form)[place] for form, place in chosen.items()})
         return "|".join(chosen)
 
-    def _note_date(self, text: str, date: Any) -> None:
+    def _note_dates(self, dates: Mapping[int, Any]) -> None:
+        """Note how texts, given by their places, are read."""
+        texts = self.texts.values
+        shown = listing(f"{texts[k]!r} is read as {date:%d %B %Y}" for k, date in dates.items())
         way = "if day and month are the other way round, write dates as 2024-12-31"
-        self.note(f": {text!r} is read as {date:%d %B %Y}; {way}")
+        self.note(f": {shown}; {way}")
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""

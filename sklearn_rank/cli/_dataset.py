@@ -28,6 +28,7 @@ from sklearn_rank.cli._tables import Table, read_table
 from sklearn_rank.datasets import make_credit, make_queries
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
+_MAX_HASHES, _MOST, _CHANCE = 256, 0.9, 2  # hashes kept, share that must differ, chance
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
@@ -76,6 +77,12 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     roles = _roles.check_names(table, options)
     skip = options.reading.skip_unlabelled
     table = _roles.labelled_rows(table, roles.target or "", notes, skip=skip)
+    if table.is_letor and roles.qid and roles.relevance == "binary" and roles.positive is None:
+        grades = sorted(set(table.frame["target"]))
+        if len(grades) > 2 and roles.target == "target":
+            ends = f"{grades[0]:g} to {grades[-1]:g}"
+            notes.append(f"relevance {ends} is graded, as with --relevance graded")
+            roles = replace(roles, relevance="graded")
     schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     for note in column_notes(data.X, data.y, qid=data.qid):
@@ -83,7 +90,8 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
     data = replace(data, group=_roles.queries(table, roles.group))
-    schema = replace(with_categories(schema, data.X), summaries=column_summaries(data.X))
+    rows, summaries = _row_hashes(data.X)[:_MAX_HASHES], column_summaries(data.X)
+    schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
     return replace(data, schema=schema)
 
 
@@ -123,6 +131,23 @@ def with_categories(schema: Schema, X: Any) -> Schema:
     return replace(schema, categories=known)
 
 
+def _row_hashes(X: Any) -> list[int]:
+    """Return distinct hashes of the rows, ascending; none if many rows are alike."""
+    found = np.unique(pd.util.hash_pandas_object(X, index=False))
+    return [int(one) for one in found] if len(found) > _MOST * len(X) else []
+
+
+def _note_training_rows(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
+    """Note rows that the model was fitted to, by the least hashes of these."""
+    # Fewer than these are all rows of the training.
+    last = schema.rows[-1] if len(schema.rows) == _MAX_HASHES else np.inf
+    least = [one for one in _row_hashes(X) if one <= last]
+    known = len(set(least) & set(schema.rows))
+    if known > _CHANCE:
+        share = f"{known / len(least):.0%} of the rows are rows that the model was trained on"
+        notes.append(f"{path}: {share}; it ranks new ones less well")
+
+
 def model_data(
     path: str,
     schema: Schema,
@@ -148,6 +173,8 @@ def model_data(
     check_known(data.X, schema, table.path, notes)
     if schema.qid is None:  # rows of a query are no independent draws
         notes += map(str, drift_notes(schema.summaries, data.X))
+    if labelled:
+        _note_training_rows(data.X, schema, table.path, notes)
     return data
 
 

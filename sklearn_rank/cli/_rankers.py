@@ -158,6 +158,8 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     linear and kernel models imputed and scaled ones.
     """
     kind = type(model).__name__
+    if hasattr(model, "relevance"):  # grades may have been found in the table
+        model.set_params(relevance=schema.relevance)
     category = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     if kind.startswith("LGBM"):
         category = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn_rank.cli._numbers import PANDAS_MISSING, date_forms, numbers, writt
 from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
-_MANY_CLASSES = 20
+_MANY_CLASSES, _HALF = 20, 0.5
 
 
 def check_names(table: Table, options: TableOptions) -> TableOptions:
@@ -176,7 +177,11 @@ def choose_classes(
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
     if is_text and (top != classes[1] or not clear):
         why = "by its name" if clear else "the later in the alphabet"
-        notes.append(f"class {top!r} is on top ({why}); --positive chooses")
+        share = float(np.mean(relevance(table, Schema({}, target, None, "binary", top), [])))
+        other = classes[classes[0] == top]
+        rarer = f"--positive {quote(other)} puts the rarer class there, {1 - share:.0%} of the rows"
+        hint = "--positive chooses" if clear or share <= _HALF else rarer
+        notes.append(f"class {top!r} is on top ({why}); {hint}")
     return classes, top
 
 

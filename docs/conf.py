@@ -30,6 +30,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_reference",
     "command_line",
+    "thumbnails",
 ]
 INCLUDED = ("choosing", "trees_p", "*_table")
 """Tables in docs/benchmarks/ that stand on other pages."""
@@ -118,6 +119,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": GalleryOrder,
     "reset_modules": ("matplotlib", start_afresh),
     "image_srcset": ["2x"],
+    "image_scrapers": ("thumbnails.scrape",),
     "thumbnail_size": (360, 240),
     "default_thumb_file": None,
 }

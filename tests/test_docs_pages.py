@@ -17,7 +17,7 @@ from sklearn_rank.cli import main
 from sklearn_rank.cli._parser import commands
 
 DOCS = Path(__file__).parents[1] / "docs"
-CLI = DOCS.parent / "sklearn_rank" / "cli"
+PACKAGE = DOCS.parent / "sklearn_rank"
 WIDTH = 88
 """Characters of a line of code that a page of the site shows without scrolling at 1280 pixels."""
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```", re.M | re.S)
@@ -60,8 +60,7 @@ def test_page_runs(page, tmp_path, monkeypatch, capsys):
 def test_the_page_of_the_command_line_has_every_command_and_real_notes():
     page = (DOCS / "command_line.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^```\{command\} (.+)", page, re.M)) == set(commands.commands)
-    files = [*CLI.glob("*.py"), CLI.parent / "inspection.py"]
-    code = "".join(file.read_text(encoding="utf-8") for file in files)
+    code = "".join(file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py"))
     notes = re.findall(r"^\| `([^`]+)`", page.partition("| the note says")[2], re.M)
     assert len(notes) > 5
     assert [words for words in notes if words not in code] == []

@@ -50,7 +50,8 @@ X, X_new, y, y_new = train_test_split(
 # -------------
 #
 # :class:`~sklearn_rank.RankBoost` minimises an exponential loss, and
-# twice its scores are close to the log-odds here.
+# twice its scores are close to the log-odds here: a score s, read so,
+# stands for the probability 1 / (1 + exp(-2 s)).
 # :class:`~sklearn_rank.PNormPushRanker` is made for the top of the list:
 # the larger p, the smaller its scores, and they are not log-odds.
 # Calibration fits a curve from scores to labels on held-out folds; with

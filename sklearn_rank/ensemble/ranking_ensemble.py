@@ -165,7 +165,7 @@ class RankingEnsemble(BaseRanker):
     See Also
     --------
     select_members : The selection alone, from scores that exist already.
-    BoostedTreesRanker : The most flexible single ranker.
+    sklearn_rank.BoostedTreesRanker : The most flexible single ranker.
 
     Notes
     -----

@@ -56,7 +56,6 @@ class RollingOriginSplit(BaseCrossValidator):
     See Also
     --------
     QueryKFold : Folds of whole queries, without regard to time.
-    sklearn.model_selection.TimeSeriesSplit : For sorted rows without ties.
 
     Notes
     -----

@@ -277,8 +277,8 @@ class ExponentialState(_MassState):
 class BothState(_MassState):
     r"""The state of `BothPush` on one bipartite list, moved in place.
 
-    .. math:: J(f) = \log(R_\text{top} + b \, R_\text{bottom}), \qquad
-        R_\text{top} = \Bigl(\sum_i w_i e^{-f_i}\Bigr)^p \sum_k w_k e^{p f_k}, \quad
+    .. math:: & J(f) = \log(R_\text{top} + b \, R_\text{bottom}),
+        \\ & R_\text{top} = \Bigl(\sum_i w_i e^{-f_i}\Bigr)^p \sum_k w_k e^{p f_k}, \quad
         R_\text{bottom} = \sum_i w_i e^{-p f_i} \Bigl(\sum_k w_k e^{f_k}\Bigr)^p
 
     where i runs over the rows above, k over those below, and f, w and b are as in `BothPush`.

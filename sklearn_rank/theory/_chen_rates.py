@@ -104,8 +104,8 @@ def rate_exponent(
 ) -> float:
     r"""Return the exponent of the learning rate of the schedule of Theorem 2.1.
 
-    .. math:: \|f_T - f_\alpha\|_K^2 = O(N^{-a}), \qquad N = \frac{mn}{(m + n)^{3/2}}, \qquad
-        a = \min\{s \theta - s \gamma \min(q + 1, 2 q - 1),\; 1 - s \gamma (1 + q)\}
+    .. math:: & \|f_T - f_\alpha\|_K^2 = O(N^{-a}), \qquad N = \frac{mn}{(m + n)^{3/2}},
+        \\ & a = \min\{s \theta - s \gamma \min(q + 1, 2 q - 1),\; 1 - s \gamma (1 + q)\}
 
     and, if :math:`\|f_\alpha - f^*\|_K^2 = O(\alpha^\beta)` for a minimiser :math:`f^*` of the
     expected loss, :math:`\|f_T - f^*\|_K^2 = O(N^{-\min\{a,\, s \gamma \beta\}})`. For two classes

@@ -133,8 +133,8 @@ def push_tail_bound(
 ) -> float:
     r"""Bound the probability that some ranker's push loss is far larger than on the sample.
 
-    .. math:: P\bigl(\exists f \in F: R_p(f) \ge \hat R_{p, \theta}(f) + \epsilon\bigr)
-        \le 2 N \Bigl( \exp\Bigl[-2 K \max\Bigl\{\frac{\epsilon^2}{16} \, \rho^{2 (p - 1)},
+    .. math:: & P\bigl(\exists f \in F: R_p(f) \ge \hat R_{p, \theta}(f) + \epsilon\bigr)
+        \\ & \le 2 N \Bigl( \exp\Bigl[-2 K \max\Bigl\{\frac{\epsilon^2}{16} \, \rho^{2 (p - 1)},
         \Bigl(\frac{\epsilon}{4}\Bigr)^{2 p}\Bigr\}\Bigr] +
         \exp\Bigl[-\frac{\epsilon^2}{8} I + \ln K\Bigr] \Bigr)
 

@@ -1,6 +1,9 @@
 """The table, the sentence, the search and the pictures of compare, and what train makes of them."""
 
 import json
+import re
+import shlex
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +12,12 @@ import pytest
 from commands import FAST, fails, param, run
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _crossval, _rankers
-from sklearn_rank.cli._compare import _notes_of_folds, _sentence
+from sklearn_rank.cli import _contest, _crossval, _rankers
+from sklearn_rank.cli._compare import _notes_of_folds
+from sklearn_rank.cli._crossval import HeldOut
+from sklearn_rank.cli._dataset import model_data
 from sklearn_rank.cli._metrics import Labels, compare_with_best, heading, measure, top_metric
+from sklearn_rank.cli._settings import Reading
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
@@ -22,6 +28,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
+from sklearn_rank.metrics.scorers import scores_of
 
 pytestmark = pytest.mark.slow
 
@@ -103,19 +110,38 @@ def test_names_of_metrics():
     assert list(map(heading, names)) == headings
 
 
-def test_the_sentence_says_who_is_best_and_how_sure_that_is():
-    y, good, poor, fold = rows(2000)
-    held_out = Labels(y, None, fold)
+def contest(y, scores, **more):
+    """A contest without an ensemble, of models in two folds."""
+    rows = Labels(y, None, np.arange(len(y)) % 2)
+    given = {"found": HeldOut(rows, np.arange(len(y)), scores, {}, Counter(), Counter())}
+    given |= {"metrics": ["auc"], "has_metrics": True, "scoring": "auc", "settings": None}
+    held = _contest.Contest(data=None, pipelines={}, **given)
+    held.__dict__["selections"] = []  # known already
+    return held
 
-    def sentence(scores):
-        return _sentence("auc", compare_with_best(["auc"], held_out, scores), held_out, scores, "a")
 
-    ours = sentence({"a": good, "b": poor})
-    assert ours.startswith("Best at the top: a, AUC 0.7")
-    assert "more than b, the best baseline (95 % interval of the difference: 0." in ours
-    assert "more than a, the best ranker (" in sentence({"a": poor, "b": good})
-    other = y + np.random.default_rng(3).normal(size=2000)
-    assert "which may be chance" in sentence({"a": good, "b": other})
+def test_the_sentence_says_who_is_first_and_how_sure_that_is():
+    y, good, poor, _ = rows(2000)
+
+    def sentence(ours, peer):
+        return _contest.sentence(contest(y, {"RankBoost": ours, "LightGBM": peer}))
+
+    ours = sentence(good, poor)
+    assert ours.startswith("First: RankBoost, AUC 0.7")
+    assert "more than LightGBM, the best baseline (95 % interval of the difference: 0." in ours
+    assert "choice among 2 allowed for" in ours
+    assert "more than RankBoost, the best ranker (" in sentence(poor, good)
+    rng = np.random.default_rng(3)
+    near = sentence(good, y + rng.normal(size=2000))
+    assert "which may be chance" in near or "no better than LightGBM" in near
+    assert "no better than LightGBM, the best baseline (" in sentence(good, good)
+    noise = sentence(*rng.normal(size=(2, 2000)))
+    assert noise.startswith("No better than chance, AUC 0.500. First: ")
+    assert "no better than LightGBM" not in noise
+    constant = sentence(np.zeros(2000), np.zeros(2000))
+    assert constant.startswith("No better than chance")
+    few = contest(y[:20], {"RankBoost": good[:20], "LightGBM": poor[:20]})
+    assert "how sure that is can't be said" in _contest.sentence(few)
 
 
 def test_the_first_setting_within_one_standard_error_is_taken():
@@ -134,12 +160,11 @@ def test_compare_without_a_file(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
-    assert "Best at the top: " in text
+    assert "First: " in text
+    assert "next: sklearn-rank compare YOUR.csv --target COLUMN" in text
     assert "AUC first 5 % fit s" in text
     for name in ("RankBoost", "PNormPushRanker", "logistic regression", "HistGradientBoosting"):
         assert f" {name} 0." in text
-    blank = max(i for i, line in enumerate(lines) if not line)
-    assert len(lines) - blank - 1 <= 3  # footnotes
     run(["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2", *FAST])
     captured = capsys.readouterr()
     assert "AUC NDCG@10 fit s" in " ".join(captured.out.split())
@@ -153,7 +178,7 @@ def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
         baselines.remove("LightGBM")
     assert set(binary) - {"BoostedTreesRanker"} == {
         *("KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost"),
-        *baselines,
+        *(*baselines, "ensemble of these"),
     }
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 149)
     graded = results([*GRADED, "--cv", "2", *FAST])["results"]
@@ -161,7 +186,7 @@ def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     assert "KernelPairwiseSGDRanker" not in graded
     assert "SmoothMarginRanker" not in graded
     named = results([*BINARY, "--cv", "2", "--rankers", "SmoothMarginRanker", *FAST])["results"]
-    assert list(named) == ["SmoothMarginRanker", *baselines]
+    assert set(named) == {"SmoothMarginRanker", *baselines, "ensemble of these"}
 
 
 def test_metrics_are_those_asked_for(folder, capsys):
@@ -247,6 +272,119 @@ def test_given_rows_decide_when_boosting_stops(folder, capsys):
     assert f", {expected.n_iter_} rounds" in capsys.readouterr().out
     message = fails([*argv, "ListNetLinear", "--force"], capsys)
     assert "--validation: ListNetLinear has no rounds that it could stop" in message
+
+
+# ---------------------------------------------------------------------------- the first
+
+
+@pytest.fixture
+def claims(tmp_path, monkeypatch):
+    """Go to an empty folder with claims of which linear models and trees know a part each."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 600))
+    kind = rng.choice(["u", "v", "w"], 600)
+    risk = 1.5 * a + 2 * b * c + (kind == "u") + rng.normal(size=600)
+    frame = pd.DataFrame({"a": a, "b": b, "c": np.where(c > 1, np.nan, c), "kind": kind})
+    frame.assign(fraud=np.where(risk > 2, "yes", "no")).to_csv("claims.csv", index=False)
+    return frame
+
+
+OF_CLAIMS = ["claims.csv", "--target", "fraud", "--cv", "3", "--rankers", "RankBoost", *FAST]
+
+
+def next_words(out):
+    (line,) = [line for line in out.splitlines() if line.startswith("next: sklearn-rank ")]
+    return shlex.split(line.removeprefix("next: sklearn-rank "))
+
+
+@pytest.mark.parametrize("stored", [[], ["-o", "run.json"]])
+def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored):
+    found = results([*OF_CLAIMS, *stored, "--plot", "p.png", "--metrics=auc"])
+    table = capsys.readouterr().out.partition("\nnext: ")
+    words = next_words(table[1] + table[2])
+    best = ["--metric", "auc", "--best", *stored[1:]]
+    assert words == ["train", *OF_CLAIMS, *best, "-o", "claims.skops"]
+    if stored:
+        monkeypatch.setattr(_contest, "cross_validate", None)  # is not needed again
+    run(words)
+    out = capsys.readouterr().out
+    assert table[0].split("\n\n")[0] == out.split("\n\n")[0]  # the sentence
+    model = load_model("claims.skops", [])
+    assert model.ranker == found["first"] == next(iter(found["results"]))
+    assert f"claims.skops: {model.ranker} fitted on claims.csv: 600 rows" in out
+    run(["evaluate", "claims.skops", "claims.csv"])
+    run(["rank", "claims.skops", "claims.csv", "-o", "o.csv"])
+
+
+def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
+    found = results(OF_CLAIMS)
+    assert found["first"] == "ensemble of these"
+    whole = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Ensemble of these: \d+ % .*; weights of other folds", whole)
+    run(["train", *OF_CLAIMS, "--best", "--calibrate", "0.2", "-o", "m.skops"])
+    out = capsys.readouterr().out
+    assert "m.skops: ensemble of these fitted on claims.csv: 480 rows" in out
+    model = load_model("m.skops", [])
+    members = model.pipeline[-1].estimators_
+    assert 2 <= len(members) <= 5
+    assert "% " + next(iter(members)) in " ".join(out.split())
+    run(["rank", "m.skops", "claims.csv", "--fdr", "0.5", "-o", "o.csv"])
+    ranked = pd.read_csv("o.csv")
+    scores = scores_of(model.pipeline, feature_frame_of("claims.csv", model))
+    np.testing.assert_allclose(ranked["score"], np.sort(scores)[::-1])
+    message = fails(["rank", "m.skops", "claims.csv", "--explain", "-o", "x.csv"], capsys)
+    assert "ensemble of these has none" in message
+    message = fails(["card", "export", "m.skops", "--to", "sql"], capsys)
+    assert "m.skops: is not a card, which sklearn-rank card writes" in message
+
+
+def feature_frame_of(path, model):
+    return model_data(path, model.schema, Reading(), [], labelled=False).X
+
+
+def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
+    for more in (GRADED, [*BINARY, "--repeats", "2"], [*BINARY, "--weight", "w"]):
+        folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
+        drop = [] if "w" in more else ["--drop", "w"]
+        argv = [*more, *drop, *TWO]
+        first = results(argv)["first"]
+        run(["train", *argv, "--best", "-o", "m.skops", "--force"])
+        assert load_model("m.skops", []).ranker == first
+
+
+def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys):
+    run(["compare", *OF_CLAIMS, "-o", "run.json"])
+    train = ["train", *OF_CLAIMS, "--best", "run.json", "-o", "m.skops"]
+    for more, what in (
+        (["--cv", "4"], "--cv"),
+        (["--seed", "1"], "--seed"),
+        (["--drop", "c"], "rows"),
+        (["--metric", "auc"], "--metric"),
+        (["--param", "learning_rate=0.3"], "--param"),
+    ):
+        message = fails([*train, *more], capsys)
+        assert f"run.json: was stored for other {what}; run compare again" in message
+    assert "rows that --calibrate holds out" in fails([*train, "--calibrate", "0.2"], capsys)
+    changed = pd.read_csv("claims.csv").assign(a=claims["a"] + 1e-9)
+    changed.to_csv("claims.csv", index=False)
+    assert "was stored for other rows" in fails(train, capsys)
+    Path("run.json").write_text("{}")
+    assert "run.json: is not a run stored by compare -o" in fails(train, capsys)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--best", "--ranker", "RankBoost"], "--ranker does not go with --best"),
+        (["--best", "--validation", "rows.csv"], "--validation does not go with --best"),
+        (["--rankers", "RankBoost"], "--rankers goes with --best"),
+        (["--best", "none.json"], "none.json: no such file"),
+        (["--best", "--cluster", "local"], "--best does not go with --cluster"),
+    ],
+)
+def test_what_does_not_go_with_best(folder, capsys, more, message):
+    assert message in fails(["train", *BINARY, *more, "-o", "m.skops"], capsys)
 
 
 # ---------------------------------------------------------------------------- baselines

@@ -38,7 +38,7 @@ from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.cli._tables import Table
 from sklearn_rank.dask import DaskRanker, check_supported
 
-_REFUSED = ("metric", "validation", "calibrate")
+_REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")
 _MOST_VALUES = 1000  # distinct cells of a column that a partition reports
 _SHARE_OF_MEMORY = 0.8  # that the workers of this machine may take together
@@ -203,9 +203,9 @@ def _checked_ranker(settings: Train) -> tuple[Any, str]:
     given |= {name: getattr(table, name) for name in ("time", "group")}
     given |= {name: getattr(reading, name) for name in _OF_TEXT}
     for option, value in given.items():
-        if value:
+        if value or (option == "best" and value is not None):
             raise InputError(f"--{option.replace('_', '-')} does not go with --cluster")
-    (name,) = _rankers.choose_rankers([settings.ranker])
+    (name,) = _rankers.choose_rankers([settings.ranker or _rankers.DEFAULT])
     rankers = _rankers.make_rankers([name], settings)
     if name == _rankers.TREES and "engine" not in settings.folds.param:
         rankers[name].set_params(engine="xgboost")

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank.cli import _metrics, _rankers
-from sklearn_rank.cli._crossval import HeldOut, cross_validate
+from sklearn_rank._protocols import Floats
+from sklearn_rank.cli import _contest, _metrics, _rankers
+from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, import_extra, show_notes
 from sklearn_rank.cli._metrics import Comparison, Labels, Measured, heading
@@ -28,45 +28,41 @@ from sklearn_rank.metrics.intervals import of_difference
 def compare(settings: Compare) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    options, folds, shown = settings.table, settings.folds, settings.shown
-    named = _rankers.choose_rankers(folds.rankers)
-    rankers = _rankers.make_rankers(named or sklearn_rank.__all__, settings)
-    if named:
-        _rankers.check_engine(rankers)
+    shown = settings.shown
+    rankers = _rankers.rankers_of(settings)
     _metrics.choose_metrics(shown.metrics, None)
-    data = training_data(options, notes)
-    metrics = _metrics.choose_metrics(shown.metrics, data)
-    n_rows = len(data.y) * (folds.cv - 1) // folds.cv
-    if not named:
-        kernel, has_grades = folds.param.get("kernel"), _metrics.has_grades(data)
-        _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
-    _rankers.stop_early(rankers.values(), folds.param, n_rows)
-    models = {**rankers, **_rankers.baselines(data, options.seed, notes)}
-    pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
-    top = _metrics.top_metric(metrics)
-    found = cross_validate(pipelines, data, top, settings)
-    rows, scores, n_folds = found.rows, found.scores, folds.cv * folds.repeats
-    notes += _notes_of_folds(found.warnings, n_folds)
-    table = _metrics.compare_with_best(metrics, rows, scores)
-    sentence = _sentence(top, table, rows, scores, list(rankers))
+    data = training_data(settings.table, notes)
+    contest = _contest.hold(settings, rankers, data, notes, list(shown.metrics))
+    if settings.output is not None:
+        _contest.store(contest, settings.output)
     if shown.plot is not None:
-        _plot_comparison(shown.plot, rows, scores, table, data.summary())
-    show_notes(notes)
-    seconds = {
-        name: Measured(float(np.mean(one)), None, one) for name, one in found.seconds.items()
-    }
-    columns = {heading(name): _metrics.cells(column) for name, column in table.items()}
-    columns["fit s"] = {name: f"{one.mean:.2g}" for name, one in seconds.items()}
-    about = _footnotes(table, found.chosen, data, n_folds, rows.ratio)
-    print_table(data.summary(), columns, about, sentence)
-    periods = _show_periods(metrics[0], table[metrics[0]], found, data.time)
+        rows, scores = contest.found.rows, {name: contest.scores[name] for name in contest.order}
+        _plot_comparison(shown.plot, rows, scores, contest.table, data.summary())
+    content = show(contest, notes)
+    print(f"\nnext: {_contest.next_command(contest, settings.output)}")
     if shown.json is not None:
-        content = _summary(data) | {"cv": folds.cv, "seed": options.seed}
-        content |= {"params": dict(folds.param), "best_at_the_top": sentence}
-        content |= {"repeats": folds.repeats, "periods": periods}
-        content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
-        content["results"] = _by_ranker({**table, "seconds": seconds})
-        write_json(shown.json, content)
+        write_json(shown.json, _summary(data) | content)
+
+
+def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
+    """Print notes, the sentence and the table; return their record in the JSON."""
+    found, folds, data = contest.found, contest.settings.folds, contest.data
+    sentence = _contest.sentence(contest)
+    n_folds = folds.cv * folds.repeats
+    show_notes(notes + _notes_of_folds(found.warnings, n_folds))
+    seconds = {
+        name: Measured(float(np.mean(one)), None, one) for name, one in contest.seconds.items()
+    }
+    columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
+    columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
+    about = _footnotes(contest.table, found.chosen, data, n_folds, found.rows.ratio)
+    print_table(data.summary(), columns, about + _contest.about_ensemble(contest), sentence)
+    content: dict[str, Any] = {"repeats": folds.repeats, "periods": _show_periods(contest)}
+    content |= {"cv": folds.cv, "seed": contest.settings.table.seed, "params": dict(folds.param)}
+    content |= {"first": contest.order[0], "best_at_the_top": sentence}
+    content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
+    content["results"] = _by_ranker({**contest.table, "seconds": seconds})
+    return content
 
 
 def _notes_of_folds(warnings: Mapping[tuple[str, str], int], n_folds: int) -> list[str]:
@@ -128,28 +124,6 @@ def _by_ranker(measured: Comparison) -> dict[str, Any]:
     return {name: {key: one[name].as_json() for key, one in measured.items()} for name in names}
 
 
-def _sentence(
-    metric: str, table: Comparison, rows: Labels, scores: dict[str, Floats], rankers: list[str]
-) -> str:
-    """Return who is best at the top, and how sure that is, beside the best of the other kind."""
-    column = {name: one for name, one in table[metric].items() if np.isfinite(one.mean)}
-    order = sorted(column, key=lambda name: -column[name].mean)
-    if len(order) < 2:
-        return ""
-    first = order[0]
-    others = [name for name in order if (name in rankers) != (first in rankers)]
-    second = (others or order[1:])[0]
-    kind = "the best ranker" if second in rankers else "the best baseline"
-    start = f"Best at the top: {first}, {heading(metric)} {column[first].mean:.3f}"
-    gap = f"{column[first].mean - column[second].mean:.3f} more than {second}, {kind}"
-    if not (column[first].interval and column[second].interval):
-        return f"{start}, {gap} (how sure that is can't be said)."
-    found = _metrics.estimate(metric, rows, scores[first], scores[second])
-    sure = "" if found.low > 0 else ", which may be chance"
-    ends = f"95 % interval of the difference: {found.low:.3f} to {found.high:.3f}"
-    return f"{start}, {gap}{sure} ({ends})."
-
-
 def _footnotes(
     table: Comparison, searched: Any, data: Dataset, n_folds: int, ratio: float | None
 ) -> str:
@@ -167,13 +141,12 @@ def _footnotes(
     return about
 
 
-def _show_periods(
-    metric: str, column: Mapping[str, Measured], found: HeldOut, time: Values | None
-) -> dict[str, Any]:
-    """Print a metric by period, warn if that of the best model falls, and return both."""
+def _show_periods(contest: Contest) -> dict[str, Any]:
+    """Print a metric by period, warn if that of the first model falls, and return both."""
+    time, metric, found = contest.data.time, contest.metrics[0], contest.found
     if time is None:
         return {}
-    rows, best = found.rows, max(column, key=lambda name: column[name].mean)
+    rows, column, best = found.rows, contest.table[metric], contest.order[0]
     fold = np.asarray(rows.fold)
     parts = [fold == number for number in np.unique(fold)]
     starts = [str(time[found.place][part].min()) for part in parts]
@@ -181,7 +154,7 @@ def _show_periods(
     values = np.transpose([one.folds for one in column.values()])
     texts = [dict(zip(column, map("{:.3f}".format, one), strict=True)) for one in values]
     cells = dict(zip(starts, texts, strict=True))
-    ends = [(rows.take(part), found.scores[best][part]) for part in (parts[0], parts[-1])]
+    ends = [(rows.take(part), contest.scores[best][part]) for part in (parts[0], parts[-1])]
     first, last = (_metrics.measure(metric, *end) for end in ends)
     warning = "Too few independent rows to tell whether it falls."
     if rows.ratio is None and first.interval and last.interval:

@@ -76,10 +76,8 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     return folds
 
 
-def cross_validate(
-    pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare
-) -> HeldOut:
-    """Fit each pipeline on each fold and score the rows held out."""
+def held_out_rows(data: Dataset, settings: Compare | Train) -> tuple[list[Fold], HeldOut]:
+    """Return the folds of all repetitions, and the rows held out, without scores."""
     cv, repeats, seed = settings.folds.cv, settings.folds.repeats, settings.table.seed
     if data.time is not None and repeats > 1:
         raise InputError("--repeats draws folds at random, which --time does not")
@@ -92,7 +90,15 @@ def cross_validate(
     if data.group is not None or repeats > 1:
         ratio = 1 / (cv - 1) if data.time is None else np.nan
     rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
-    found = HeldOut(rows, place, {}, {}, Counter(), Counter())
+    return folds, HeldOut(rows, place, {}, {}, Counter(), Counter())
+
+
+def cross_validate(
+    pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare | Train
+) -> HeldOut:
+    """Fit each pipeline on each fold and score the rows held out."""
+    folds, found = held_out_rows(data, settings)
+    fold = np.asarray(found.rows.fold)
     runs = list(itertools.product(pipelines, range(len(folds))))
     tasks = [
         delayed(_run_fold)(
@@ -118,7 +124,7 @@ def cross_validate(
 
 
 def _run_fold(
-    name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare
+    name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare | Train
 ) -> tuple[Floats, float, list[str], str]:
     """Return the scores of the rows held out, seconds, warnings and the parameters chosen."""
     training = data.take(fold[0])

@@ -45,7 +45,6 @@ _KINDS: dict[str, dict[str, Any]] = {
     "top": {"type": click.IntRange(1)},
     "fdr": _SHARE,
     "calibrate": _SHARE,
-    "ranker": {"default": "PNormPushRanker"},
     "rankers": _by(_settings.split),
     "metrics": _by(_settings.split),
     "param": _by(_settings.parse_param),
@@ -78,7 +77,10 @@ def run(words: list[str]) -> None:
     if words[:2] == ["card", "export"]:
         words = ["card export", *words[2:]]
     try:
-        with commands.make_context("sklearn-rank", words) as context:
+        # An option whose value may be missing would take DATA for it.
+        pairs = zip(words, [*words[1:], ""], strict=True)
+        given = [f"{a}=" if a == "--best" and not b.endswith(".json") else a for a, b in pairs]
+        with commands.make_context("sklearn-rank", given, obj=words) as context:
             commands.invoke(context)
     except click.exceptions.Exit:  # --help and --version
         return
@@ -110,6 +112,7 @@ def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
 
     def call(force: bool, **values: Any) -> None:
         inputs = {key: values[key] for key in _INPUTS if values.get(key) is not None}
+        inputs |= {"best": values["best"]} if values.get("best") else {}
         is_other = values.get("data") == "-" or values.get("cluster") is not None
         for key, path in inputs.items():
             if not (os.path.exists(path) or (key == "data" and is_other)):
@@ -167,7 +170,7 @@ def _made(kind: type, values: Mapping[str, Any]) -> Any:
     return kind(**given | {name: values[name] for name in given.keys() & values.keys()})
 
 
-_command("compare", "_compare", _settings.Compare)
+_command("compare", "_compare", _settings.Compare, ".json", "-")
 _command("train", "_train", _settings.Train, ".skops")
 _command("rank", "_rank", _settings.Rank, *_TABLES)
 _command("evaluate", "_compare", _settings.Evaluate)

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
@@ -25,7 +25,7 @@ from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
 
-TREES = "BoostedTreesRanker"
+TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
 LOGISTIC, HISTOGRAMS, LIGHTGBM = "logistic regression", "HistGradientBoosting", "LightGBM"
 BASELINES = (LOGISTIC, HISTOGRAMS, "HistGradient stumps", LIGHTGBM)
 """Models that rankers are compared with, as they come; the stumps are trees of depth 1."""
@@ -66,6 +66,15 @@ def _baseline(name: str, seed: int, *, is_graded: bool) -> Any:
         return kind(random_state=seed, n_jobs=1, verbose=-1)
     trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
     return trees(random_state=seed, max_depth=None if name == HISTOGRAMS else 1)
+
+
+def rankers_of(settings: Compare | Train) -> dict[str, Any]:
+    """Return the unfitted rankers of a comparison; those named are checked."""
+    named = choose_rankers(settings.folds.rankers)
+    rankers = make_rankers(named or sklearn_rank.__all__, settings)
+    if named:
+        check_engine(rankers)
+    return rankers
 
 
 def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, Any]:
@@ -154,30 +163,28 @@ def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
 def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     """Return a pipeline of column encoding and ranker or baseline.
 
-    Trees get categories as they are, stumps (which take missing values) as 0/1 columns, and
-    linear and kernel models imputed and scaled ones.
+    Trees get categories as they are, stumps and LightGBM (which take missing values) as 0/1
+    columns, and linear and kernel models imputed and scaled ones.
     """
-    kind = type(model).__name__
     if hasattr(model, "relevance"):  # grades may have been found in the table
         model.set_params(relevance=schema.relevance)
-    category = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    if kind.startswith("LGBM"):
-        category = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
-    elif kind.startswith((TREES, HISTOGRAMS)):
-        category = "passthrough"
-    steps: list[tuple[str, Any]] = [("columns", _encoder(schema, category))]
+    keeps_categories = type(model).__name__.startswith((TREES, HISTOGRAMS))
+    steps: list[tuple[str, Any]] = [
+        ("columns", _encoder(schema, keeps_categories=keeps_categories))
+    ]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
         steps += [("fill", fill), ("scale", StandardScaler())]
     return Pipeline([*steps, ("ranker", model)])
 
 
-def _encoder(schema: Schema, category: Any) -> ColumnTransformer:
+def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     categories = schema.columns_of(BOOLEAN, CATEGORY)
     few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
     texts, dates = [name for name in categories if name not in few], schema.columns_of(DATE)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
-    steps.append(("category", category, few))
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
     if texts or dates:
         skrub = import_extra("skrub")  # takes seconds, so only where it is needed
         letters = skrub.StringEncoder(random_state=0)
@@ -186,7 +193,7 @@ def _encoder(schema: Schema, category: Any) -> ColumnTransformer:
         steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
     # Only a data frame keeps categories, which arrays are faster without.
     made = ColumnTransformer(steps)
-    return made.set_output(transform="pandas") if category == "passthrough" else made
+    return made.set_output(transform="pandas") if keeps_categories else made
 
 
 def fit_pipeline(
@@ -196,13 +203,10 @@ def fit_pipeline(
     *_, (_, model) = pipeline.steps
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
-    given: dict[str, Any] = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
+    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
     lines: list[str] = []
     with noting(lines, name):
         X = pipeline[:-1].fit_transform(data.X, y)
-        if type(model).__name__.startswith("LGBM"):
-            codes = pipeline[0].output_indices_["category"]
-            given["categorical_feature"] = list(range(codes.start, codes.stop))
         if validation is not None:
             given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
             given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}

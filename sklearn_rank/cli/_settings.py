@@ -122,11 +122,14 @@ class Compare:
     worse than the best by more than noise.
 
     Example: sklearn-rank compare loans.csv --target late --positive yes
+
+    --output RUN  File for what the models reached, for train --best RUN (.json).
     """
 
     table: TableOptions = TableOptions()
     folds: Folds = Folds()
     shown: Shown = Shown()
+    output: Output | None  # None: nowhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +142,8 @@ class Train:
 
     --ranker NAME  One of {rankers}, or a model that compare shows
         beside them; default: PNormPushRanker.
+    --best [RUN]  Fit what compare puts first, by folds as there, or by a run that compare -o stored
+        for the same rows and options.
     --metric NAME  What --search compares settings by: one name, of those of compare --metrics.
     --validation FILE  Rows that decide when boosting stops.
     --calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
@@ -149,7 +154,8 @@ class Train:
 
     table: TableOptions = TableOptions()
     folds: Folds = Folds()
-    ranker: str
+    ranker: str | None
+    best: str | None
     metric: str | None
     validation: str | None
     calibrate: float | None

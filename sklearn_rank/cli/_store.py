@@ -17,6 +17,7 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._columns import Schema, check_schema
+from sklearn_rank.cli._contest import ENSEMBLE
 from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
 from sklearn_rank.cli._output import Output
 from sklearn_rank.cli._rankers import BASELINES
@@ -29,7 +30,7 @@ _MOST_UNPACKED = 100
 _NOT_OURS = "is not a model written by sklearn-rank train"
 _NOT_LOADED = "the model cannot be loaded"
 _OURS = re.compile(
-    r"sklearn_rank\.(bins|engines|estimators|metrics|models|objectives|pair_sums|rows|scorecard"
+    r"sklearn_rank\.(bins|engines|ensemble|estimators|metrics|models|objectives|pair_sums|rows|scorecard"
     r"|solvers|weak_rankers)\.[\w.]+"
 )
 _FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
@@ -101,7 +102,8 @@ def _checked_model(content: dict[str, Any]) -> Model:
     """Return the model of a file's content; an error says which part is not what it must be."""
     pipeline, ranker, schema = content["pipeline"], content["ranker"], Schema(**content["schema"])
     of_file = type(pipeline[-1]).__name__ if type(pipeline) is Pipeline else type(pipeline).__name__
-    if ranker not in BASELINES and (of_file != ranker or ranker not in sklearn_rank.__all__):
+    others = (*BASELINES, ENSEMBLE)
+    if ranker not in others and (of_file != ranker or ranker not in sklearn_rank.__all__):
         raise ValueError(f"it holds {of_file}, where {ranker!r} must be")
     check_schema(schema)
     calibration = content.get("calibration")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
+
+from sklearn.pipeline import Pipeline
 
 from sklearn_rank._callbacks import observed
-from sklearn_rank.cli import _rankers
+from sklearn_rank.cli import _contest, _rankers
+from sklearn_rank.cli._compare import show
 from sklearn_rank.cli._crossval import search
-from sklearn_rank.cli._dataset import model_data, training_data
+from sklearn_rank.cli._dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._errors import InputError, count, import_extra, show_notes, with_name
 from sklearn_rank.cli._metrics import choose_metrics
 from sklearn_rank.cli._output import progress
@@ -24,25 +28,72 @@ def train(settings: Train) -> None:
         import_extra("sklearn_rank.cli._cluster").train_on_cluster(settings)
         return
     notes: list[str] = []
-    table, output = settings.table, settings.output
-    (name,) = _rankers.choose_rankers([settings.ranker], _rankers.BASELINES)
-    rankers = _rankers.make_rankers([name], settings)
-    ranker = rankers[name]
-    _rankers.check_engine(rankers)
-    if settings.validation is not None and not hasattr(ranker, "n_iter_no_change"):
-        raise InputError(f"--validation: {name} has no rounds that it could stop")
+    table, validation, held_out = settings.table, None, None
+    rankers = _checked(settings)
     metrics = [settings.metric] if settings.metric else []
     choose_metrics(metrics, None)
     data = training_data(table, notes)
-    validation = held_out = None
     if settings.calibrate is not None:
         data, held_out = hold_out(data, settings.calibrate, table.seed)
     if settings.validation is not None:
         how = {"labelled": True, "weighted": True}
         validation = model_data(settings.validation, data.schema, table.reading, notes, **how)
-    _rankers.stop_early([ranker], settings.folds.param, len(data.y) if validation is None else inf)
-    pipeline = _rankers.pipeline_for(ranker, data.schema)
     metric = choose_metrics(metrics, data)[-1]
+    if settings.best is None:
+        ((name, ranker),) = rankers.items()
+        pipeline, chosen = _fit(name, ranker, data, validation, metric, settings, notes)
+    else:
+        contest = _contest.hold(settings, rankers, data, notes, metrics, settings.best)
+        show(contest, notes)
+        print()
+        name, (pipeline, chosen) = contest.order[0], _contest.fit_first(contest, notes)
+    stored = None if held_out is None else calibration(pipeline, held_out)
+    save_model(Model(pipeline, name, data.schema, stored), settings.output)
+    show_notes(notes)
+    if chosen:
+        folds = "2 times 3 folds" if data.time is None else "3 periods"
+        print(f"--search chose {chosen} ({metric} in {folds})")
+    rounds = getattr(pipeline[-1], "validation_scores_", None)
+    stopped = "" if rounds is None else f", {pipeline[-1].n_iter_} rounds"
+    print(f"{settings.output}: {name} fitted on {data.summary()}{stopped}")
+    if held_out is not None:
+        print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")
+
+
+def _checked(settings: Train) -> dict[str, Any]:
+    """Return the unfitted ranker, or with --best those to compare; InputError for what clashes."""
+    if settings.best is None:
+        if settings.folds.rankers:
+            raise InputError("--rankers goes with --best; --ranker names the one to fit")
+        names = [settings.ranker or _rankers.DEFAULT]
+        (name,) = _rankers.choose_rankers(names, _rankers.BASELINES)
+        rankers = _rankers.make_rankers([name], settings)
+        _rankers.check_engine(rankers)
+        if settings.validation is not None and not hasattr(rankers[name], "n_iter_no_change"):
+            raise InputError(f"--validation: {name} has no rounds that it could stop")
+        return rankers
+    for option in ("ranker", "validation"):
+        if getattr(settings, option) is not None:
+            raise InputError(f"--{option} does not go with --best, which compares models by folds")
+    if settings.best and settings.calibrate is not None:
+        what = "the rows that --calibrate holds out had a part in that run; use --best alone"
+        raise InputError(f"--best {settings.best}: {what}")
+    return _rankers.rankers_of(settings)
+
+
+def _fit(
+    name: str,
+    ranker: Any,
+    data: Dataset,
+    validation: Dataset | None,
+    metric: str,
+    settings: Train,
+    notes: list[str],
+) -> tuple[Pipeline, str]:
+    """Fit one model; return it and the parameters that a search chose."""
+    n_rows = len(data.y) if validation is None else inf
+    _rankers.stop_early([ranker], settings.folds.param, n_rows)
+    pipeline = _rankers.pipeline_for(ranker, data.schema)
     pipeline, chosen = search(pipeline, data, metric, settings)
     ranker = pipeline[-1]
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
@@ -52,16 +103,4 @@ def train(settings: Train) -> None:
     ):
         warnings = _rankers.fit_pipeline(pipeline, data, name, validation)
     notes += [with_name(name, message) for message in warnings]
-    stored = None if held_out is None else calibration(pipeline, held_out)
-    save_model(Model(pipeline, name, data.schema, stored), output)
-    show_notes(notes)
-    if chosen:
-        print(
-            f"--search chose {chosen} ({metric} in "
-            f"{'2 times 3 folds' if data.time is None else '3 periods'})"
-        )
-    rounds = getattr(ranker, "validation_scores_", None)
-    stopped = "" if rounds is None else f", {ranker.n_iter_} rounds"
-    print(f"{output}: {name} fitted on {data.summary()}{stopped}")
-    if held_out is not None:
-        print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")
+    return pipeline, chosen

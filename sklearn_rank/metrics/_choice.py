@@ -38,6 +38,8 @@ class RankingChoice:
         Column of the ranking that was chosen, by the same rule in each sample.
     n_drawn : int
         Number of rows, or of queries, that are drawn.
+    random_order : dict of str to float
+        "criterion" and "metric" of equal scores: those that random order has on average.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class RankingChoice:
     metric: Floats
     chosen: Indices
     n_drawn: int
+    random_order: dict[str, float]
 
     def interval(self, *, of: str = "metric", confidence: float = 0.95) -> BootstrapInterval:
         r"""Estimate the metric of the chosen ranking on new rows.
@@ -111,10 +114,14 @@ class RankingChoice:
             When there are no others.
         """
         others = set(self.names if over is None else over)
-        criterion = np.where([name in others for name in self.names], self.criterion, -np.inf)
-        criterion[np.arange(len(criterion)), self.chosen] = -np.inf
-        if np.isinf(criterion).all(axis=1).any():
+        is_other = np.array([name in others for name in self.names])
+        if not is_other[1:].any():
             raise ValueError(f"RankingChoice.lead: 'over' must name others. Got {sorted(others)}.")
+        criterion = self.criterion.copy()
+        criterion[np.arange(len(criterion)), self.chosen] = -np.inf
+        # Where the only one of the others is chosen in a sample, it is ahead of the rest.
+        is_left = is_other.sum() > is_other[self.chosen]
+        criterion[is_left[:, np.newaxis] & ~is_other] = -np.inf
         rivals = criterion.argmax(axis=1)
         return self.names[rivals[0]], self._pivot(of, rivals, confidence)
 
@@ -143,6 +150,7 @@ def choose_ranking(
     preferred: str | None = None,
     qid: Any = None,
     fold: Any = None,
+    group: Any = None,
     n_resamples: int = 999,
     random_state: Any = None,
 ) -> RankingChoice:
@@ -178,6 +186,9 @@ def choose_ranking(
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out; see `auc_interval`.
+    group : array-like of shape (n_samples,), default=None
+        Rows that are drawn together, such as those of a customer, or of a row that several
+        repetitions of the folds held out. Not with `qid`, whose queries are drawn.
     n_resamples : int >= 1, default=999
         Number of bootstrap samples.
     random_state : int, RandomState or None, default=None
@@ -216,17 +227,21 @@ def choose_ranking(
     (True, True)
     """
     check_resampling("choose_ranking", 0.95, n_resamples, random_state)
-    names, fold = list(scores), None if fold is None else check_qid(fold, len(y_true), "fold")
+    names, n_rows = list(scores), len(y_true)
     if not names or preferred not in (None, *names):
         what = "'preferred' must be one of the names" if names else "'scores' must name a ranking"
         raise ValueError(f"choose_ranking: {what}. Got {preferred!r} and {names}.")
-    y, qid = check_column(y_true, "y_true"), None if qid is None else check_qid(qid, len(y_true))
+    if group is not None and qid is not None:
+        raise ValueError("choose_ranking: with 'qid' queries are drawn, so 'group' must be None.")
+    y, fold = check_column(y_true, "y_true"), np.zeros(n_rows) if fold is None else fold
+    qid, group = (None if one is None else check_qid(one, n_rows) for one in (qid, group))
     if criterion is None:
         criterion = TOP_AND_ALL if qid is None and len(np.unique(y)) == 2 else "auc"
     parts = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
     shown = parts if metric is None else {metric: 1.0}
-    rows = _Draws(y, qid, np.zeros(len(y), dtype=np.intp) if fold is None else fold)
-    found = {name: rows.resampled(name, scores) for name in {**parts, **shown}}
+    rows = _Draws(y, qid, check_qid(fold, n_rows, "fold"), group)
+    scored: dict[Any, Any] = {**scores, None: np.zeros(n_rows)}  # all equal: random order
+    found = {name: rows.resampled(name, scored) for name in {**parts, **shown}}
     values = np.array([of_all for of_all, _ in found.values()])
     deviations = np.concatenate([each for _, each in found.values()])
     samples = rows.samples(deviations, n_resamples, check_random_state(random_state))
@@ -236,12 +251,18 @@ def choose_ranking(
     aims, metrics = (
         sum(weight * everything[name] for name, weight in one.items()) for one in (parts, shown)
     )
+    random_order = {"criterion": float(aims[0, -1]), "metric": float(metrics[0, -1])}
+    aims, metrics = aims[:, :-1], metrics[:, :-1]
     chosen = _choose(aims, None if preferred is None else names.index(preferred))
     order = np.argsort(-aims[0], kind="stable")
     order = np.append(chosen[0], order[order != chosen[0]])
-    place = np.argsort(order)
     return RankingChoice(
-        [names[k] for k in order], aims[:, order], metrics[:, order], place[chosen], rows.n_drawn
+        [names[k] for k in order],
+        aims[:, order],
+        metrics[:, order],
+        np.argsort(order)[chosen],
+        rows.n_drawn,
+        random_order,
     )
 
 
@@ -258,20 +279,24 @@ def _choose(criterion: Floats, preferred: int | None) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Held-out rows, and the independent draws that they are: rows, or whole queries."""
+    """Held-out rows, and the independent draws that they are: rows, whole queries or groups."""
 
     y: Values
     qid: Indices | None
     fold: Indices
+    group: Indices | None = None
 
     @property
     def n_drawn(self) -> int:
         """Number of draws."""
-        return len(self.y) if self.qid is None else int(self.qid.max()) + 1
+        codes = self.group if self.qid is None else self.qid
+        return len(self.y) if codes is None else int(codes.max()) + 1
 
     @property
     def stratum(self) -> Indices:
-        """Number of the stratum of each draw: fold, and in one list class."""
+        """Number of the stratum of each draw: fold, and in one list class; groups have none."""
+        if self.group is not None:
+            return np.zeros(self.n_drawn, dtype=np.intp)
         if self.qid is None:
             level = np.unique(self.y, return_inverse=True)[1]
             return self.fold * (int(level.max()) + 1) + level
@@ -282,7 +307,8 @@ class _Draws:
     def resampled(self, name: str, scores: Mapping[str, Any]) -> tuple[Floats, Floats]:
         """Return a metric of each ranking, and its derivatives by the weights of the draws."""
         found = [self._linearised(name, score) for score in scores.values()]
-        return np.array([value for value, _ in found]), np.array([each for _, each in found])
+        each = [one if self.group is None else np.bincount(self.group, one) for _, one in found]
+        return np.array([value for value, _ in found]), np.array(each)
 
     def _linearised(self, name: str, score: Any) -> tuple[float, Floats]:
         if name == "auc":

@@ -16,7 +16,7 @@ from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import _notes_of_folds
 from sklearn_rank.cli._crossval import HeldOut
 from sklearn_rank.cli._dataset import model_data
-from sklearn_rank.cli._metrics import Labels, compare_with_best, heading, measure, top_metric
+from sklearn_rank.cli._metrics import heading, top_metric
 from sklearn_rank.cli._settings import Reading
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
@@ -28,6 +28,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
+from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
 from sklearn_rank.metrics.scorers import scores_of
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from scipy import stats
 
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._dataset import training_data
-from sklearn_rank.cli._metrics import Labels, compare_with_best, measure
 from sklearn_rank.cli._settings import TableOptions
+from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
 from sklearn_rank.metrics.intervals import of_difference, over_folds
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]

@@ -230,12 +230,10 @@ def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
     # Two thirds of the 200 training rows, in three folds of two times three; then all of them.
     inner = [n_estimators for n_estimators, n_rows in seen if n_rows in (133, 134)]
     assert (inner.count(1), inner.count(4), len(seen)) == (18, 18, 39)
-    ((name, chosen, _), *_) = content["searched"]
-    assert name == "RankBoost"
+    chosen = next(chosen for name, chosen, _ in content["searched"] if name == "RankBoost")
     assert chosen in ("n_estimators=1", "n_estimators=4")
-    assert "Chosen in the training rows of each fold: RankBoost n_est" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    out = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"training rows of each fold: .*RankBoost n_estimators=[14]", out)
 
 
 def test_train_searches_and_says_what_it_chose(folder, capsys):
@@ -324,7 +322,8 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     whole = " ".join(capsys.readouterr().out.split())
     assert re.search(r"Ensemble of these: \d+ % .*; weights of other folds", whole)
     run(["train", *OF_CLAIMS, "--best", "--calibrate", "0.2", "-o", "m.skops"])
-    out = capsys.readouterr().out
+    out, notes = capsys.readouterr()
+    assert len(notes.splitlines()) == len(set(notes.splitlines()))  # each once
     assert "m.skops: ensemble of these fitted on claims.csv: 480 rows" in out
     model = load_model("m.skops", [])
     members = model.pipeline[-1].estimators_

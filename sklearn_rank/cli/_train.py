@@ -46,6 +46,7 @@ def train(settings: Train) -> None:
         contest = _contest.hold(settings, rankers, data, notes, metrics, settings.best)
         show(contest, notes)
         print()
+        notes.clear()  # they are shown
         name, (pipeline, chosen) = contest.order[0], _contest.fit_first(contest, notes)
     stored = None if held_out is None else calibration(pipeline, held_out)
     save_model(Model(pipeline, name, data.schema, stored), settings.output)

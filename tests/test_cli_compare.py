@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, param, run
+from sklearn.model_selection import StratifiedKFold
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _crossval, _rankers
@@ -250,13 +251,46 @@ def test_train_searches_and_says_what_it_chose(folder, capsys):
 
 def test_boosting_stops_early_where_there_are_rows_to_spare(folder, capsys, monkeypatch):
     argv = ["train", *BINARY, "--ranker", "RankBoost", "--force", "-o", "m.skops"]
-    run(argv)
-    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
-    monkeypatch.setattr(_rankers, "MIN_STOPPING_ROWS", 300)
-    run(argv)
-    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change == 10
+    rarer = min(folder["y"].value_counts())
+    for least, expected in ((rarer + 1, None), (rarer, 10)):
+        monkeypatch.setattr(_rankers, "_MIN_RARER", least)
+        run(argv)
+        assert load_model("m.skops", []).pipeline[-1].n_iter_no_change == expected
     run([*argv, *param("n_iter_no_change=none")])
     assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
+
+
+def test_the_folds_choose_the_rounds_of_boosting(folder, capsys):
+    """The round of the smallest mean loss; scores, ensemble and --best are those of it."""
+    argv = [
+        "compare",
+        *BINARY,
+        "--cv",
+        "3",
+        "--rankers",
+        "RankBoost",
+        "--json",
+        "r.json",
+        "--force",
+    ]
+    run([*argv, *param("learning_rate=1"), *param("n_estimators=40")])
+    n_rounds = json.loads(Path("r.json").read_text())["rounds"]["RankBoost"]
+    assert f"in the folds: RankBoost {n_rounds}." in " ".join(capsys.readouterr().out.split())
+    X, y, curves = folder[["a", "b"]], folder["y"], []
+    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    folds = list(splitter.split(X, y))
+    for train, test in folds:
+        ranker = RankBoost(learning_rate=1, n_estimators=40)
+        ranker.fit(X.iloc[train], y[train], X_val=X.iloc[test], y_val=y[test])
+        curves.append(np.resize(ranker.validation_losses_, 40))
+    assert 1 <= n_rounds == np.argmin(np.mean(curves, axis=0)) + 1 < 40
+    run([*argv, *param("learning_rate=1"), *param(f"n_estimators={n_rounds}")])
+    short = json.loads(Path("r.json").read_text())
+    run([*argv, *param("learning_rate=1"), *param("n_estimators=40")])
+    whole = json.loads(Path("r.json").read_text())
+    assert whole["results"]["RankBoost"]["auc"] == short["results"]["RankBoost"]["auc"]
+    run([*argv, *param("n_estimators=4"), *param("n_iter_no_change=none")])
+    assert json.loads(Path("r.json").read_text())["rounds"] == {}
 
 
 def test_given_rows_decide_when_boosting_stops(folder, capsys):

@@ -57,11 +57,14 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
     columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
     about = _footnotes(contest.table, found.chosen, data, n_folds, found.rows.ratio)
+    rounds = ", ".join(f"{name} {n}" for name, n in found.rounds.items() if name in contest.order)
+    about += f" Rounds by their mean loss in the folds: {rounds}." if rounds else ""
     print_table(data.summary(), columns, about + _contest.about_ensemble(contest), sentence)
     content: dict[str, Any] = {"repeats": folds.repeats, "periods": _show_periods(contest)}
     content |= {"cv": folds.cv, "seed": contest.settings.table.seed, "params": dict(folds.param)}
     content |= {"first": contest.order[0], "best_at_the_top": sentence}
     content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
+    content["rounds"] = found.rounds
     content["results"] = _by_ranker({**contest.table, "seconds": seconds})
     return content
 

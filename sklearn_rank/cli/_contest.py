@@ -155,7 +155,6 @@ def hold(
     if not folds.rankers:
         kernel, has_grades = folds.param.get("kernel"), _metrics.has_grades(data)
         _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
-    _rankers.stop_early(rankers.values(), folds.param, n_rows)
     models = {**_rankers.baselines(data, settings.table.seed, notes), **rankers}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
@@ -208,6 +207,8 @@ def fit_first(contest: Contest, notes: list[str]) -> tuple[Pipeline, str]:
     for one in contest.weights if name == ENSEMBLE else [name]:
         pipelines[one], chosen = search(pipelines[one], data, contest.top, settings)
         told += [f"{chosen} of {one}" if name == ENSEMBLE else chosen] * bool(chosen)
+        if one in contest.found.rounds:
+            pipelines[one].set_params(ranker__n_estimators=contest.found.rounds[one])
     with progress(f"fitting {name}"), noting(notes, name):
         if name != ENSEMBLE:
             notes += _rankers.fit_pipeline(pipelines[name], data, name)
@@ -265,6 +266,7 @@ def store(contest: Contest, output: Output) -> None:
     content: dict[str, Any] = {"format": _FORMAT, "key": key, "seconds": found.seconds}
     content["scores"] = {name: one.tolist() for name, one in found.scores.items()}
     content["chosen"] = [[*setting, n] for setting, n in found.chosen.items()]
+    content["rounds"] = found.rounds
     write_json(output, content)
 
 
@@ -276,7 +278,8 @@ def _read(path: str, settings: Compare | Train, data: Dataset, scoring: str | No
         key, chosen = dict(content["key"]), content["chosen"]
         scores = {name: np.array(one, dtype=float) for name, one in content["scores"].items()}
         chosen = Counter({(name, setting): n for name, setting, n in chosen})
-        found = replace(found, scores=scores, seconds=dict(content["seconds"]), chosen=chosen)
+        seconds, rounds = dict(content["seconds"]), dict(content["rounds"])
+        found = replace(found, scores=scores, seconds=seconds, chosen=chosen, rounds=rounds)
     now = _key(settings, data, scoring)
     other = [f"--{name}".replace("_", "-") for name, one in now.items() if key.get(name) != one]
     if other:

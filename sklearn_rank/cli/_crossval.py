@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._errors import InputError
 from sklearn_rank.cli._output import progress
-from sklearn_rank.cli._rankers import fit_pipeline
+from sklearn_rank.cli._rankers import fit_pipeline, has_rounds
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.metrics.held_out import Labels, value
 from sklearn_rank.metrics.scorers import scores_of
@@ -42,6 +42,8 @@ class HeldOut:
     seconds: dict[str, list[float]]
     warnings: Counter[tuple[str, str]]  # the number of folds with each
     chosen: Counter[tuple[str, str]]  # that of folds in which a search chose these parameters
+    # Of boosters, after which the mean loss of the folds was smallest.
+    rounds: dict[str, int] = field(default_factory=dict)
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
@@ -99,6 +101,7 @@ def cross_validate(
     """Fit each pipeline on each fold and score the rows held out."""
     folds, found = held_out_rows(data, settings)
     fold = np.asarray(found.rows.fold)
+    fits: dict[str, list[tuple[int, Pipeline]]] = {}
     runs = list(itertools.product(pipelines, range(len(folds))))
     tasks = [
         delayed(_run_fold)(
@@ -109,31 +112,72 @@ def cross_validate(
     try:
         with progress("cross-validating", total=len(tasks)) as advance:
             results = Parallel(n_jobs=settings.folds.n_jobs, return_as="generator")(tasks)
-            for (name, k), (scores, seconds, lines, chosen) in zip(runs, results, strict=True):
+            for (name, k), found_one in zip(runs, results, strict=True):
+                fitted, scores, seconds, lines, chosen = found_one
                 found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
                 found.seconds.setdefault(name, []).append(seconds)
                 found.warnings.update((name, line) for line in lines)
                 found.chosen.update([(name, chosen)] if chosen else [])
+                fits.setdefault(name, []).append((k, fitted))
                 advance()
     except InputError as error:  # perhaps of a parameter that not all rankers take
         if not settings.folds.param or len(settings.folds.rankers) == 1:
             raise
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
+    for name, of_folds in fits.items():
+        curves = [_loss_curve(pipeline) for _, pipeline in of_folds]
+        if all(map(len, curves)):
+            n_rounds = found.rounds[name] = best_round(curves)
+            for k, pipeline in of_folds:
+                rows = data.X.iloc[folds[k][1]]
+                found.scores[name][fold == k] = _scores_of_round(pipeline, rows, n_rounds)
     return found
+
+
+def _loss_curve(pipeline: Pipeline) -> Floats:
+    """Return the loss of the rows held out after each round of boosting; empty for others."""
+    scores = getattr(pipeline[-1], "validation_scores_", np.zeros(0))
+    return np.asarray(getattr(pipeline[-1], "validation_losses_", -scores))
+
+
+def best_round(curves: Sequence[Floats]) -> int:
+    """Return the number of rounds with the smallest mean; a curve that has ended stays there."""
+    length = max(map(len, curves))
+    padded = [np.pad(curve, (0, length - len(curve)), mode="edge") for curve in curves]
+    return int(np.mean(padded, axis=0).argmin()) + 1
+
+
+def _scores_of_round(pipeline: Pipeline, X: Any, n_rounds: int) -> Floats:
+    """Return the scores of rows after some rounds."""
+    ranker: Any = pipeline[-1]
+    has_grades = ranker.relevance == "graded"
+    stages = ranker.staged_predict if has_grades else ranker.staged_decision_function
+    *_, scores = itertools.islice(stages(pipeline[:-1].transform(X)), n_rounds)
+    return np.asarray(scores)
 
 
 def _run_fold(
     name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare | Train
-) -> tuple[Floats, float, list[str], str]:
-    """Return the scores of the rows held out, seconds, warnings and the parameters chosen."""
-    training = data.take(fold[0])
+) -> tuple[Pipeline, Floats, float, list[str], str]:
+    """Return the model, scores of the rows held out, seconds, warnings and chosen parameters."""
+    training, tested = data.take(fold[0]), data.take(fold[1])
     start = time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
         pipeline, chosen = search(pipeline, training, metric, settings)
-        warnings = fit_pipeline(pipeline, training, name)
+        # What a search chose may differ between folds, and so do their rounds.
+        watches = (
+            not chosen and has_rounds(pipeline[-1], settings.folds.param) and _has_pair(tested)
+        )
+        warnings = fit_pipeline(pipeline, training, name, tested if watches else None)
     seconds = time.perf_counter() - start
-    return scores_of(pipeline, data.X.iloc[fold[1]]), seconds, warnings, chosen
+    return pipeline, scores_of(pipeline, tested.X), seconds, warnings, chosen
+
+
+def _has_pair(data: Dataset) -> bool:
+    """Whether a query has rows of different relevance."""
+    query = np.zeros(len(data.y)) if data.qid is None else data.qid
+    return len(np.unique([query, data.y], axis=1).T) > len(np.unique(query))
 
 
 def search(

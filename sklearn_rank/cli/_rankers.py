@@ -33,12 +33,11 @@ BASELINES = (LOGISTIC, HISTOGRAMS, "HistGradient stumps", LIGHTGBM)
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
 
-MIN_STOPPING_ROWS = 10_000
-"""Training rows from which on boosting stops early, as in HistGradientBoosting: of fewer rows a
-tenth says too little, and is missed in training."""
+_MIN_RARER = 100
+"""Rows of the rarer class from which on boosting stops early: of fewer a tenth says too little."""
 
 _PATIENCE = 10
-"""Rounds without progress after which boosting then ends."""
+"""Rounds after the best one from which on boosting may then end."""
 
 
 def choose_rankers(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
@@ -105,13 +104,17 @@ def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, A
     return rankers
 
 
-def stop_early(rankers: Iterable[Any], params: Mapping[str, Any], n_rows: float) -> None:
-    """Let boosting stop early where there are rows to spare, unless parameters say otherwise."""
-    if n_rows < MIN_STOPPING_ROWS or "n_iter_no_change" in params:
-        return
-    for ranker in rankers:
-        if hasattr(ranker, "n_iter_no_change"):
-            ranker.set_params(n_iter_no_change=_PATIENCE)
+def has_rounds(model: Any, params: Mapping[str, Any]) -> bool:
+    """Whether rows held out may choose the rounds of a model, unless parameters say otherwise."""
+    is_booster = hasattr(model, "refit_stopped") and hasattr(model, "staged_predict")
+    return is_booster and "n_iter_no_change" not in params
+
+
+def stop_early(ranker: Any, params: Mapping[str, Any], data: Dataset, *, is_given: bool) -> None:
+    """Let rows choose the rounds of boosting: given ones, or a tenth of many."""
+    n_rarer = len(data.y) - np.unique(data.y, return_counts=True)[1].max()
+    if has_rounds(ranker, params) and (is_given or n_rarer >= _MIN_RARER):
+        ranker.set_params(n_iter_no_change=_PATIENCE)
 
 
 def leave_out(

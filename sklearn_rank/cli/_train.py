@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -92,8 +91,7 @@ def _fit(
     notes: list[str],
 ) -> tuple[Pipeline, str]:
     """Fit one model; return it and the parameters that a search chose."""
-    n_rows = len(data.y) if validation is None else inf
-    _rankers.stop_early([ranker], settings.folds.param, n_rows)
+    _rankers.stop_early(ranker, settings.folds.param, data, is_given=validation is not None)
     pipeline = _rankers.pipeline_for(ranker, data.schema)
     pipeline, chosen = search(pipeline, data, metric, settings)
     ranker = pipeline[-1]

@@ -18,7 +18,7 @@ from sklearn_rank.cli._numbers import PANDAS_MISSING, date_forms, numbers, writt
 from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.cli._tables import Table
 
-_MANY_CLASSES, _HALF = 20, 0.5
+_MANY_CLASSES, _COMMON = 20, 2 / 3
 
 
 def check_names(table: Table, options: TableOptions) -> TableOptions:
@@ -180,7 +180,7 @@ def choose_classes(
         share = float(np.mean(relevance(table, Schema({}, target, None, "binary", top), [])))
         other = classes[classes[0] == top]
         rarer = f"--positive {quote(other)} puts the rarer class there, {1 - share:.0%} of the rows"
-        hint = "--positive chooses" if clear or share <= _HALF else rarer
+        hint = "--positive chooses" if clear or share < _COMMON else rarer
         notes.append(f"class {top!r} is on top ({why}); {hint}")
     return classes, top
 

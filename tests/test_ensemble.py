@@ -420,6 +420,7 @@ def test_auto_takes_categories_and_missing_values_and_sparse_rows(relevance):
     X[::7, 2] = np.nan
     y = y.astype(float) if relevance == "binary" else np.digitize(X[:, 0], [0, 1]).astype(float)
     frame = pd.DataFrame(X).add_prefix("x")
+    frame["empty"] = np.nan
     frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "a", "b"))
     model = RankingEnsemble(relevance=relevance, cv=2, n_steps=5, random_state=0)
     assert model.fit(frame, y).score(frame, y) > 0.85

@@ -33,6 +33,9 @@ _MANY_CATEGORIES = 255
 _FEWEST_ROWS = 200
 """Rows from which on HistGradientBoosting is a member: its leaves have 20 rows."""
 
+_FEWEST_VALUES = 20
+"""Values that each column must have for HistGradientBoosting, which fails on an empty one."""
+
 _MOST_KERNEL_ROWS = 5000
 """Rows up to which a kernel is a member: its time grows with their square."""
 
@@ -98,7 +101,7 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         members["linear"] = _scaled(data.X, pairwise)
     if is_dense:
         members["stumps"] = PNormPushRanker(relevance=relevance)
-    if is_dense and n_rows >= _FEWEST_ROWS and _has_few_categories(data.X):
+    if is_dense and n_rows >= _FEWEST_ROWS and _suits_histograms(data.X):
         members["hist_gradient_boosting"] = _histograms(relevance, seed)
     if _has_engine():
         trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
@@ -137,10 +140,13 @@ def _are_engine_grades(y: Values) -> bool:
     return bool(y.min() >= 0 and y.max() <= _HIGHEST_GRADE and np.array_equal(y, np.floor(y)))
 
 
-def _has_few_categories(X: Any) -> bool:
-    """Whether no categorical column has more values than HistGradientBoosting takes."""
-    positions = X.categorical if isinstance(X, Table) else []
-    return all(len(np.unique(X.numbers[:, one])) <= _MANY_CATEGORIES for one in positions)
+def _suits_histograms(X: Any) -> bool:
+    """Whether no categorical column has too many values, and none so few that a fold has none."""
+    numbers, positions = (X.numbers, X.categorical) if isinstance(X, Table) else (X, [])
+    is_filled = (~np.isnan(numbers)).sum(axis=0).min() >= _FEWEST_VALUES
+    return bool(is_filled) and all(
+        len(np.unique(numbers[:, one])) <= _MANY_CATEGORIES for one in positions
+    )
 
 
 def _has_engine() -> bool:
@@ -189,7 +195,8 @@ def fit_member(estimator: Any, data: Rows, keywords: Mapping[str, str]) -> Any:
     else:
         y = y.astype(np.float64)
     given = {keyword: arrays[array] for keyword, array in keywords.items()}
-    return clone(estimator).fit(given_rows(data.X), y, **given)
+    with np.errstate(invalid="ignore"):  # the mean of a column without values
+        return clone(estimator).fit(given_rows(data.X), y, **given)
 
 
 def member_scores(name: str, model: Any, X: Any) -> Floats:

@@ -175,8 +175,8 @@ class RankingEnsemble(BaseRanker):
     - "linear", a `KernelPairwiseSGDRanker` with ``kernel="linear"`` on such features, with
       queries;
     - "stumps", a `PNormPushRanker`, unless X is sparse;
-    - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse or a category
-      has more than 255 values; a regressor for grades;
+    - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse, a category
+      has more than 255 values or a column fewer than 20; a regressor for grades;
     - "trees", a `BoostedTreesRanker`, and in one list "trees_p4" with p = 4, with queries, unit
       weights and integer grades up to 31 "trees_ndcg" with ``loss="ndcg"``, where XGBoost or
       LightGBM is installed;

@@ -4,8 +4,12 @@
     python benchmarks/lists.py --quick                                # breast cancer, two splits
 
 Parts: `trees`, BoostedTreesRanker beside LightGBM, both as they come, and after many rounds;
-`stopping`, early stopping on and off. Five splits of 60 and 40 %; differences are paired over the
-splits, with the variance of Nadeau and Bengio (2003) and Holm's procedure over the tables.
+`stopping`, early stopping on and off; `ensemble`, RankingEnsemble beside its best member and the
+best of five peers; `compare`, what the command line puts first and then trains, beside two
+baselines; `queries`, RankingEnsemble on graded queries.
+
+Five splits of 60 and 40 %; differences are paired over the splits, with the variance of Nadeau and
+Bengio (2003) and Holm's procedure over the tables.
 """
 
 import argparse
@@ -17,6 +21,19 @@ from statistics import mean
 from time import perf_counter
 
 from _harness import describe_machine
+from _list_ensembles import (
+    BEST_MEMBER,
+    BEST_PEER,
+    ENSEMBLE,
+    ESTIMATED,
+    FIRST,
+    HISTOGRAMS,
+    LETOR,
+    LOGISTIC,
+    fit_compare,
+    fit_ensemble,
+    fit_queries,
+)
 from _list_tables import (
     METRICS,
     TABLES,
@@ -173,14 +190,83 @@ def report_stopping(found: Found) -> PartResult:
     return PartResult(tables, verdicts)
 
 
-PARTS = {"trees": (fit_trees, report_trees), "stopping": (fit_stopping, report_stopping)}
+def report_ensemble(found: Found) -> PartResult:
+    """Compare an ensemble with what could have been chosen instead, and with its own estimate."""
+    tables = [
+        difference_table(
+            f"{ENSEMBLE} minus {other}, chosen by the same folds", found, ENSEMBLE, other
+        )
+        for other in (BEST_PEER, BEST_MEMBER)
+    ]
+    won = sum(
+        mean(differences(by[ENSEMBLE], by[BEST_PEER], "AUC")) >= 0.0005 for by in found.values()
+    )
+    verdicts = [
+        *at_least(found, ENSEMBLE, BEST_PEER, {"AUC": 0.005, "pauc@0.05": 0.007}),
+        Verdict(f"{ENSEMBLE} better than {BEST_PEER} in AUC: tables", 7, won, at_least=True),
+        below_anywhere(found, ENSEMBLE, BEST_PEER),
+        *at_least(
+            found, ENSEMBLE, BEST_MEMBER, {"AUC": 0.001, "pauc@0.05": 0.007, "tpr@0.05": 0.007}
+        ),
+    ]
+    for (key, metric), share in zip(ESTIMATED.items(), (0.9, 0.85), strict=True):
+        inside = mean(_is_inside(one, key) for by in found.values() for one in by[ENSEMBLE])
+        label = f"estimate of {metric} within 1.96 errors of the test rows: share of splits"
+        verdicts.append(Verdict(label, share, round(inside, 3), at_least=True))
+    return PartResult(tables, verdicts)
+
+
+def _is_inside(figures, key: str) -> bool:
+    (estimate, error), (test, test_error) = (
+        figures[part][key] for part in ("estimate", "test errors")
+    )
+    return abs(estimate - test) <= 1.96 * (error**2 + test_error**2) ** 0.5
+
+
+def report_compare(found: Found) -> PartResult:
+    """Compare what the command line puts first with two baselines."""
+    tables, verdicts = [], []
+    for other in (HISTOGRAMS, LOGISTIC):
+        tables.append(difference_table(f"{FIRST} minus {other}", found, FIRST, other))
+        verdicts.append(below_anywhere(found, FIRST, other))
+    gains = []
+    for by in found.values():
+        aucs = {name: mean(one["AUC"] for one in runs) for name, runs in by.items()}
+        gains.append(aucs[FIRST] - max(aucs[HISTOGRAMS], aucs[LOGISTIC]))
+    label = f"{FIRST} minus the better of the two on each table: mean AUC"
+    verdicts.append(Verdict(label, 0.004, round(mean(gains), 5), at_least=True))
+    return PartResult(tables, verdicts)
+
+
+def report_queries(found: Found) -> PartResult:
+    """Compare an ensemble with its best member on graded queries."""
+    rows: list[list[Cell]] = []
+    gains = []
+    for data, by in found.items():
+        ours, best = (mean(one["NDCG@10"] for one in by[name]) for name in (ENSEMBLE, BEST_MEMBER))
+        names = ", ".join(dict.fromkeys(one["name"] for one in by[BEST_MEMBER]))
+        rows.append([data, f"{ours:.4f}", f"{best:.4f}", names])
+        gains.append(ours - best)
+    table = Table("NDCG@10 of test queries", ["data", ENSEMBLE, BEST_MEMBER, "which is"], rows)
+    label = f"{ENSEMBLE} minus {BEST_MEMBER}: mean NDCG@10 of the sets"
+    return PartResult([table], [Verdict(label, 0.0, round(mean(gains), 5), at_least=True)])
+
+
+PARTS = {
+    "trees": (fit_trees, report_trees),
+    "stopping": (fit_stopping, report_stopping),
+    "ensemble": (fit_ensemble, report_ensemble),
+    "compare": (fit_compare, report_compare),
+    "queries": (fit_queries, report_queries),
+}
 
 
 def measure(name: str, options: argparse.Namespace) -> PartResult:
     """Measure one part and compare."""
     fit, report = PARTS[name]
     path = options.store and options.store.with_suffix(f".{name}.jsonl")
-    tasks = [(table, split) for table in options.tables for split in range(options.splits)]
+    sets = LETOR if name == "queries" else dict.fromkeys(options.tables, options.splits)
+    tasks = [(table, split) for table, number in sets.items() for split in range(number)]
     runs = measure_all(partial(fit, folder=options.data), tasks, path, options.processes)
     found: Found = {}
     for (table, _), systems in runs.items():
@@ -221,6 +307,9 @@ def main(arguments: list[str] | None = None) -> None:
         except DataNotFoundError as error:
             options.tables.remove(table)
             notes.append(f"{table}: {error}")
+    if "queries" in options.only and (options.quick or options.data is None):
+        options.only.remove("queries")
+        notes.append("queries: they need the data folder, and more than half a minute")
     parts = {name: measure(name, options) for name in options.only}
     settings = (
         f"{options.splits} splits of 60 and 40 % of each table; differences with their standard "

@@ -1,0 +1,208 @@
+"""Parts `ensemble`, `compare` and `queries` of `lists.py`: what is selected, and what is refitted.
+
+Members and peers are chosen by the same folds of the training rows, for the partial AUC up to a
+false positive rate of 0.05 plus 0.2 times the AUC.
+"""
+
+import json
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from _list_tables import figures_of, scores_of, split_of
+from _real_data import load_lightgbm, load_mq2008, load_ohsumed
+
+ENSEMBLE, BEST_MEMBER, BEST_PEER = "RankingEnsemble", "best member", "best peer"
+FIRST, HISTOGRAMS, LOGISTIC = "first of compare", "HistGradientBoosting", "logistic regression"
+TARGET, NUMBER = "on_top", "number_of_row"
+ESTIMATED = {"auc": "AUC", "pauc@0.05": "pauc@0.05"}
+LETOR = {"MQ2008": 5, "OHSUMED": 3, "LightGBM": 1}
+"""Test folds of each set of queries."""
+
+
+def choice(figures) -> float:
+    """Return what members and peers are chosen by."""
+    return figures["pauc@0.05"] + 0.2 * figures["auc"]
+
+
+def encoded(model):
+    """Return a pipeline that one-hot encodes, imputes and scales for a linear model."""
+    from as_they_come import prepared
+
+    return prepared(model)
+
+
+def peers():
+    """Return the five peers by name."""
+    from lightgbm import LGBMClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    quiet = {"n_jobs": 1, "verbosity": -1, "random_state": 0}
+    slow = {"learning_rate": 0.05, "n_estimators": 200, "colsample_bytree": 0.7}
+    slow |= {"subsample": 0.7, "subsample_freq": 1, **quiet}
+    return {
+        HISTOGRAMS: HistGradientBoostingClassifier(random_state=0),
+        "LightGBM": LGBMClassifier(**quiet),
+        "LightGBM, slow": LGBMClassifier(reg_lambda=0, **slow),
+        "LightGBM, slow, ridge": LGBMClassifier(reg_lambda=5, **slow),
+        LOGISTIC: encoded(LogisticRegression(max_iter=1000)),
+    }
+
+
+def fit_ensemble(table: str, split: int, *, folder: Path | None):
+    """Measure an ensemble, its best member and the best peer on held-out rows."""
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
+
+    from sklearn_rank.ensemble import RankingEnsemble
+
+    X, X_test, y, y_test = split_of(table, folder, split)
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=split).split(X, y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = RankingEnsemble(cv=folds, random_state=0).fit(X, y)
+        found = {ENSEMBLE: figures_of(y_test, scores_of(fitted, X_test))}
+        in_folds = {
+            name: {key: one.value for key, one in figures.items()}
+            for name, figures in fitted.member_scores_.items()
+        }
+        best = max(in_folds, key=lambda name: choice(in_folds[name]))
+        member = fitted.estimators_.get(best) or alone(fitted, best, X, y)
+        found[BEST_MEMBER] = figures_of(y_test, scores_of(member, X_test))
+        peers_in_folds = figures_in_folds(peers(), X, y, folds)
+        best_peer = max(peers_in_folds, key=lambda name: choice(peers_in_folds[name]))
+        peer = clone(peers()[best_peer]).fit(X, y)
+        found[BEST_PEER] = figures_of(y_test, scores_of(peer, X_test))
+    found[ENSEMBLE]["estimate"] = {
+        key: (one.value, one.standard_error) for key, one in fitted.score_estimate_.items()
+    }
+    found[ENSEMBLE]["test errors"] = test_errors(y_test, scores_of(fitted, X_test))
+    found[ENSEMBLE]["weights"] = fitted.weights_
+    found[BEST_MEMBER]["name"], found[BEST_PEER]["name"] = best, best_peer
+    return found
+
+
+def alone(fitted, name: str, X, y, qid=None):
+    """Return a member of weight 0, fitted to all rows."""
+    from sklearn_rank.ensemble.members import auto_members, fit_keywords, fit_member
+
+    data = fitted.training_data(X, y, qid=qid)
+    one = auto_members(data, 0, fitted.relevance)[name]
+    return fit_member(one, data, fit_keywords(one, ["qid"] if qid is not None else []))
+
+
+def figures_in_folds(models, X, y, folds):
+    """Return the figures of each model on rows that folds held out."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from sklearn_rank.ensemble import HeldOutLabels
+
+    fold = np.empty(len(y), dtype=int)
+    for number, (_, test) in enumerate(folds):
+        fold[test] = number
+    labels = HeldOutLabels(np.asarray(y) > 0, fold, np.ones(len(y)))
+    found = {}
+    for name, model in models.items():
+        scores = np.empty(len(y))
+        for train, test in folds:
+            one = clone(model).fit(X.iloc[train], np.asarray(y)[train])
+            scores[test] = scores_of(one, X.iloc[test])
+        estimates = labels.estimates(scores).items()
+        found[name] = {key: estimate.value for key, estimate in estimates}
+    return found
+
+
+def test_errors(y, scores):
+    """Return the figures of test rows and their standard errors."""
+    import numpy as np
+
+    from sklearn_rank.ensemble import HeldOutLabels
+
+    rows = HeldOutLabels(np.asarray(y) > 0, np.zeros(len(y), dtype=int), np.ones(len(y)))
+    return {key: (one.value, one.standard_error) for key, one in rows.estimates(scores).items()}
+
+
+# The command line ------------------------------------------------------------------------------
+
+
+def run(*arguments: object) -> str:
+    """Run a command of the command line and return what it prints; errors show it."""
+    from sklearn_rank.cli import main
+
+    printed, said = StringIO(), StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        code = main([str(one) for one in arguments])
+    if code != 0:
+        raise RuntimeError(printed.getvalue() + said.getvalue())
+    return printed.getvalue()
+
+
+def fit_compare(table: str, split: int, *, folder: Path | None):
+    """Measure what `compare` puts first and `train --best` fits, and two baselines."""
+    import pandas as pd
+    from sklearn.base import clone
+
+    X, X_test, y, y_test = split_of(table, folder, split)
+    with TemporaryDirectory(prefix="lists_") as scratch:
+        place = Path(scratch)
+        train, test, kept = place / "train.csv", place / "test.csv", place / "kept.run"
+        model, ranked = place / "model.skops", place / "ranked.csv"
+        X.assign(**{TARGET: y}).to_csv(train, index=False)
+        X_test.assign(**{NUMBER: range(len(X_test))}).to_csv(test, index=False)
+        run("compare", train, "--target", TARGET, "--drop", NUMBER, "-o", kept)
+        run("train", train, "--target", TARGET, "--best", kept, "-o", model)
+        run("rank", model, test, "-o", ranked)
+        scores = pd.read_csv(ranked).set_index(NUMBER)["score"]
+        first = figures_of(y_test, scores.loc[range(len(X_test))].to_numpy())
+        first["name"] = name_of(model)
+    found = {FIRST: first}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in (HISTOGRAMS, LOGISTIC):
+            fitted = clone(peers()[name]).fit(X, y)
+            found[name] = figures_of(y_test, scores_of(fitted, X_test))
+    return found
+
+
+def name_of(model: Path) -> str:
+    """Return what a stored model is."""
+    from sklearn_rank.cli._store import load_model
+
+    return load_model(str(model), []).ranker
+
+
+# Queries --------------------------------------------------------------------------------------
+
+
+def fit_queries(data: str, fold: int, *, folder: Path | None):
+    """Measure NDCG@10 of an ensemble and of its best member on one fold of test queries."""
+    import numpy as np
+
+    from sklearn_rank.ensemble import RankingEnsemble
+    from sklearn_rank.metrics import ndcg_score
+
+    loader = {"MQ2008": load_mq2008, "OHSUMED": load_ohsumed, "LightGBM": load_lightgbm}[data]
+    loaded = loader(folder)
+    train, *_, test = loaded if data == "LightGBM" else loaded[fold]
+    X, X_test = (
+        np.asarray(part.data.todense()) if hasattr(part.data, "todense") else part.data
+        for part in (train, test)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = RankingEnsemble(relevance="graded", random_state=0)
+        fitted.fit(X, train.target, qid=train.qid)
+        figures = fitted.member_scores_
+        best = max(figures, key=lambda name: figures[name]["ndcg@10"].value)
+        member = fitted.estimators_.get(best) or alone(fitted, best, X, train.target, train.qid)
+    found = {}
+    for name, model in ((ENSEMBLE, fitted), (BEST_MEMBER, member)):
+        is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+        scores = scores_of(model, X_test) if is_classifier else model.predict(X_test)
+        found[name] = {"NDCG@10": float(ndcg_score(test.target, scores, k=10, qid=test.qid))}
+    found[ENSEMBLE]["weights"], found[BEST_MEMBER]["name"] = fitted.weights_, best
+    return json.loads(json.dumps(found))

@@ -21,12 +21,12 @@ from sklearn.metrics import roc_auc_score
 import sklearn_rank
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.cli import _rankers, _train, main
-from sklearn_rank.cli._columns import Schema
 from sklearn_rank.cli._crossval import make_folds
-from sklearn_rank.cli._dataset import Dataset
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.tables.columns import Schema
+from sklearn_rank.tables.dataset import Dataset
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.cli import main
-from sklearn_rank.cli._dataset import model_data, training_data
-from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._settings import Reading, TableOptions
+from sklearn_rank.tables.dataset import model_data, training_data
+from sklearn_rank.tables.errors import InputError
+from sklearn_rank.tables.options import Reading, TableOptions
 
 pytestmark = pytest.mark.slow
 

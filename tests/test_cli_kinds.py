@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from commands import run
 
-from sklearn_rank.cli._kinds import choose_kinds
-from sklearn_rank.cli._settings import TableOptions
-from sklearn_rank.cli._tables import Table
+from sklearn_rank.tables.kinds import choose_kinds
+from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.tables.reading import Table
 
 N = 400
 RNG = np.random.default_rng(0)

@@ -11,11 +11,11 @@ from commands import fails, run
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_rank.cli._dataset import model_data
-from sklearn_rank.cli._settings import Reading
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
+from sklearn_rank.tables.dataset import model_data
+from sklearn_rank.tables.options import Reading
 
 pytestmark = pytest.mark.slow
 

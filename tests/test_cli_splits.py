@@ -11,10 +11,10 @@ from drift import drifting_table
 from scipy import stats
 
 from sklearn_rank.cli._crossval import make_folds
-from sklearn_rank.cli._dataset import training_data
-from sklearn_rank.cli._settings import TableOptions
 from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
 from sklearn_rank.metrics.intervals import of_difference, over_folds
+from sklearn_rank.tables.dataset import training_data
+from sklearn_rank.tables.options import TableOptions
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
 

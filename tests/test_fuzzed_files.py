@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from sklearn_rank.cli import main
-from sklearn_rank.cli._columns import Schema, check_schema
-from sklearn_rank.cli._dataset import training_data
-from sklearn_rank.cli._errors import InputError, one_line, show_notes
-from sklearn_rank.cli._settings import Reading, TableOptions
-from sklearn_rank.cli._tables import read_table
+from sklearn_rank.tables.columns import Schema, check_schema
+from sklearn_rank.tables.dataset import training_data
+from sklearn_rank.tables.errors import InputError, one_line, show_notes
+from sklearn_rank.tables.options import Reading, TableOptions
+from sklearn_rank.tables.reading import read_table
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

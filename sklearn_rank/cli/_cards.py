@@ -12,12 +12,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.cli._crossval import make_folds
-from sklearn_rank.cli._dataset import Dataset, training_data
-from sklearn_rank.cli._errors import InputError, listing, noting, show_notes
-from sklearn_rank.cli._kinds import FEW_VALUES
-from sklearn_rank.cli._output import progress
+from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import ExportCard, MakeCard
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
@@ -25,6 +21,10 @@ from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
 from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, RIDGE, SMALL
+from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
+from sklearn_rank.tables.dataset import Dataset, training_data
+from sklearn_rank.tables.errors import InputError, listing, noting
+from sklearn_rank.tables.kinds import FEW_VALUES
 
 _TABLE = "table"
 """Key of the details under which a stored card says how its columns are read."""

@@ -27,16 +27,17 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
-from sklearn_rank.cli._dataset import choose_schema, feature_frame, with_categories
-from sklearn_rank.cli._errors import InputError, count, listing, noting, show_notes, with_name
-from sklearn_rank.cli._kinds import FEW_VALUES, NUMBERED, is_numbered
-from sklearn_rank.cli._output import progress
-from sklearn_rank.cli._roles import check_names, features_of, relevance, role_column, weights
-from sklearn_rank.cli._settings import TableOptions, Train
+from sklearn_rank.cli._output import progress, show_notes
+from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
-from sklearn_rank.cli._tables import Table
 from sklearn_rank.dask import DaskRanker, check_supported
+from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
+from sklearn_rank.tables.dataset import choose_schema, feature_frame, with_categories
+from sklearn_rank.tables.errors import InputError, count, listing, noting, with_name
+from sklearn_rank.tables.kinds import FEW_VALUES, NUMBERED, is_numbered
+from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.tables.reading import Table
+from sklearn_rank.tables.roles import check_names, features_of, relevance, role_column, row_weights
 
 _REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")
@@ -106,7 +107,7 @@ class _Source:
             X = np.asarray(encoder.transform(feature_frame(table, schema, [])))
         y = relevance(table, schema, [])
         qid = None if schema.qid is None else np.asarray(table.frame[schema.qid])
-        return X, y, qid, weights(table, schema)
+        return X, y, qid, row_weights(table, schema)
 
     def _labelled(self, part: Any) -> tuple[Table, int]:
         """Return the rows that have a target, and the number of those that have none."""

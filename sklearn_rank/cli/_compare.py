@@ -16,14 +16,14 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats
 from sklearn_rank.cli import _contest, _metrics, _rankers
 from sklearn_rank.cli._contest import Contest
-from sklearn_rank.cli._dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._errors import InputError, import_extra, show_notes
 from sklearn_rank.cli._metrics import heading
-from sklearn_rank.cli._output import Output, print_table, progress, write_json
+from sklearn_rank.cli._output import Output, print_table, progress, show_notes, write_json
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, measure
 from sklearn_rank.metrics.intervals import of_difference
+from sklearn_rank.tables.dataset import Dataset, model_data, training_data
+from sklearn_rank.tables.errors import InputError, import_extra
 
 
 def compare(settings: Compare) -> None:

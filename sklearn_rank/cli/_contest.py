@@ -21,14 +21,14 @@ import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli import _metrics, _rankers
 from sklearn_rank.cli._crossval import HeldOut, cross_validate, held_out_rows, search
-from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._errors import InputError, listing, noting
 from sklearn_rank.cli._output import Output, progress, write_json
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking
 from sklearn_rank.metrics.held_out import Comparison, compare_with_best, measure
 from sklearn_rank.metrics.scorers import scoring_method
+from sklearn_rank.tables.dataset import Dataset
+from sklearn_rank.tables.errors import InputError, listing, noting
 
 ENSEMBLE = "ensemble of these"
 _FORMAT = "sklearn-rank comparison"

@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sklearn_rank.cli._errors import InputError, import_extra, one_line
+from sklearn_rank.cli._output import one_line
+from sklearn_rank.tables.errors import InputError, import_extra
 
 
 def main(argv: Sequence[str] | None = None) -> int:

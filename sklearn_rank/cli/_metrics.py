@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._errors import InputError
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.metrics.held_out import Measured
+from sklearn_rank.tables.dataset import Dataset
+from sklearn_rank.tables.errors import InputError
 
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
 

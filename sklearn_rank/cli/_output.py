@@ -15,7 +15,10 @@ from typing import Any
 
 import click
 
-from sklearn_rank.cli._errors import InputError, import_extra
+from sklearn_rank.tables.errors import InputError, import_extra
+
+_LONGEST = 1000
+"""Characters of a message, most of which are names of the user's columns."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,16 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[]
         return
     with click.progressbar(length=total or 1, label=description, file=sys.stderr) as shown:
         yield lambda: shown.update(1)
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line that a terminal can show: files may hold anything."""
+    words = " ".join(text.split())
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print notes to stderr; on success only, since an error is a single line."""
+    for note in dict.fromkeys(notes):
+        print(f"note: {one_line(note)}", file=sys.stderr)

@@ -11,14 +11,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.cli._columns import Schema
-from sklearn_rank.cli._dataset import Dataset, model_data
-from sklearn_rank.cli._errors import InputError, count, show_notes
-from sklearn_rank.cli._output import progress
+from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
+from sklearn_rank.tables.columns import Schema
+from sklearn_rank.tables.dataset import Dataset, model_data
+from sklearn_rank.tables.errors import InputError, count
 
 _N_REASONS = 3
 

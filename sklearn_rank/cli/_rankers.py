@@ -17,13 +17,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
-from sklearn_rank.cli._columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
-from sklearn_rank.cli._dataset import Dataset
-from sklearn_rank.cli._errors import InputError, import_extra, listing, noting
-from sklearn_rank.cli._kinds import FEW_VALUES
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
+from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
+from sklearn_rank.tables.dataset import Dataset
+from sklearn_rank.tables.errors import InputError, import_extra, listing, noting
+from sklearn_rank.tables.kinds import FEW_VALUES
 
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
 LOGISTIC, HISTOGRAMS, LIGHTGBM = "logistic regression", "HistGradientBoosting", "LightGBM"

@@ -10,13 +10,13 @@ from sklearn_rank._callbacks import observed
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import show
 from sklearn_rank.cli._crossval import search
-from sklearn_rank.cli._dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._errors import InputError, count, import_extra, show_notes, with_name
 from sklearn_rank.cli._metrics import choose_metrics
-from sklearn_rank.cli._output import progress
+from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
+from sklearn_rank.tables.dataset import Dataset, model_data, training_data
+from sklearn_rank.tables.errors import InputError, count, import_extra, with_name
 
 
 def train(settings: Train) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.cli import _roles
-from sklearn_rank.cli._columns import (
+from sklearn_rank.datasets import make_credit, make_queries
+from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.tables.columns import (
     AS_WRITTEN,
     DATE,
     NUMBER,
@@ -20,13 +21,20 @@ from sklearn_rank.cli._columns import (
     Schema,
     check_columns,
 )
-from sklearn_rank.cli._errors import InputError, count, listing
-from sklearn_rank.cli._kinds import FEW_VALUES, choose_kinds
-from sklearn_rank.cli._numbers import MISSING, written
-from sklearn_rank.cli._settings import Reading, TableOptions
-from sklearn_rank.cli._tables import Table, read_table
-from sklearn_rank.datasets import make_credit, make_queries
-from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.tables.errors import InputError, count, listing
+from sklearn_rank.tables.kinds import FEW_VALUES, choose_kinds
+from sklearn_rank.tables.notation import MISSING, written
+from sklearn_rank.tables.options import Reading, TableOptions
+from sklearn_rank.tables.reading import Table, read_table
+from sklearn_rank.tables.roles import (
+    check_names,
+    checked_relevance,
+    choose_classes,
+    features_of,
+    labelled_rows,
+    query_codes,
+    row_weights,
+)
 
 _MAX_HASHES, _MOST, _CHANCE = 256, 0.9, 2  # hashes kept, share that must differ, chance
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
@@ -74,22 +82,22 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         table, options = _example(options)
     else:
         table = read_table(options.data, options.reading, notes)
-    roles = _roles.check_names(table, options)
+    roles = check_names(table, options)
     skip = options.reading.skip_unlabelled
-    table = _roles.labelled_rows(table, roles.target or "", notes, skip=skip)
+    table = labelled_rows(table, roles.target or "", notes, skip=skip)
     if table.is_letor and roles.qid and roles.relevance == "binary" and roles.positive is None:
         grades = sorted(set(table.frame["target"]))
         if len(grades) > 2 and roles.target == "target":
             ends = f"{grades[0]:g} to {grades[-1]:g}"
             notes.append(f"relevance {ends} is graded, as with --relevance graded")
             roles = replace(roles, relevance="graded")
-    schema = choose_schema(table, roles, _roles.features_of(table, roles, notes), notes)
+    schema = choose_schema(table, roles, features_of(table, roles, notes), notes)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     for note in column_notes(data.X, data.y, qid=data.qid):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
-    data = replace(data, group=_roles.queries(table, roles.group))
+    data = replace(data, group=query_codes(table, roles.group))
     rows, summaries = _row_hashes(data.X)[:_MAX_HASHES], column_summaries(data.X)
     schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
     return replace(data, schema=schema)
@@ -116,7 +124,7 @@ def choose_schema(
     target = roles.target or ""
     positive, classes = None, None
     if roles.relevance == "binary":
-        classes, positive = _roles.choose_classes(table, target, roles.positive, notes)
+        classes, positive = choose_classes(table, target, roles.positive, notes)
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
@@ -167,7 +175,7 @@ def model_data(
         schema = replace(schema, decimal=mark, formats={**schema.formats, **read})
     if labelled:
         check_columns(table, [schema.target], "the target")
-        table = _roles.labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
+        table = labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
     when = ", as it did in training,"
     data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
     check_known(data.X, schema, table.path, notes)
@@ -181,9 +189,9 @@ def model_data(
 def _dataset(
     table: Table, schema: Schema, notes: list[str], when: str, *, labelled: bool, weighted: bool
 ) -> Dataset:
-    qid = _roles.queries(table, schema.qid)
-    y = _roles.checked_relevance(table, schema, qid, notes) if labelled else None
-    weight = _roles.weights(table, schema) if weighted else None
+    qid = query_codes(table, schema.qid)
+    y = checked_relevance(table, schema, qid, notes) if labelled else None
+    weight = row_weights(table, schema) if weighted else None
     X = feature_frame(table, schema, notes, when)
     numbers = {name: X[name] for name in schema.columns_of(NUMBER)}
     table = replace(table, frame=table.frame.assign(**numbers))

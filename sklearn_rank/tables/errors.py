@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sklearn_rank import _imports
-
-_LONGEST = 1000
-"""Characters of a message, most of which are names of the user's columns."""
 
 
 class InputError(Exception):
@@ -34,19 +30,6 @@ def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 row, 2 rows."""
     plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
     return f"{number} {noun if number == 1 else plural}"
-
-
-def one_line(text: str) -> str:
-    """Return a message as one line that a terminal can show: files may hold anything."""
-    words = " ".join(text.split())
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
-
-
-def show_notes(notes: Iterable[str]) -> None:
-    """Print notes to stderr; on success only, since an error is a single line."""
-    for note in dict.fromkeys(notes):
-        print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def with_name(name: str, message: str) -> str:

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sklearn_rank.cli._errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._numbers import NOT_WHOLE, PANDAS_MISSING, numbers, plain_numbers
-from sklearn_rank.cli._settings import Reading
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets.files import open_binary
+from sklearn_rank.tables.errors import InputError, count, import_extra, listing
+from sklearn_rank.tables.notation import NOT_WHOLE, PANDAS_MISSING, numbers, plain_numbers
+from sklearn_rank.tables.options import Reading
 
 _OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
 _ENDINGS = (

@@ -12,11 +12,11 @@ import pandas as pd
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import CLEARLY_ON_TOP
-from sklearn_rank.cli._columns import NUMBER, Column, Schema, check_columns
-from sklearn_rank.cli._errors import InputError, count, listing
-from sklearn_rank.cli._numbers import PANDAS_MISSING, date_forms, numbers, written
-from sklearn_rank.cli._settings import TableOptions
-from sklearn_rank.cli._tables import Table
+from sklearn_rank.tables.columns import NUMBER, Column, Schema, check_columns
+from sklearn_rank.tables.errors import InputError, count, listing
+from sklearn_rank.tables.notation import PANDAS_MISSING, date_forms, numbers, written
+from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.tables.reading import Table
 
 _MANY_CLASSES, _COMMON = 20, 2 / 3
 
@@ -86,7 +86,7 @@ def labelled_rows(table: Table, target: str, notes: list[str], *, skip: bool) ->
     return table.rows(~is_missing)
 
 
-def queries(table: Table, name: str | None) -> Indices | None:
+def query_codes(table: Table, name: str | None) -> Indices | None:
     """Return codes of the queries in the order of appearance; None for one list."""
     if name is None:
         return None
@@ -131,7 +131,7 @@ def checked_relevance(table: Table, schema: Schema, qid: Indices | None, notes: 
     return y
 
 
-def weights(table: Table, schema: Schema) -> Floats | None:
+def row_weights(table: Table, schema: Schema) -> Floats | None:
     """Return the weights of the rows; None if all are one."""
     if schema.weight is None:
         return None

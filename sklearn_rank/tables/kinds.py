@@ -9,11 +9,11 @@ from shlex import quote
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.cli._columns import AS_WRITTEN, CATEGORY, NUMBER, Column
-from sklearn_rank.cli._errors import InputError
-from sklearn_rank.cli._numbers import NOT_WHOLE, have_leading_zeros
-from sklearn_rank.cli._settings import TableOptions
-from sklearn_rank.cli._tables import Table
+from sklearn_rank.tables.columns import AS_WRITTEN, CATEGORY, NUMBER, Column
+from sklearn_rank.tables.errors import InputError
+from sklearn_rank.tables.notation import NOT_WHOLE, have_leading_zeros
+from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.tables.reading import Table
 
 FEW_VALUES = 40
 """A text column of more values than this becomes numbers that follow its letters."""

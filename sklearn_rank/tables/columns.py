@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pandas as pd
 
-from sklearn_rank.cli import _numbers as notation
-from sklearn_rank.cli._errors import InputError, listing
-from sklearn_rank.cli._tables import Table
 from sklearn_rank.inspection import check_summaries
+from sklearn_rank.tables import notation
+from sklearn_rank.tables.errors import InputError, listing
+from sklearn_rank.tables.reading import Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"

@@ -200,10 +200,11 @@ CONSTRAINED = RankBoost(
         min_bin_size=0.03,
     ),
 )
+ALL_ROWS = {"subsample": 1.0, "colsample": 1.0}  # each worker draws rows of its own
 OF_CATEGORIES = {
     "constraints, text": (CONSTRAINED, object, False),
     "by dtype, queries": (PNormPushRanker(p=2, n_estimators=8), "category", True),
-    "trees": (BoostedTreesRanker(engine="xgboost", n_estimators=3), "category", False),
+    "trees": (BoostedTreesRanker(engine="xgboost", n_estimators=3, **ALL_ROWS), "category", False),
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn_rank._protocols import Floats, Indices, Observer
 from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
-from sklearn_rank.rows import Queries, Rows
+from sklearn_rank.rows import Queries, Rows, shared_property
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
@@ -51,7 +50,7 @@ class TreeProblem:
         data = data.distinct()
         return cls(data, PosedObjective.pose(loss, p, push, data), None)
 
-    @cached_property
+    @shared_property
     def unit(self) -> float:
         """The unit of curvature of the objective."""
         assert self.objective is not None

@@ -60,7 +60,8 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
     "leak"             alone the column orders the rows with an AUC above .995
     "filled"           it is filled in for one class and missing for the other: by the limits of
                        the two shares that are filled in they differ by .5 at least, and the
-                       greater is 10 times the other, or that of the missing ones
+                       greater is 10 times the other, or that of the missing ones; or the rows
+                       where it is filled in and those where not have an AUC above .995
     "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
     "duplicate"        another column has the same values or, if they are at most a tenth as
                        many as the rows, each goes with one value of the other
@@ -315,10 +316,13 @@ def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
     upper = int(np.argmax(shares))
     most, least = low[upper], high[1 - upper]
     is_rare = most >= _TIMES * least or 1 - least >= _TIMES * (1 - most)
+    # Where the shares are nearly 0 and 1 the limits of few rows are no reason to be silent.
+    is_told = is_rare and most - least >= _APART
+    is_told |= (1 + abs(shares[0] - shares[1])) / 2 > _LEAK
     told = (
         f"is filled in for {100 * shares[0]:.3g} % of the rows on top and {100 * shares[1]:.3g} %"
     )
-    return f"{told} of the others" if is_rare and most - least >= _APART else ""
+    return f"{told} of the others" if is_told else ""
 
 
 def _n_others(values: Floats) -> int | None:

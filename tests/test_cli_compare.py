@@ -115,7 +115,7 @@ def test_names_of_metrics():
 def contest(y, scores, **more):
     """A contest without an ensemble, of models in two folds."""
     rows = Labels(y, None, np.arange(len(y)) % 2)
-    given = {"found": HeldOut(rows, np.arange(len(y)), scores, {}, Counter(), Counter())}
+    given = {"found": HeldOut(rows, np.arange(len(y)), [], scores, {}, Counter(), Counter())}
     given |= {"metrics": ["auc"], "has_metrics": True, "scoring": "auc", "settings": None}
     held = _contest.Contest(data=None, pipelines={}, **given)
     held.__dict__["selections"] = []  # known already

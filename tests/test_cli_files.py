@@ -246,10 +246,16 @@ READ = {
         ["is read as", " seconds"],
     ),
     "whole numbers beyond 64 bits": (
-        csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
+        csv(b=[str(2**70 * int(i)) for i in SHUFFLED]),
         {},
         {"b": "number"},
         [],
+    ),
+    "whole numbers that are one float": (
+        csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
+        {},
+        {"b": "number"},
+        ["column 'b' holds one value only"],
     ),
     "dollars": (csv(x=[f"${v:,.2f}" for v in X]), {}, {"x": "number"}, ["is read as"]),
     "euros": (csv(x=[f"€ {v:.0f}" for v in X]), {}, {"x": "number"}, ["is read as"]),

@@ -1,7 +1,9 @@
 """Folds of the command line that keep to time, to groups, or are drawn several times."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,11 @@ import pytest
 from commands import FAST, fails, run
 from drift import drifting_table
 from scipy import stats
+from sklearn.svm import LinearSVC
 
-from sklearn_rank.cli._crossval import make_folds
+from sklearn_rank.cli._contest import ENSEMBLE, Contest
+from sklearn_rank.cli._crossval import held_out_rows, make_folds
+from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
 from sklearn_rank.metrics.intervals import of_difference, over_folds
 from sklearn_rank.tables.dataset import training_data
@@ -158,6 +163,34 @@ def test_rows_that_come_twice_are_not_counted_twice(with_queries):
         measure("auc", Labels(y, qid if with_queries else None, once), scores[0][:400]).interval
     )
     assert widths[8] > 0.5 * plain  # of independent rows it would be 0.35
+
+
+def test_the_ensemble_of_a_period_knows_no_later_one(folder):
+    """Its weights come from rows that its models could learn from; in the first they are equal."""
+    data = data_of(drifting_table(400), time="day", embargo=30.0)
+    settings = SimpleNamespace(
+        folds=SimpleNamespace(cv=4, repeats=1), table=SimpleNamespace(seed=0)
+    )
+    models = {name: LinearSVC() for name in "abc"}
+    scores = data.y * np.array([[1], [0.5], [-1]]) + np.random.default_rng(0).normal(size=(3, 400))
+
+    def found(y):
+        held_out = held_out_rows(replace(data, y=y), settings)[1]
+        of_models = dict(zip(models, scores[:, held_out.place], strict=True))
+        held_out = replace(held_out, scores=of_models)
+        given = {"metrics": ["auc"], "has_metrics": True, "scoring": None}
+        contest = Contest(settings, data, pipelines=models, found=held_out, **given)
+        return contest.scores[ENSEMBLE], held_out
+
+    before, held_out = found(data.y)
+    fold = held_out.rows.fold
+    start = data.time[held_out.place][fold == 3].min() - np.timedelta64(30, "D")
+    after, _ = found(np.where(data.time >= start, 1 - data.y, data.y))  # not known in period 3
+    np.testing.assert_array_equal(before, after)
+    after, _ = found(np.where(data.time < start, 1 - data.y, data.y))
+    assert not np.array_equal(before[fold == 3], after[fold == 3])
+    ranks = [normal_scores(each, fold, np.ones(len(fold))) for each in held_out.scores.values()]
+    np.testing.assert_allclose(before[fold == 0], np.mean(ranks, axis=0)[fold == 0])
 
 
 # ---------------------------------------------------------------------------- the command

@@ -254,6 +254,21 @@ def test_a_fold_is_judged_by_weights_that_have_not_seen_it():
     assert sum(found.weights.values()) == pytest.approx(1)
 
 
+def test_a_period_is_judged_by_weights_of_earlier_ones_and_the_first_by_equal_ones():
+    scores, rows = example()
+    rows.y[rows.fold == 0] = False  # no pair, so that the second has equal weights, too
+    earlier = {one: rows.fold < one for one in range(4)}
+    found = select_members(scores, rows, n_steps=6, fitted_to=earlier)
+    ranked = np.array([normal_scores(s, rows.fold, rows.weight) for s in scores.values()])
+    for one, part in earlier.items():
+        weights = np.full(4, 0.25)
+        if one > 1:
+            weights = greedy_weights(ranked[:, part], rows.take(part).gain(), n_steps=6)
+        now = rows.fold == one
+        np.testing.assert_allclose(found.nearly_honest_scores[now], weights @ ranked[:, now])
+    assert found.weights == select_members(scores, rows, n_steps=6).weights
+
+
 def test_the_scores_of_a_selection_are_weighted_means_of_mapped_scores():
     scores, rows = example()
     scores["p"] = 1 / (1 + np.exp(-scores["b"]))

@@ -58,6 +58,14 @@ def test_a_column_that_is_filled_in_for_one_class(shares, is_told):
         assert told in str(found[0])
 
 
+def test_a_column_that_is_filled_in_for_all_rows_of_one_class_in_a_small_table():
+    top = np.arange(60) < 20  # too few for the limits of the shares
+    for gaps in (top, ~top):
+        X = np.column_stack([np.where(gaps, np.nan, NOISE[:60]), NOISE[:60]])
+        assert kinds(X, top) == [("filled", ("x0",))]
+    assert kinds(np.where(top[1:], np.nan, 1.0)[:, None], top[1:]) == []  # 19 of a class
+
+
 def test_few_rows_of_a_class_tell_nothing():
     few = np.arange(N) < 15
     assert kinds(np.column_stack([np.where(few, 1.0, np.nan), few + 0.01 * NOISE]), few) == []

@@ -57,7 +57,9 @@ class Contest:
         weight = np.ones(len(y)) if weight is None else weight[self.found.place]
         labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
         kinds = {k: scoring_method(one) == "predict_proba" for k, one in self.pipelines.items()}
-        repetition = self.repetition
+        repetition, place = self.repetition, self.found.place
+        # Folds that are periods, with an embargo, learn from fewer rows than all others.
+        fitted = {k: np.isin(place, rows) for k, rows in enumerate(self.found.training)}
         parts = [np.flatnonzero(repetition == one) for one in np.unique(repetition)]
         scores = {name: self.found.scores[name] for name in self.pipelines}
         try:
@@ -67,6 +69,7 @@ class Contest:
                     labels.take(part),
                     of_probability=kinds,
                     scoring=self.scoring,
+                    fitted_to={fold: one[part] for fold, one in fitted.items()},
                 )
                 for part in parts
             ]
@@ -197,7 +200,8 @@ def sentence(contest: Contest) -> str:
 def about_ensemble(contest: Contest) -> str:
     """Return a footnote on the members of the ensemble."""
     members = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in contest.weights.items())
-    return f" {ENSEMBLE.capitalize()}: {members}; weights of other folds." if members else ""
+    of = "other folds" if contest.data.time is None else "earlier periods, in the first equal ones"
+    return f" {ENSEMBLE.capitalize()}: {members}; weights of {of}." if members else ""
 
 
 def fit_first(contest: Contest, notes: list[str]) -> tuple[Pipeline, str]:

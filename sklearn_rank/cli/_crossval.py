@@ -38,6 +38,7 @@ class HeldOut:
 
     rows: Labels
     place: Indices  # of each in the table, which `--repeats` has several times
+    training: list[Indices]  # places of the rows that each fold learned from
     scores: dict[str, Floats]
     seconds: dict[str, list[float]]
     warnings: Counter[tuple[str, str]]  # the number of folds with each
@@ -92,7 +93,7 @@ def held_out_rows(data: Dataset, settings: Compare | Train) -> tuple[list[Fold],
     if data.group is not None or repeats > 1:
         ratio = 1 / (cv - 1) if data.time is None else np.nan
     rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
-    return folds, HeldOut(rows, place, {}, {}, Counter(), Counter())
+    return folds, HeldOut(rows, place, [train for train, _ in folds], {}, {}, Counter(), Counter())
 
 
 def cross_validate(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
 
@@ -146,6 +146,7 @@ def select_members(
     n_steps: int = 25,
     n_bags: int = 1,
     random_state: Any = None,
+    fitted_to: Mapping[int, Mask] | None = None,
 ) -> Selection:
     """Select members and estimate how their ensemble ranks new rows.
 
@@ -164,6 +165,11 @@ def select_members(
         See `greedy_weights`.
     random_state : int, RandomState or None, default=None
         Seed of the random halves with ``n_bags > 1``.
+    fitted_to : mapping of int to ndarray of bool of shape (n_rows,), default=None
+        For each fold a mask of the rows its members were fitted to. `nearly_honest_scores` takes
+        the weights of a fold from these rows, and equal weights where they hold no comparable
+        pair. Folds that are periods need it, so that no weights come from later rows. None: the
+        rows of all other folds.
 
     Returns
     -------
@@ -230,7 +236,10 @@ def select_members(
     weights, honest = weights_on(np.arange(n_rows)), np.empty(n_rows)
     for one in folds:
         left_out = rows.fold == one
-        honest[left_out] = weights_on(np.flatnonzero(~left_out)) @ ranked[:, left_out]
+        part = np.flatnonzero(~left_out if fitted_to is None else fitted_to[one])
+        is_told = fitted_to is None or _has_pair(rows.take(part))
+        chosen = weights_on(part) if is_told else np.full(len(names), 1 / len(names))
+        honest[left_out] = chosen @ ranked[:, left_out]
     return Selection(
         dict(zip(names, weights.tolist(), strict=True)),
         maps,
@@ -239,3 +248,8 @@ def select_members(
         {name: rows.estimates(one, scoring) for name, one in zip(names, ranked, strict=True)},
         rows.estimates(honest, scoring),
     )
+
+
+def _has_pair(rows: HeldOutLabels) -> bool:
+    """Whether a list has rows of different relevance."""
+    return len(np.unique([rows.lists, rows.y], axis=1).T) > len(np.unique(rows.lists))

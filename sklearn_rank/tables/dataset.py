@@ -180,7 +180,8 @@ def model_data(
     data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
     check_known(data.X, schema, table.path, notes)
     if schema.qid is None:  # rows of a query are no independent draws
-        notes += map(str, drift_notes(schema.summaries, data.X))
+        filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
+        notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
     if labelled:
         _note_training_rows(data.X, schema, table.path, notes)
     return data

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,17 +157,52 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
     {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
     """
+    return summaries_in_bins(X, _N_BINS)
+
+
+def summaries_in_bins(X: Any, n_bins: int) -> dict[Any, dict[str, list[Any]]]:
+    """Return the distribution of each column in at most so many bins."""
     found: dict[Any, dict[str, list[Any]]] = {}
     for name, (values, texts) in _columns(X).items():
         known = values[~np.isnan(values)]
         if texts is None:
-            levels = np.arange(1, _N_BINS) / _N_BINS
+            levels = np.arange(1, n_bins) / n_bins
             cuts = np.quantile(known, levels, method="inverted_cdf") if len(known) else known
             found[name] = {"cuts": np.unique(cuts).tolist()}
         else:
             order = np.argsort(-np.bincount(known.astype(np.intp)), kind="stable")
-            found[name] = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}
+            found[name] = {"texts": [texts[code] for code in order[: n_bins - 1]]}
         found[name]["counts"] = _counts(found[name], values, texts).tolist()
+    return found
+
+
+def pool_summaries(parts: Sequence[Mapping[Any, Mapping[str, Any]]]) -> dict[Any, dict[str, Any]]:
+    """Return the summaries of rows from those of parts of them, which need many bins.
+
+    Numbers in a bin of a part count as its upper end: with n bins the pooled shares up to a cut
+    are too small by 1/n at most. Texts must have a bin each.
+    """
+    found: dict[Any, dict[str, Any]] = {}
+    for name in parts[0] if parts else ():
+        key = "cuts" if "cuts" in parts[0][name] else "texts"
+        rows: Counter[Any] = Counter()
+        for part in parts:
+            ends = [*part[name][key], None]  # above the last, or other texts
+            rows.update(dict(zip(ends, part[name]["counts"][:-1], strict=True)))
+        missing = sum(part[name]["counts"][-1] for part in parts)
+        rest = rows.pop(None)
+        if key == "texts":
+            bounds = [text for text, _ in rows.most_common(_N_BINS - 1)]
+            counts = [rows[text] for text in bounds]
+        else:
+            values = np.array(sorted(rows))
+            below = np.cumsum([rows[one] for one in values.tolist()])
+            n_known = rest + sum(rows.values())
+            levels = np.arange(1, _N_BINS) / _N_BINS * n_known
+            place = np.unique(np.searchsorted(below, levels))[: len(values)]
+            bounds, counts = values[place].tolist(), np.diff(below[place], prepend=0).tolist()
+        rest += sum(rows.values()) - sum(counts)
+        found[name] = {key: bounds, "counts": [*map(int, counts), int(rest), int(missing)]}
     return found
 
 

@@ -1,6 +1,7 @@
 """The option --cluster of train: the model of one machine, and everything that is refused."""
 
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import dask.dataframe as dd
@@ -108,11 +109,29 @@ def test_the_model_is_that_of_one_machine(folder, capsys, address, setting):
     assert "fitted on parts/*.parquet: 400 rows" in printed.out
     assert "'number' is not used" in printed.err
     model = load_model("m.skops", [])
-    assert model.schema == of_one.schema
+    schema = replace(model.schema, summaries=of_one.schema.summaries)
+    assert schema == of_one.schema
+    assert len(schema.rows) == 256
+    check_pooled(model.schema.summaries, of_one.schema.summaries)
     assert type(model.pipeline[-1]) is type(of_one.pipeline[-1])
     tolerance = 1e-4 if "ListNetLinear" in setting else 1e-9
     np.testing.assert_allclose(scores("m.skops"), expected, atol=tolerance * np.ptp(expected))
     assert main(["evaluate", "m.skops", "all.parquet"]) == 0
+    noted = capsys.readouterr().err
+    assert "100% of the rows are rows that the model was trained on" in noted
+    assert "differ" not in noted
+
+
+def check_pooled(found, expected):
+    """Summaries from those of the parts, whose bins are hundredths of their rows."""
+    assert list(found) == list(expected)
+    for name, one in expected.items():
+        shares = [np.cumsum(each["counts"]) for each in (found[name], one)]
+        if name in {"income"}:
+            assert abs(shares[0] - shares[1]).max() <= 0.01 * 400 + 1
+            np.testing.assert_allclose(found[name]["cuts"], one["cuts"], rtol=0.2)
+        else:
+            assert found[name] == one
 
 
 @pytest.mark.slow
@@ -152,7 +171,7 @@ def test_encoders_are_those_of_all_rows(folder, model):
     features = [name for name in loans() if name not in {"late", "day", "city", "branch"}]
     digests = [source.digest(part.compute(), features, {"kind", "owner"}) for part in parts]
     schema, X = _cluster._schema(digests, source, "any", [])
-    assert schema == data.schema
+    assert schema == replace(data.schema, rows=(), summaries={})
     pipeline = _rankers.pipeline_for(model, schema)
     _cluster._fit_encoders(pipeline, X, parts, source, schema)
     found = pipeline[:-1]

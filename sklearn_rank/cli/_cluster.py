@@ -31,8 +31,15 @@ from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.dask import DaskRanker, check_supported
+from sklearn_rank.inspection import pool_summaries, summaries_in_bins
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
-from sklearn_rank.tables.dataset import choose_schema, feature_frame, with_categories
+from sklearn_rank.tables.dataset import (
+    choose_schema,
+    distinct_hashes,
+    feature_frame,
+    least_hashes,
+    with_categories,
+)
 from sklearn_rank.tables.errors import InputError, count, listing, noting, with_name
 from sklearn_rank.tables.kinds import FEW_VALUES, NUMBERED, is_numbered
 from sklearn_rank.tables.options import TableOptions
@@ -42,6 +49,7 @@ from sklearn_rank.tables.roles import check_names, features_of, relevance, role_
 _REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")
 _MOST_VALUES = 1000  # distinct cells of a column that a partition reports
+_N_BINS = 100  # of a column in a partition, from which those of all rows are put together
 _SHARE_OF_MEMORY = 0.8  # that the workers of this machine may take together
 _SECONDS = 10  # until a scheduler must have answered
 _ERRORS = (ValueError, TypeError, RuntimeError)  # of a ranker's own checks, on any machine
@@ -68,6 +76,11 @@ def train_on_cluster(settings: Train) -> None:
         made = DaskRanker(ranker, client=client, shuffle_queries=schema.qid is not None)
         made.fit(**_arrays(parts, source, schema, pipeline[:-1]))
         pipeline.steps[-1] = ("ranker", made.estimator_)
+        summary = dask.delayed(source.summary)
+        found = dask.compute(*[summary(part, schema) for part in parts])
+        hashes, summaries = zip(*filter(None, found), strict=True)
+        rows, pooled = distinct_hashes(hashes), pool_summaries(summaries)
+        schema = replace(schema, rows=rows, summaries=pooled)
     save_model(Model(pipeline, name, schema), settings.output)
     show_notes(notes)
     top = "" if schema.positive is None else f", class {schema.positive!r} on top"
@@ -108,6 +121,12 @@ class _Source:
         y = relevance(table, schema, [])
         qid = None if schema.qid is None else np.asarray(table.frame[schema.qid])
         return X, y, qid, row_weights(table, schema)
+
+    def summary(self, part: Any, schema: Schema) -> tuple[Any, dict[str, Any]] | None:
+        """Return hashes of rows and the distribution of columns; None where there are no rows."""
+        table, _ = self._labelled(part)
+        X = feature_frame(table, schema, [])
+        return (least_hashes(X), summaries_in_bins(X, _N_BINS)) if len(X) else None
 
     def _labelled(self, part: Any) -> tuple[Table, int]:
         """Return the rows that have a target, and the number of those that have none."""

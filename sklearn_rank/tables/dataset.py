@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
@@ -98,7 +99,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
     data = replace(data, group=query_codes(table, roles.group))
-    rows, summaries = _row_hashes(data.X)[:_MAX_HASHES], column_summaries(data.X)
+    rows, summaries = distinct_hashes([least_hashes(data.X)]), column_summaries(data.X)
     schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
     return replace(data, schema=schema)
 
@@ -139,17 +140,23 @@ def with_categories(schema: Schema, X: Any) -> Schema:
     return replace(schema, categories=known)
 
 
-def _row_hashes(X: Any) -> list[int]:
-    """Return distinct hashes of the rows, ascending; none if many rows are alike."""
-    found = np.unique(pd.util.hash_pandas_object(X, index=False))
-    return [int(one) for one in found] if len(found) > _MOST * len(X) else []
+def least_hashes(X: Any, n: int | None = _MAX_HASHES) -> Any:
+    """Return the numbers of rows with the n least hashes, by hash; None: with all."""
+    hashes = pd.Series(pd.util.hash_pandas_object(X, index=False).to_numpy())
+    return hashes.value_counts().sort_index().iloc[:n]
+
+
+def distinct_hashes(parts: Sequence[Any], n: int | None = _MAX_HASHES) -> list[int]:
+    """Return the n least hashes of rows, from those of parts; none if many rows are alike."""
+    found = pd.concat(parts).groupby(level=0).sum().iloc[:n]
+    return [int(one) for one in found.index] if len(found) > _MOST * found.sum() else []
 
 
 def _note_training_rows(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
     """Note rows that the model was fitted to, by the least hashes of these."""
     # Fewer than these are all rows of the training.
     last = schema.rows[-1] if len(schema.rows) == _MAX_HASHES else np.inf
-    least = [one for one in _row_hashes(X) if one <= last]
+    least = [one for one in distinct_hashes([least_hashes(X, None)], None) if one <= last]
     known = len(set(least) & set(schema.rows))
     if known > _CHANCE:
         share = f"{known / len(least):.0%} of the rows are rows that the model was trained on"

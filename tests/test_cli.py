@@ -209,9 +209,10 @@ def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatc
     seen = []
     original = PNormPushRanker.fit
 
-    def fit(self, X, y, *, qid=None, sample_weight=None):
+    def fit(self, X, y, *, qid=None, **more):
+        assert not set(qid) & set(more["qid_val"])
         seen.append(set(qid))
-        return original(self, X, y, qid=qid, sample_weight=sample_weight)
+        return original(self, X, y, qid=qid, **more)
 
     monkeypatch.setattr(PNormPushRanker, "fit", fit)
     argv = ["compare", "loans.csv", "--target", "grade", "--relevance", "graded", "--cv", "3"]
@@ -650,7 +651,7 @@ def test_wide_tables_do_not_flood_the_message(folder, capsys):
 
 
 def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
-    def fit(self, X, y, *, qid=None, sample_weight=None):
+    def fit(self, X, y, **more):
         raise ValueError("this will\nnot do")
 
     monkeypatch.setattr(PNormPushRanker, "fit", fit)
@@ -661,9 +662,9 @@ def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
 def test_warnings_become_notes(folder, capsys, monkeypatch):
     original = PNormPushRanker.fit
 
-    def fit(self, X, y, *, qid=None, sample_weight=None):
+    def fit(self, X, y, **more):
         warnings.warn("slow day\nreally", UserWarning, stacklevel=2)
-        return original(self, X, y, qid=qid, sample_weight=sample_weight)
+        return original(self, X, y, **more)
 
     monkeypatch.setattr(PNormPushRanker, "fit", fit)
     run([*TRAIN, "--drop", "id,grade"])

@@ -270,7 +270,8 @@ def test_bad_input_of_cards(capsys):
     assert "has more" in fails(line.replace("bad", "debt") + " --relevance graded", capsys)
     assert "must end in .json" in fails(line.replace(".json", ".sql"), capsys)
     Path("no.json").write_text("{")
-    assert "no.json: is not a card. The scorecard" in fails("rank no.json new.csv -o -", capsys)
+    message = fails("rank no.json new.csv -o -", capsys)
+    assert "no.json: is not a card, which sklearn-rank card writes. The scorecard" in message
     assert "no.json: is not a card" in fails("card export no.json --to sql", capsys)
     assert "the forms are sql, pmml" in fails("card export no.json --to doc", capsys)
     run(line, *CARD)

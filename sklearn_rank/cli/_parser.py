@@ -78,7 +78,7 @@ def run(words: list[str]) -> None:
         words = ["card export", *words[2:]]
     try:
         # An option whose value may be missing would take DATA for it.
-        pairs = zip(words, [*words[1:], ""], strict=True)
+        pairs = zip(words, [*words, ""][1:], strict=True)
         given = [f"{a}=" if a == "--best" and not b.endswith(".json") else a for a, b in pairs]
         with commands.make_context("sklearn-rank", given, obj=words) as context:
             commands.invoke(context)

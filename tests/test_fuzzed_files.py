@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 from sklearn_rank.cli import main
+from sklearn_rank.cli._output import one_line, show_notes
 from sklearn_rank.tables.columns import Schema, check_schema
 from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.errors import InputError, one_line, show_notes
+from sklearn_rank.tables.errors import InputError
 from sklearn_rank.tables.options import Reading, TableOptions
 from sklearn_rank.tables.reading import read_table
 

@@ -14,6 +14,7 @@ import pytest
 
 from sklearn_rank.cli import main
 from sklearn_rank.cli._output import one_line, show_notes
+from sklearn_rank.cli._store import _is_trusted
 from sklearn_rank.tables.columns import Schema, check_schema
 from sklearn_rank.tables.dataset import training_data
 from sklearn_rank.tables.errors import InputError
@@ -171,6 +172,11 @@ def test_fuzzed_models(models, scripts, tmp_path, part):
         folder = tmp_path / str(number)
         folder.mkdir()
         run_case(fuzzing, models, part, number, folder)
+
+
+@pytest.mark.parametrize("name", ["", ".", "nothing", "Stumps.", "1", "stump_rules"])
+def test_names_that_are_no_class_are_not_trusted(name):
+    assert not _is_trusted(f"sklearn_rank.models.stump_rules.{name}")
 
 
 @pytest.mark.slow

@@ -127,6 +127,6 @@ def _is_trusted(type_name: str) -> bool:
         return type_name in _FOREIGN
     try:
         found = pkgutil.resolve_name(type_name)
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError, ValueError):  # ValueError: it ends in a point, say
         return False
     return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")

@@ -59,7 +59,8 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     about = _footnotes(contest.table, found.chosen, data, n_folds, found.rows.ratio)
     rounds = ", ".join(f"{name} {n}" for name, n in found.rounds.items() if name in contest.order)
     about += f" Rounds by their mean loss in the folds: {rounds}." if rounds else ""
-    print_table(data.summary(), columns, about + _contest.about_ensemble(contest), sentence)
+    about += _contest.about_order(contest) + _contest.about_ensemble(contest)
+    print_table(data.summary(), columns, about, sentence)
     content: dict[str, Any] = {"repeats": folds.repeats, "periods": _show_periods(contest)}
     content |= {"cv": folds.cv, "seed": contest.settings.table.seed, "params": dict(folds.param)}
     content |= {"first": contest.order[0], "best_at_the_top": sentence}

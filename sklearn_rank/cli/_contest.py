@@ -197,6 +197,18 @@ def sentence(contest: Contest) -> str:
     return f"{start}, {found.mean:.3f} more than {rival}, the best {kind}{sure} ({ends})."
 
 
+def about_order(contest: Contest) -> str:
+    """Return a footnote on what the table is sorted by."""
+    criterion = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
+    if contest.choice is None or contest.scoring is not None:
+        criterion = _metrics.heading(contest.top)
+    elif contest.data.schema.relevance == "graded":
+        criterion = "AUC"
+    unless = ", the ensemble first unless one is better by more than its standard error"
+    has_ensemble = contest.choice is not None and contest.selections
+    return f" Sorted by {criterion}{unless if has_ensemble else ''}."
+
+
 def about_ensemble(contest: Contest) -> str:
     """Return a footnote on the members of the ensemble."""
     members = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in contest.weights.items())

@@ -381,6 +381,7 @@ OTHER_ARGUMENTS = {
     "tpr_at_fpr_score": {"max_fpr": 0.3},
     "tpr_at_fpr_interval": {"max_fpr": 0.3},
     "compare_tpr_at_fpr": {"max_fpr": 0.3},
+    "choose_ranking": {"n_resamples": 9},
 }
 PUSH_LOSSES = {
     f"p_norm_push_loss, {loss}, p={p:g}": ("p_norm_push_loss", {"loss": loss, "p": p})
@@ -421,6 +422,8 @@ def arguments(name, case):
         return [scores, F], options
     if name == "group_report":
         return [labels, scores, QID], options
+    if name == "choose_ranking":
+        return [labels, {"a": scores, "b": F[::-1]}], options
     if name.startswith("compare"):
         return [labels, scores, F[::-1]], options
     if name == "calibration_table" and "scores" not in case:

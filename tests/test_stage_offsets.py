@@ -93,6 +93,7 @@ def test_stages_of_few_rows_have_the_fewest_errors(weak_ranker, loss, qid):
 def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience):
     """Of all rows that were learnt from, also where early stopping keeps an earlier round."""
     options = {"n_iter_no_change": patience, "validation_fraction": 0.2, "random_state": 0}
+    options |= {"refit_stopped": False, "scoring": "auc"}
     fits = []
     make = PNormPushRanker._make_problem
 
@@ -101,7 +102,7 @@ def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience
         return make(ranker, data, history, threads)
 
     with sampling(40), patch.object(PNormPushRanker, "_make_problem", spy):
-        model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=20, **options)
+        model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=60, **options)
     if patience:
         assert len(model.validation_scores_) > model.n_iter_
     (rows,) = fits

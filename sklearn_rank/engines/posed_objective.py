@@ -28,6 +28,9 @@ MEAN_CURVATURE = 0.25
 _LARGEST_EXPONENT = 700.0
 """Exponentials of these are finite, and so are their reciprocals."""
 
+_LARGEST_UNIT = 1e30
+"""Engines keep penalties in single precision; this is what rows of no weight to speak of have."""
+
 LOSS_CHOICE = Choice(
     (*MARGIN_LOSSES, *LISTWISE_LOSSES), "a MarginLoss or ListwiseLoss", (MarginLoss, ListwiseLoss)
 )
@@ -137,7 +140,9 @@ class PosedObjective:
             The rows that were posed; there is a pair among them.
         """
         curvature = self.evaluate(np.zeros(self.n_rows))[2]
-        return _mean_larger(curvature, rows.preferences)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = _mean_larger(curvature, rows.preferences)
+        return float(np.fmin(found, _LARGEST_UNIT))  # which NaN, infinity less infinity, is too
 
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import check_column, check_parameters, check_qid
+from sklearn_rank._validation import check_column, check_floats, check_parameters, check_qid
 from sklearn_rank.metrics._auc_interval import auc_deviations
 from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
 from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes
@@ -324,7 +324,7 @@ class _Draws:
         if kind not in ("pauc", "tpr"):
             raise ValueError(f"choose_ranking: {name} of one list can't be resampled.")
         value, is_relevant = scorer.measure(self.y, score, qid=self.fold), self.y > 0
-        deviation, score = np.zeros(len(self.y)), np.asarray(score, dtype=np.float64)
+        deviation, score = np.zeros(len(self.y)), check_floats(score, "scores")
         parts = list(with_both_classes(is_relevant, self.fold))
         derivatives = _of_area if kind == "pauc" else _of_height
         for part in parts:

@@ -211,9 +211,11 @@ def test_a_folder_that_can_not_be_written_is_told_in_a_line(interrupts, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_output_to_a_full_disk_is_told_in_a_line(tmp_path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_to_a_full_disk_is_told_in_a_line(tmp_path, unbuffered):
     with open("/dev/full", "w") as full:
-        done = command(tmp_path, "--help", stdout=full)
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = command(tmp_path, "--help", stdout=full, env=environment)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "No space left" in done.stderr

@@ -214,6 +214,15 @@ def top_calls(name: str, n_rankings: int, n_rows: int) -> Calls:
     return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(compare, y, *(scores + noise))}
 
 
+def choice_calls(n_rows: int) -> Calls:
+    """Return the choice of the best of three rankings of one list."""
+    y, scores = draw_list(n_rows)
+    noise = np.random.default_rng(1).standard_normal((3, n_rows))
+    rankings = dict(zip("abc", scores + noise, strict=True))
+    choose = partial(metrics.choose_ranking, n_resamples=RESAMPLES, random_state=0)
+    return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(choose, y, rankings)}
+
+
 def table_calls(name: str, n_rows: int) -> Calls:
     """Return a table or a figure of one list."""
     y, scores = draw_list(n_rows)
@@ -249,6 +258,7 @@ OTHERS = {
         100_000,
         RESAMPLED,
     ),
+    "choose_ranking": Workload("metrics", "choose_ranking", choice_calls, 100_000, RESAMPLED_ROWS),
     "compare_auc": Workload("metrics", "compare_auc", paired_calls),
     "compare_rankings": Workload(
         "metrics",

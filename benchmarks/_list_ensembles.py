@@ -149,7 +149,7 @@ def fit_compare(table: str, split: int, *, folder: Path | None):
     X, X_test, y, y_test = split_of(table, folder, split)
     with TemporaryDirectory(prefix="lists_") as scratch:
         place = Path(scratch)
-        train, test, kept = place / "train.csv", place / "test.csv", place / "kept.run"
+        train, test, kept = place / "train.csv", place / "test.csv", place / "kept.json"
         model, ranked = place / "model.skops", place / "ranked.csv"
         X.assign(**{TARGET: y}).to_csv(train, index=False)
         X_test.assign(**{NUMBER: range(len(X_test))}).to_csv(test, index=False)

@@ -153,7 +153,7 @@ def fit_compare(table: str, split: int, *, folder: Path | None):
         model, ranked = place / "model.skops", place / "ranked.csv"
         X.assign(**{TARGET: y}).to_csv(train, index=False)
         X_test.assign(**{NUMBER: range(len(X_test))}).to_csv(test, index=False)
-        run("compare", train, "--target", TARGET, "--drop", NUMBER, "-o", kept)
+        run("compare", train, "--target", TARGET, "-o", kept)
         run("train", train, "--target", TARGET, "--best", kept, "-o", model)
         run("rank", model, test, "-o", ranked)
         scores = pd.read_csv(ranked).set_index(NUMBER)["score"]

@@ -155,8 +155,11 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         return super().set_params(**params)
 
     @with_callbacks
-    def _learn(self, *arrays: Any) -> Self:
-        """Check parameters and arrays, those of `_validate_training`, and fit."""
+    def _learn(self, *arrays: Any, fit: Callable[[Rows], dict[str, Any]] | None = None) -> Self:
+        """Check parameters and arrays, those of `_validate_training`, and fit.
+
+        `fit` learns from rows as `_fit` does, and in place of it.
+        """
         known = dict(vars(self))
         with unchanged_on_error(self):
             data = self._check_arrays(*arrays)
@@ -164,7 +167,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
                 warn_of_order(type(self).__name__, data.classes)
         goes_on = getattr(self, "warm_start", False) and "has_queries_" in known
         try:
-            self.set_fitted(_with_input(data, self._fit(data.with_moderate_weights())))
+            self.set_fitted(_with_input(data, (fit or self._fit)(data.with_moderate_weights())))
         except BaseException as error:
             # Ctrl-C says nothing against the earlier model, as an error in training does.
             if goes_on or isinstance(error, KeyboardInterrupt):

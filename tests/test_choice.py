@@ -12,6 +12,7 @@ from sklearn_rank.metrics import (
     tpr_at_fpr_interval,
 )
 from sklearn_rank.metrics._choice import _Draws
+from sklearn_rank.metrics.curve_terms import RocSteps
 
 
 def held_out(n=300, n_folds=3, seed=0):
@@ -136,3 +137,15 @@ def test_rivals_are_the_best_of_those_named():
 def test_what_is_refused(scores, options, message):
     with pytest.raises(ValueError, match=message):
         choose_ranking([0, 1, 0, 1], scores, **options)
+
+
+@pytest.mark.parametrize("rate", [0.07, 0.29, 0.57])
+def test_a_step_at_the_rate_stands_before_it_however_shares_are_rounded(rate):
+    n_before = round(100 * rate)
+    is_relevant = np.zeros(101, dtype=bool)
+    is_relevant[n_before] = True  # just behind as many others as the rate allows
+    steps = RocSteps.of(is_relevant, -np.arange(101.0))
+    expected = (np.arange(101) <= n_before).astype(float)
+    np.testing.assert_allclose(steps.before(rate), expected, atol=1e-9)
+    _, loss = steps.area_terms(rate)
+    np.testing.assert_allclose(loss[:n_before], 1 / rate)  # the relevant row is below them

@@ -20,7 +20,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import fit_pipeline, has_rounds
 from sklearn_rank.cli._settings import Compare, Train
-from sklearn_rank.metrics.held_out import Labels, value
+from sklearn_rank.metrics.held_out import Labels, have_pair, value
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 from sklearn_rank.tables.dataset import Dataset
@@ -167,18 +167,11 @@ def _run_fold(
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
         pipeline, chosen = search(pipeline, training, metric, settings)
         # What a search chose may differ between folds, and so do their rounds.
-        watches = (
-            not chosen and has_rounds(pipeline[-1], settings.folds.param) and _has_pair(tested)
-        )
+        can_watch = not chosen and has_rounds(pipeline[-1], settings.folds.param)
+        watches = can_watch and have_pair(tested.y, tested.qid)
         warnings = fit_pipeline(pipeline, training, name, tested if watches else None)
     seconds = time.perf_counter() - start
     return pipeline, scores_of(pipeline, tested.X), seconds, warnings, chosen
-
-
-def _has_pair(data: Dataset) -> bool:
-    """Whether a query has rows of different relevance."""
-    query = np.zeros(len(data.y)) if data.qid is None else data.qid
-    return len(np.unique([query, data.y], axis=1).T) > len(np.unique(query))
 
 
 def search(

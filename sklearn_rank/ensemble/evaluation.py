@@ -11,6 +11,7 @@ from scipy import stats
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank.metrics import auc_score, ndcg_score
+from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.rows.distinct import number_of_rows
@@ -255,27 +256,12 @@ class _Curve:
 def _partial_area(
     positive: Mask, scores: Floats, weight: Floats, max_fpr: float
 ) -> tuple[float, float]:
-    r"""Return the partial AUC of one list up to a rate a, and its estimated variance.
-
-    The area is the mean over positives i of :math:`(1 - S_i / a)_+`, where S is the share of the
-    negatives above i, those tied with i spread evenly. As that is continuous in S, its projections
-    are: for a positive its term, for a negative minus 1/a times the share of the positives below
-    it for which S < a. At a = 1 the variance is DeLong's.
-    """
-    place = np.unique(-scores, return_inverse=True)[1]
-    found, other = (
-        np.bincount(place, np.where(one, weight, 0.0)) / weight[one].sum()
-        for one in (positive, ~positive)
-    )
-    end = np.cumsum(other)
-    start = end - other
-    part = np.clip((max_fpr - start) / np.maximum(other, 1e-300), 0.0, 1.0)  # with S < a
-    term = part * (1 - (start + part * other / 2) / max_fpr)
-    below = np.cumsum((found * part)[::-1])[::-1] - found * part
-    loss = (below + found * part**2 / 2) / max_fpr
-    variance = _variance_of_mean(term[place[positive]], weight[positive])
-    variance += _variance_of_mean(loss[place[~positive]], weight[~positive])
-    return float(found @ term), variance
+    """Return the partial AUC of one list up to a rate, and its estimated variance."""
+    steps = RocSteps.of(positive, scores, weight)
+    term, loss = steps.area_terms(max_fpr)
+    variance = _variance_of_mean(term[steps.place[positive]], weight[positive])
+    variance += _variance_of_mean(loss[steps.place[~positive]], weight[~positive])
+    return float(steps.found @ term), variance
 
 
 def _variance_of_mean(values: Floats, weight: Floats) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -41,6 +42,9 @@ from sklearn_rank.ensemble.selection import Selection, select_members
 from sklearn_rank.metrics.scorers import SCORING, scoring_method
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.rows import Rows
+
+Known = tuple[dict[str, Floats], Any]
+"""Scores of members by name, and the fold of each row, as `fit_selected` takes them."""
 
 
 def _are_members(value: Any) -> bool:
@@ -374,25 +378,22 @@ class RankingEnsemble(BaseRanker):
                 f"fit_selected of {name} needs estimators=[(name, estimator), ...], and "
                 f"refit=True. Got estimators={self.estimators!r}, refit={self.refit!r}."
             )
-        self._known = {key: check_floats(one, key) for key, one in out_of_fold.items()}, fold
-        try:
-            return self._learn(X, y, qid, sample_weight)
-        finally:
-            self.__dict__ = {key: one for key, one in vars(self).items() if key != "_known"}
+        scores = {key: check_floats(one, key) for key, one in out_of_fold.items()}
+        fit = partial(self._fit, known=(scores, fold))
+        return self._learn(X, y, qid, sample_weight, fit=fit)
 
-    def _fit(self, data: Rows) -> dict[str, Any]:
+    def _fit(self, data: Rows, known: Known | None = None) -> dict[str, Any]:
         random = check_random_state(self.random_state)
         seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
         members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
         keywords = self._fit_keywords(members, data)
-        known = getattr(self, "_known", None)
         with Parallel(n_jobs=self.n_jobs) as parallel, self._routing():
             if known is None:
                 splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
                 fold = fold_of_rows(type(self).__name__, data, [test for _, test in splits])
                 scores, models = self._cross_fit(parallel, members, keywords, data, splits)
             else:
-                fold, scores, models = *self._take_known(members, data), {}
+                fold, scores, models = *self._take_known(members, data, *known), {}
             selection, offset = self._select(scores, members, data, fold, seeds[2])
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             if self.refit:
@@ -462,10 +463,11 @@ class RankingEnsemble(BaseRanker):
                 )
         return scores, models
 
-    def _take_known(self, members: dict[str, Any], data: Rows) -> tuple[Indices, dict[str, Floats]]:
+    def _take_known(
+        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], fold: Any
+    ) -> tuple[Indices, dict[str, Floats]]:
         """Return the folds and scores that `fit_selected` got, of rows of positive weight."""
-        owner, (scores, fold) = type(self).__name__, self._known
-        fold = check_column(fold, "fold")
+        owner, fold = type(self).__name__, check_column(fold, "fold")
         if sorted(scores) != sorted(members):
             raise ValueError(
                 f"out_of_fold of {owner} must have scores of each member: {sorted(members)}. Got "

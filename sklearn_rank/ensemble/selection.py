@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
+from sklearn_rank.metrics.held_out import have_pair
 
 _TIE = 1e-10
 """Relative difference up to which two gains are taken as equal."""
@@ -211,17 +212,7 @@ def select_members(
     names, n_rows, folds = list(out_of_fold), len(rows.y), np.unique(rows.fold)
     if len(folds) < 2:
         raise ValueError("A selection needs at least two folds of held-out rows. Got one.")
-    is_probability = of_probability or {}
-    maps = {
-        name: ScoreMap.fit(
-            one,
-            rows.fold,
-            weight=rows.weight,
-            qid=rows.qid,
-            of_probability=is_probability.get(name, False),
-        )
-        for name, one in out_of_fold.items()
-    }
+    maps = _learn_maps(out_of_fold, rows, of_probability or {})
     mapped = np.array([maps[name](out_of_fold[name]) for name in names])
     ranked = mapped
     if rows.qid is None:
@@ -237,7 +228,7 @@ def select_members(
     for one in folds:
         left_out = rows.fold == one
         part = np.flatnonzero(~left_out if fitted_to is None else fitted_to[one])
-        is_told = fitted_to is None or _has_pair(rows.take(part))
+        is_told = fitted_to is None or have_pair(rows.y[part], rows.lists[part])
         chosen = weights_on(part) if is_told else np.full(len(names), 1 / len(names))
         honest[left_out] = chosen @ ranked[:, left_out]
     return Selection(
@@ -250,6 +241,12 @@ def select_members(
     )
 
 
-def _has_pair(rows: HeldOutLabels) -> bool:
-    """Whether a list has rows of different relevance."""
-    return len(np.unique([rows.lists, rows.y], axis=1).T) > len(np.unique(rows.lists))
+def _learn_maps(
+    out_of_fold: Mapping[str, Floats], rows: HeldOutLabels, of_probability: Mapping[str, bool]
+) -> dict[str, ScoreMap]:
+    """Return the map of each member's scores to the common scale."""
+    given = {"weight": rows.weight, "qid": rows.qid}
+    return {
+        name: ScoreMap.fit(one, rows.fold, of_probability=of_probability.get(name, False), **given)
+        for name, one in out_of_fold.items()
+    }

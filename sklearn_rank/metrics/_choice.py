@@ -14,6 +14,7 @@ from sklearn_rank._validation import check_column, check_floats, check_parameter
 from sklearn_rank.metrics._auc_interval import auc_deviations
 from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
 from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes
+from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.intervals import CONFIDENCE
 from sklearn_rank.metrics.scorers import ranking_scorer
 
@@ -241,15 +242,11 @@ def choose_ranking(
     shown = parts if metric is None else {metric: 1.0}
     rows = _Draws(y, qid, check_qid(fold, n_rows, "fold"), group)
     scored: dict[Any, Any] = {**scores, None: np.zeros(n_rows)}  # all equal: random order
-    found = {name: rows.resampled(name, scored) for name in {**parts, **shown}}
-    values = np.array([of_all for of_all, _ in found.values()])
-    deviations = np.concatenate([each for _, each in found.values()])
-    samples = rows.samples(deviations, n_resamples, check_random_state(random_state))
-    samples = samples.reshape(n_resamples, *values.shape) + values
-    observed_first = np.concatenate([values[None], samples]).swapaxes(0, 1)
-    everything = dict(zip(found, observed_first, strict=True))
+    rng = check_random_state(random_state)
+    everything = rows.in_samples({**parts, **shown}, scored, n_resamples, rng)
     aims, metrics = (
-        sum(weight * everything[name] for name, weight in one.items()) for one in (parts, shown)
+        np.sum([weight * everything[name] for name, weight in one.items()], axis=0)
+        for one in (parts, shown)
     )
     random_order = {"criterion": float(aims[0, -1]), "metric": float(metrics[0, -1])}
     aims, metrics = aims[:, :-1], metrics[:, :-1]
@@ -304,7 +301,19 @@ class _Draws:
         found[self.qid] = self.fold
         return found
 
-    def resampled(self, name: str, scores: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    def in_samples(
+        self, names: Iterable[str], scores: Mapping[Any, Any], n_resamples: int, rng: Any
+    ) -> dict[str, Floats]:
+        """Return metrics of rankings, by name: a row observed, then one for each sample."""
+        found = {name: self._with_derivatives(name, scores) for name in names}
+        values = np.array([of_all for of_all, _ in found.values()])
+        deviations = np.concatenate([each for _, each in found.values()])
+        changes = self._changes(deviations, n_resamples, rng)
+        samples = changes.reshape(n_resamples, *values.shape) + values
+        everything = np.concatenate([values[np.newaxis], samples]).swapaxes(0, 1)
+        return dict(zip(found, everything, strict=True))
+
+    def _with_derivatives(self, name: str, scores: Mapping[Any, Any]) -> tuple[Floats, Floats]:
         """Return a metric of each ranking, and its derivatives by the weights of the draws."""
         found = [self._linearised(name, score) for score in scores.values()]
         each = [one if self.group is None else np.bincount(self.group, one) for _, one in found]
@@ -331,7 +340,7 @@ class _Draws:
             deviation[part] = derivatives(is_relevant[part], score[part], float(rate)) / len(parts)
         return value, deviation
 
-    def samples(self, deviations: Floats, n_resamples: int, rng: Any) -> Floats:
+    def _changes(self, deviations: Floats, n_resamples: int, rng: Any) -> Floats:
         """Return the changes of what has these derivatives in bootstrap samples."""
         changes = np.zeros((n_resamples, len(deviations)))
         for number in np.unique(self.stratum):
@@ -344,38 +353,19 @@ class _Draws:
         return changes
 
 
-def _shares_above(is_relevant: Mask, score: Floats) -> tuple[Indices, Floats, Floats, Floats]:
-    """Return the tie group of each row, and shares of each group by descending score.
-
-    These are the share of the relevant rows in it, and of the others in it and above it.
-    """
-    group = np.unique(-score, return_inverse=True)[1]
-    found, other = (np.bincount(group, one) / one.sum() for one in (is_relevant, ~is_relevant))
-    return group, found, other, np.cumsum(other) - other
-
-
-def _before(rate: float, other: Floats, above: Floats) -> Floats:
-    """Return the part of each group that stands before a share of the others."""
-    left = rate + 1e-12 - above
-    return np.where(other > 0, np.clip(left / np.maximum(other, 1e-300), 0, 1), left >= 0)
-
-
 def _of_area(is_relevant: Mask, score: Floats, rate: float) -> Floats:
     """Return the derivatives of the partial AUC by the weights of the rows, up to constants."""
-    group, found, other, above = _shares_above(is_relevant, score)
-    part = _before(rate, other, above)
-    height = part * (1 - (above + part * other / 2) / rate)
-    below = np.cumsum((found * part)[::-1])[::-1] - found * part
-    loss = (below + found * part**2 / 2) / rate
+    steps = RocSteps.of(is_relevant, score)
+    term, loss = steps.area_terms(rate)
     n_found = is_relevant.sum()
-    return np.where(is_relevant, (height / n_found)[group], -(loss / (len(group) - n_found))[group])
+    of_step = np.where(is_relevant, term[steps.place], -loss[steps.place])
+    return of_step / np.where(is_relevant, n_found, len(score) - n_found)
 
 
 def _of_height(is_relevant: Mask, score: Floats, rate: float) -> Floats:
     """Return those of the height of the ROC curve, by its slope around the rate."""
-    group, found, other, above = _shares_above(is_relevant, score)
+    steps = RocSteps.of(is_relevant, score)
     left, right = rate / 2, min(1.0, 1.5 * rate)
-    rise = found @ (_before(right, other, above) - _before(left, other, above))
-    part, n_found = _before(rate, other, above)[group], is_relevant.sum()
-    slope = rise / (right - left)
-    return part * np.where(is_relevant, 1 / n_found, -slope / (len(group) - n_found))
+    slope = steps.found @ (steps.before(right) - steps.before(left)) / (right - left)
+    part, n_found = steps.before(rate)[steps.place], is_relevant.sum()
+    return part * np.where(is_relevant, 1 / n_found, -slope / (len(score) - n_found))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank import metrics
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.metrics import RankingComparison, ranking_scorer
 from sklearn_rank.metrics.intervals import over_folds
 
@@ -67,6 +67,12 @@ def value(name: str, y: Floats, scores: Floats, qid: Indices | None) -> float:
         return ranking_scorer(name).measure(y, scores, qid=qid)
     except ValueError:  # no pair, no relevant row, or NDCG of a negative or huge relevance
         return float("nan")
+
+
+def have_pair(y: Values, qid: Indices | None) -> bool:
+    """Return whether a query, or the one list, has rows of different relevance."""
+    query = np.zeros(len(y)) if qid is None else qid
+    return len(np.unique([query, y], axis=1).T) > len(np.unique(query))
 
 
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:

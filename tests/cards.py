@@ -5,7 +5,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard import Card, Variable
+from sklearn_rank.scorecard import Axis, Card, Pair, Variable
 
 AWKWARD = (0.1, 1 / 3, -2.7, 5e-324, 1e-300, 1.7e308, -1e23, 2.0**53 + 2, 1234567.891, 0.0, 7.0)
 _TEXTS = st.text(st.sampled_from("aA ä'\"\\`[]%_,;<&>=\n\t😀0"), min_size=1, max_size=6)
@@ -31,9 +31,9 @@ def _weights(draw, n_bins):
 
 
 @st.composite
-def variables(draw, name, column, kinds):
-    """A variable of one of the kinds "number", "str", "int", "bool" and "float"."""
-    kind, thresholds, special, groups = draw(st.sampled_from(kinds)), (), (), None
+def axes(draw, name, column, kind):
+    """The bins of a feature of one of the kinds "number", "str", "int", "bool" and "float"."""
+    thresholds, special, groups = (), (), None
     if kind == "number":
         thresholds = tuple(sorted(draw(st.sets(_NUMBERS, max_size=5))))
         special = tuple(draw(st.lists(_NUMBERS, max_size=2, unique=True)))
@@ -41,22 +41,47 @@ def variables(draw, name, column, kinds):
         found = draw(st.lists(_CATEGORIES[kind], max_size=5, unique=True))
         cut = draw(st.integers(0, len(found)))
         groups = tuple(tuple(one) for one in (found[:cut], found[cut:]) if one)
-    n_bins = (len(thresholds) + 1 if groups is None else len(groups)) + len(special) + 1
-    points = tuple(draw(st.lists(_POINTS, min_size=n_bins, max_size=n_bins)))
-    counts, events = draw(_weights(n_bins))
-    return Variable(name, column, points, thresholds, special, groups, counts, events)
+    return Axis(name, column, thresholds, special, groups)
 
 
 @st.composite
-def cards(draw, kinds=("number", "str", "int", "bool", "float"), min_variables=0):
+def _table(draw, n_bins):
+    """Points, counts and events of a term."""
+    points = tuple(draw(st.lists(_POINTS, min_size=n_bins, max_size=n_bins)))
+    return points, *draw(_weights(n_bins))
+
+
+@st.composite
+def variables(draw, name, column, kind):
+    """A variable of a kind."""
+    bins = draw(axes(name, column, kind))
+    points, counts, events = draw(_table(bins.n_bins))
+    return Variable(
+        name, column, points, bins.thresholds, bins.special, bins.groups, counts, events
+    )
+
+
+@st.composite
+def pairs(draw, called, columns, kind_of):
+    """A pair of two columns."""
+    first, second = (draw(axes(called[j], j, kind_of[j])) for j in columns)
+    return Pair(first, second, *draw(_table(first.n_bins * second.n_bins)))
+
+
+@st.composite
+def cards(draw, kinds=("number", "str", "int", "bool", "float"), min_variables=0, with_pairs=False):
     """A card; its names are distinct in databases that ignore their case, too."""
     n_features = draw(st.integers(max(1, min_variables), 4))
     lower = {"unique_by": str.lower, "min_size": n_features, "max_size": n_features}
     names = draw(st.none() | st.lists(_TEXTS, **lower))
     called = names or [f"x{j}" for j in range(n_features)]
     used = draw(st.sets(st.integers(0, n_features - 1), min_size=min_variables))
+    kind_of = [draw(st.sampled_from(kinds)) for _ in range(n_features)]
+    possible = [(j, k) for j in range(n_features) for k in range(n_features) if j < k]
+    chosen = draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
     return Card(
-        variables=tuple(draw(variables(called[j], j, kinds)) for j in sorted(used)),
+        variables=tuple(draw(variables(called[j], j, kind_of[j])) for j in sorted(used)),
+        pairs=tuple(draw(pairs(called, one, kind_of)) for one in chosen if with_pairs),
         intercept=draw(_POINTS),
         cut=draw(_POINTS),
         classes=draw(st.sampled_from([(0, 1), (False, True), ("<no>", "yes"), (0.5, 1.5)])),
@@ -70,7 +95,7 @@ def cards(draw, kinds=("number", "str", "int", "bool", "float"), min_variables=0
 
 
 def values_of(variable):
-    """Return values in each bin of a variable, at and beside its boundaries."""
+    """Return values in each bin of a variable or an axis, at and beside its boundaries."""
     if variable.groups is None:
         ends = [*variable.thresholds, *variable.special, 0.0]
         beside = [math.nextafter(one, toward) for toward in (-math.inf, math.inf) for one in ends]
@@ -88,7 +113,9 @@ def values_of(variable):
 def rows_of(card, seed=0):
     """Return an object array in which each value of `values_of` occurs in a row."""
     rng = np.random.default_rng(seed)
-    values = {one.column: values_of(one) for one in card.variables}
+    values = {}
+    for axis in (axis for term in card.terms for axis in term.axes):
+        values[axis.column] = values.get(axis.column, []) + values_of(axis)
     n_rows = max(map(len, values.values()), default=3)
     X = np.zeros((n_rows, card.n_features), dtype=object)
     for column, found in values.items():

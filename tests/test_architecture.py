@@ -372,7 +372,7 @@ def test_lines_of_code_are_counted(anatomy):
 
 
 def test_the_package_fits_a_head(anatomy):
-    assert anatomy.lines_by_folder().total() <= 24_700
+    assert anatomy.lines_by_folder().total() <= 28_500
 
 
 def test_a_default_fit_goes_through_little(anatomy):

@@ -93,8 +93,8 @@ def read_off(scorecard, rows):
 
 def fits(label, value):
     """Whether a number is in a bin."""
-    if label == "missing" or np.isnan(value):
-        return label == "missing" and np.isnan(value)
+    if label.startswith("missing") or np.isnan(value):
+        return label.startswith("missing") and np.isnan(value)
     bounds = [part.split() for part in label.split(" and ")]
     return all(value <= float(end) if sign == "<=" else value > float(end) for sign, end in bounds)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard.card import Card, Variable, number_text, probability
+from sklearn_rank.scorecard.card import Card, probability
+from sklearn_rank.scorecard.terms import Variable, number_text
 
 AGE = Variable("age", 1, (-2, 0, 3, 1, -1), thresholds=(25.5, 40.0), special=(-99.0,))
 JOB = Variable("job", 3, (2, -1, 0), groups=(("clerk", "smith, black"), ("none",)))
@@ -17,7 +18,7 @@ CARD = Card((AGE, JOB), 4, 0, ("good", "bad"), 4, NAMES)
 def slow_bin(variable, value):
     """Return the bin of a value, by the definition."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
-        return variable.n_bins - 1
+        return variable.n_values + len(variable.special)
     if value in variable.special:
         return variable.n_values + variable.special.index(value)
     if variable.groups is not None:
@@ -56,8 +57,8 @@ def test_bins_of_categories(groups):
 
 
 def test_labels():
-    assert AGE.labels() == ["<= 25.5", "> 25.5 and <= 40", "> 40", "= -99", "missing"]
-    assert JOB.labels() == ['clerk, "smith, black"', "none", "missing or other"]
+    assert AGE.labels() == ["<= 25.5", "> 25.5 and <= 40", "> 40", "is -99", "missing"]
+    assert JOB.labels() == ['clerk, "smith, black"', "none", "missing", "any other"]
     assert Variable("x", 0, (1, 0)).labels() == ["any value", "missing"]
 
 

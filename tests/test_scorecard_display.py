@@ -128,7 +128,7 @@ def test_bars_and_texts_are_those_of_the_card():
 
 def test_unknown_counts_are_not_drawn():
     display = ScorecardDisplay.from_estimator(fitted([PLAIN]))
-    assert [one.get_text() for one in display.axes_[0].texts] == ["-2", "+3"]
+    assert [one.get_text() for one in display.axes_[0].texts] == ["-2", "+3", "+3"]
     assert np.isnan(display.event_rates[0]).all()
 
 

@@ -176,14 +176,14 @@ def test_classes_of_two_kinds_stay_what_they_are():
 
 
 def test_special_codes_are_explained_where_there_are_any():
-    assert "line with =" in " ".join(to_text(CODES, 60).split())
-    assert "line with =" in to_html(CODES)
-    assert "line with =" not in " ".join(to_text(PLAIN, 60).split())
-    assert "line with =" not in to_html(PLAIN)
+    assert "line with 'is'" in " ".join(to_text(CODES, 60).split())
+    assert "line with 'is'" in to_html(CODES)
+    assert "line with 'is'" not in " ".join(to_text(PLAIN, 60).split())
+    assert "line with 'is'" not in to_html(PLAIN)
 
 
 def test_values_beside_special_codes_are_other_values():
-    assert CODES.variables[0].labels() == ["any other value", "= -99", "missing"]
+    assert CODES.variables[0].labels() == ["any other value", "is -99", "missing"]
 
 
 def test_details_are_written_in_words():

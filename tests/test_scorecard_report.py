@@ -16,7 +16,8 @@ from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Scorecard, _report_pictures, monitoring, report
 from sklearn_rank.scorecard._report_figures import figures_of
 from sklearn_rank.scorecard._report_pictures import Picture
-from sklearn_rank.scorecard.card import Card, Variable
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Variable
 
 # Of two classes by name the later in the alphabet is on top, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:Scorecard ranks .will default. above")

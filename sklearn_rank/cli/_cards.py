@@ -126,8 +126,9 @@ def _read(name: str) -> tuple[Card, str]:
 def load_card(name: str) -> tuple[Pipeline, Schema]:
     """Return a stored card, whose scores are totals of the columns on it, and their schema."""
     stored, note = _read(name)
-    names = tuple(one.name for one in stored.variables)
-    kinds = {one.name: CATEGORY if one.groups else NUMBER for one in stored.variables}
+    axes = {axis.name: axis for term in stored.terms for axis in term.axes}
+    names = tuple(stored.features.values())
+    kinds = {name: CATEGORY if axes[name].groups is not None else NUMBER for name in names}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
     try:
         table = {**plain, "kinds": kinds, **json.loads(note)}
@@ -138,12 +139,23 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
         check_schema(schema)
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
+
     # Categories in a table are texts.
-    variables = tuple(
-        replace(one, column=k, groups=one.groups and tuple(tuple(map(str, g)) for g in one.groups))
-        for k, one in enumerate(stored.variables)
+    def of_table(axis: Any) -> Any:
+        groups = axis.groups and tuple(tuple(map(str, group)) for group in axis.groups)
+        return replace(axis, column=names.index(axis.name), groups=groups)
+
+    used = replace(
+        stored,
+        variables=tuple(map(of_table, stored.variables)),
+        pairs=tuple(
+            replace(one, first=of_table(one.first), second=of_table(one.second))
+            for one in stored.pairs
+        ),
+        n_features=len(names),
+        feature_names=names,
+        cut=0,
     )
-    used = replace(stored, variables=variables, n_features=len(names), feature_names=names, cut=0)
     return Pipeline([("card", Scorecard.from_json(card_to_json(used)))]), schema
 
 

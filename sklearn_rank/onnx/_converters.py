@@ -33,9 +33,9 @@ from sklearn_rank.onnx._tree_arrays import (
     trees_of_xgboost,
 )
 from sklearn_rank.onnx._tree_graph import leaf_values
-from sklearn_rank.scorecard.card import Variable
 from sklearn_rank.scorecard.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
+from sklearn_rank.scorecard.terms import Variable
 
 _LARGEST_ZERO = float(np.float32(1e-35))
 """The largest number that is zero for LightGBM."""

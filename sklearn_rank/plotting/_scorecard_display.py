@@ -113,8 +113,8 @@ class ScorecardDisplay:
         if scorecard.card_.feature_names is not None:
             names = None
         known = {
-            one.name if names is None else str(names[one.column]): one
-            for one in scorecard.card_.variables
+            one.name if names is None else " × ".join(str(names[j]) for j in one.columns): one
+            for one in scorecard.card_.terms
         }
         wanted = list(known) if variables is None else list(variables)
         if not wanted or not set(wanted) <= set(known):

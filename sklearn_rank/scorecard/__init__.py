@@ -6,11 +6,14 @@ from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
-from sklearn_rank.scorecard.card import Card, Variable
+from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.scorecard import Scorecard
+from sklearn_rank.scorecard.terms import Axis, Pair, Variable
 
 __all__ = [
+    "Axis",
     "Card",
+    "Pair",
     "Scorecard",
     "Variable",
     "card_from_json",

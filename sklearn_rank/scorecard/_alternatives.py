@@ -45,7 +45,8 @@ def set_stumps(ranker: Any, **parameters: Any) -> Any:
 def outline(card: Card) -> tuple[Any, ...]:
     """Return a key that equal cards share: intercept, bins and points."""
     return card.intercept, *(
-        (one.column, one.thresholds, one.groups, one.points) for one in card.variables
+        (one.points, *((axis.column, axis.thresholds, axis.groups) for axis in one.axes))
+        for one in card.terms
     )
 
 

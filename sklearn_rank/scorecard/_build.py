@@ -12,14 +12,24 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
+from sklearn_rank.scorecard._adverse import adverse_end, worst_points
 from sklearn_rank.scorecard._folds import moments
 from sklearn_rank.scorecard._risk import RiskCurve
-from sklearn_rank.scorecard._scaling import Rounded, minmax_points, round_steps, scaled_points
+from sklearn_rank.scorecard._scaling import (
+    Rounded,
+    minmax_points,
+    nearest,
+    round_steps,
+    scaled_points,
+)
 from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
 from sklearn_rank.scorecard.card import Card
 
 Tables = list[Indices]
+
+FEW = 0.02
+"""Share of the rows below which missing values and special codes are no evidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +50,8 @@ class CardBuilder:
         As in `Scorecard`.
     held_out : Rows or None
         Rows with standardised scores, to calibrate the totals on; None for the training rows.
+    unseen, adverse : str
+        As in `Scorecard`.
     """
 
     ranker: Any
@@ -48,6 +60,8 @@ class CardBuilder:
     points: tuple[int, int] | None
     scaling: Any
     held_out: Rows | None
+    unseen: str = "neutral"
+    adverse: str = "auto"
 
     @shared_property
     def training(self) -> BinnedTraining:
@@ -56,9 +70,13 @@ class CardBuilder:
 
     def build(self) -> Card:
         """Return the card."""
+        classes = tuple(self.ranker.classes_.tolist())
+        adverse = adverse_end(self.adverse, classes)
+        worst = worst_points("Scorecard", self.unseen, adverse)
         rounded = self._rounded()
         # What would differ by rounding between processes is that of the first.
         tables, intercept = self.data.agree(self._scaled(rounded))
+        tables = [self._told(number, one) for number, one in enumerate(tables)]
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
         multiplier, loss = self.training.best_multiplier(totals, near)
@@ -72,19 +90,33 @@ class CardBuilder:
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
         variables = make_variables(
-            self.training.steps, tables, self.data, columns, categories, given
+            self.training.steps, tables, self.data, columns, categories, given, worst
         )
-        first, second = self.ranker.classes_.tolist()
         return Card(
             variables,
             intercept,
             cut,
-            (first, second),
+            classes,
             n_features,
             None if names is None else tuple(columns),
             self._risk(totals),
             self._details(loss),
+            adverse=adverse,
+            unseen=self.unseen,
         )
+
+    def _told(self, number: int, table: Indices) -> Indices:
+        """Return points, neutral ones for missing values and codes of which no rule tells.
+
+        Where these are enough rows for a bin, the ranker might have told them apart and did not.
+        """
+        step, weight = self.training.steps[number], self.training.weight_by_bin[number]
+        is_untold = (step.values == 0) & (weight < FEW * weight.sum())
+        is_untold[: step.bins.n_values] = False
+        if not is_untold.any() or is_untold.all() or not weight[~is_untold].any():
+            return table
+        neutral = nearest(np.average(table[~is_untold], weights=weight[~is_untold]))
+        return np.where(is_untold, neutral, table)
 
     def _rounded(self) -> Rounded:
         """Return the integer tables before scaling; real ones with points=None."""

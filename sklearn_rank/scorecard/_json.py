@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard.card import Card, Variable, plain
+from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card
+from sklearn_rank.scorecard.terms import Axis, Pair, Variable, plain
 
 LARGEST_TOTAL = 2**31 - 1
 """Totals fit into the integers of every database."""
 
 _FORMAT = "sklearn_rank.scorecard"
-_VERSION = 1
+_VERSION = 2
+"""2 has pairs, the bin of categories that are not named, `adverse` and `unseen`."""
+
 _NOT_FINITE = "float"
 """Key of an object that stands for an infinite number or NaN among the details."""
 
@@ -59,10 +62,10 @@ def card_from_json(text: str | bytes) -> Card:
     Examples
     --------
     >>> from sklearn_rank.scorecard import card_from_json
-    >>> card_from_json('{"format": "sklearn_rank.scorecard", "version": 2}')
+    >>> card_from_json('{"format": "sklearn_rank.scorecard", "version": 3}')
     Traceback (most recent call last):
         ...
-    ValueError: ... of version 1, ... Got version 2.
+    ValueError: ... newer ... Got version 3.
     """
     if not isinstance(text, str | bytes):
         raise ValueError(
@@ -85,8 +88,9 @@ def card_from_json(text: str | bytes) -> Card:
 def _encoded(value: Any) -> Any:
     """Return a field as JSON has it; numbers that are not finite become objects."""
     value = plain(value)
-    if isinstance(value, Variable):
-        return {key: _encoded(getattr(value, key)) for key in _VARIABLE}
+    for kind, keys in ((Variable, _VARIABLE), (Pair, _PAIR), (Axis, _AXIS)):
+        if isinstance(value, kind):
+            return {key: _encoded(getattr(value, key)) for key in keys}
     if isinstance(value, float) and not math.isfinite(value):
         return {_NOT_FINITE: str(value)}
     if isinstance(value, dict):
@@ -219,16 +223,22 @@ _number = _check(_is_finite, "a finite number")
 _float = _check(_is_finite, "a finite number", float)
 _scalar = _check(_is_scalar, "a string, a number of at most 64 bits, true or false")
 
-_VARIABLE = {
+
+def _one_of(values: Sequence[str]) -> Check:
+    listed = ", ".join(map(repr, values))
+    return _check(lambda value: isinstance(value, str) and value in values, f"one of {listed}")
+
+
+_AXIS = {
     "name": _text,
     "column": _integer(0),
     "thresholds": _list(_float),
     "special": _list(_float),
     "groups": _optional(_list(_list(_scalar))),
-    "points": _list(_integer()),
-    "counts": _list(_float),
-    "events": _list(_float),
 }
+_TABLE = {"points": _list(_integer()), "counts": _list(_float), "events": _list(_float)}
+_VARIABLE = _AXIS | _TABLE
+_PAIR = {"first": _object(_AXIS), "second": _object(_AXIS)} | _TABLE
 _RISK = dict.fromkeys(("total", "probability", "low", "high"), _number)
 _CARD = {
     "classes": _list(_scalar),
@@ -237,6 +247,9 @@ _CARD = {
     "n_features": _integer(1),
     "feature_names": _optional(_list(_text)),
     "variables": _list(_object(_VARIABLE)),
+    "pairs": _list(_object(_PAIR)),
+    "adverse": _optional(_one_of(ADVERSE)),
+    "unseen": _one_of(UNSEEN),
     "risk": _list(_object(_RISK)),
     "details": lambda value, place: _decoded(_any_object(value, place)),
 }
@@ -248,10 +261,11 @@ def _card_of(document: Any) -> Card:
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _fail(f'the document must be an object with "format": "{_FORMAT}"')
     version = document.get("version")
-    if isinstance(version, bool) or version != _VERSION:
+    if isinstance(version, bool) or version not in range(1, _VERSION + 1):
+        is_newer = isinstance(version, int | float) and version > _VERSION
         raise _fail(
-            f"the document must be of version {_VERSION}, which this release reads. Got version "
-            f"{_shown(version)}"
+            f"the document must be of version 1 to {_VERSION}, which this release reads"
+            f"{'; a newer release wrote it' if is_newer else ''}. Got version {_shown(version)}"
         )
     try:
         json.dumps(document, ensure_ascii=False).encode("utf-8")
@@ -260,8 +274,14 @@ def _card_of(document: Any) -> Card:
             f"the document has half a character. Got {error.object[error.start]!r}"
         ) from None
     fields = {key: document[key] for key in document if key not in ("format", "version")}
+    if version == 1:
+        fields = {**fields, "pairs": [], "adverse": None, "unseen": "neutral"}
     given = _object(_CARD)(fields, "the document")
     given["variables"] = tuple(Variable(**one) for one in given["variables"])
+    given["pairs"] = tuple(
+        Pair(**one | {key: Axis(**one[key]) for key in ("first", "second")})
+        for one in given["pairs"]
+    )
     given["risk"] = tuple(tuple(row.values()) for row in given["risk"])
     card = Card(**given)
     for is_so, sentence in _rules(card):
@@ -288,16 +308,16 @@ def _rules(card: Card) -> Rules:
         wanted = f"feature_names must be {n_features}, n_features"
         yield len(names) == n_features, f"{wanted}. Got {len(names)}"
         yield from _distinct(names, "feature_names")
-    for one in card.variables:
-        name, column = repr(one.name), one.column
-        yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
-        known = one.name if names is None else names[column]
-        yield known == one.name, f"column {column} is {known!r} in feature_names, not {name}"
-        yield from _rules_of(one, name)
+    for term in card.terms:
+        for axis in term.axes:
+            yield from _rules_of_axis(axis, card)
+        yield from _rules_of_table(term)
     yield from _distinct((one.column for one in card.variables), "columns of variables")
     yield from _distinct((one.name for one in card.variables), "names of variables")
+    yield from _distinct((tuple(sorted(one.columns)) for one in card.pairs), "columns of pairs")
+    yield from _rules_of_kinds(card)
     # A bound on the absolute totals and all their partial sums.
-    ranges = (max(map(abs, one.points), default=0) for one in card.variables)
+    ranges = (max(map(abs, one.points), default=0) for one in card.terms)
     largest = abs(card.intercept) + sum(ranges)
     yield largest <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
     yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
@@ -310,19 +330,35 @@ def _increase(values: Sequence[float]) -> bool:
     return all(low < high for low, high in pairwise(values))
 
 
-def _rules_of(one: Variable, name: str) -> Rules:
-    """Yield what must hold between the fields of a variable."""
-    limits, groups, n_bins = one.thresholds, one.groups or (), one.n_bins
+def _rules_of_axis(one: Any, card: Card) -> Rules:
+    """Yield what must hold between the bins of a feature and the card."""
+    name, column, n_features, names = (
+        repr(one.name),
+        one.column,
+        card.n_features,
+        card.feature_names,
+    )
+    yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
+    known = one.name if names is None else names[column]
+    yield known == one.name, f"column {column} is {known!r} in feature_names, not {name}"
+    limits, groups = one.thresholds, one.groups or ()
     yield _increase(limits), f"thresholds of {name} must increase. Got {_shown(list(limits))}"
     is_of_one_kind = one.kind == "number" or not limits
     yield is_of_one_kind, f"{name} must have thresholds or groups of categories, not both"
     yield all(groups), f"a group of {name} must have a category"
     values = [*one.special, *chain(*groups)]
     yield from _distinct(values, f"special codes and categories of {name}")
-    wanted = (
-        f"{n_bins}: {one.n_values} of bins of values, {len(one.special)} of special codes and 1 "
-        "of missing values"
-    )
+
+
+def _rules_of_table(one: Variable | Pair) -> Rules:
+    """Yield what must hold of the points and the weights of a term."""
+    name, n_bins = repr(one.name), one.n_bins
+    parts = [
+        f"{axis.n_values} of bins of values, {len(axis.special)} of special codes, 1 of missing "
+        f"values{'' if axis.groups is None else ' and 1 of any other category'}"
+        for axis in one.axes
+    ]
+    wanted = f"{n_bins}: {', times '.join(parts)}"
     yield len(one.points) == n_bins, f"points of {name} must be {wanted}. Got {len(one.points)}"
     for key, weights in (("counts", one.counts), ("events", one.events)):
         right, least = len(weights) == n_bins, min(weights, default=0)
@@ -332,3 +368,14 @@ def _rules_of(one: Variable, name: str) -> Rules:
     for count, events in zip(one.counts, one.events, strict=True):
         wanted = f"events of {name} must not exceed counts"
         yield events <= count * (1 + 1e-9), f"{wanted}. Got {events} of {count}"
+
+
+def _rules_of_kinds(card: Card) -> Rules:
+    """Yield what must hold between the terms that one feature is in."""
+    for pair in card.pairs:
+        wanted = f"the pair {pair.name!r} must have two features"
+        yield pair.first.column != pair.second.column, f"{wanted}. Got one twice"
+    for column, name in card.features.items():
+        of_one = {axis.groups is None for axis in card.axes_of(column)}
+        yield len(of_one) == 1, f"{name!r} must be numbers or categories in all terms. Got both"
+        card.kind_of(column)

@@ -7,7 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
-from sklearn_rank.scorecard.card import Card, Variable, number_text
+from sklearn_rank.scorecard.card import Card, variables_alone
+from sklearn_rank.scorecard.terms import Variable, number_text
 
 _FIELDS = {
     "number": ("continuous", "double"),
@@ -63,12 +64,12 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     """
     if not isinstance(name, str) or not name:
         raise ValueError(f"The name of to_pmml must be a string with a character. Got {name!r}.")
-    if not card.variables:
+    if not card.terms:
         raise ValueError("A Scorecard of PMML needs a variable, and this card has none.")
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
     header = _element(document, "Header")
     _element(header, "Application", name="sklearn_rank", version=__version__)
-    fields = [(card.column_name(one), one.kind) for one in card.variables]
+    fields = [(card.column_name(one), one.kind) for one in variables_alone(card, "to_pmml")]
     dictionary = _element(document, "DataDictionary", numberOfFields=str(len(fields)))
     for field, kind in fields:
         optype, data_type = _FIELDS[kind]
@@ -89,7 +90,7 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
         _element(schema, "MiningField", name=field, invalidValueTreatment="asIs")
     _add_output(model, name, len(fields))
     characteristics = _element(model, "Characteristics")
-    for variable, (field, kind) in zip(card.variables, fields, strict=True):
+    for variable, (field, kind) in zip(variables_alone(card, "to_pmml"), fields, strict=True):
         _add_characteristic(characteristics, variable, field, kind)
     ElementTree.indent(document)
     declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -140,7 +141,7 @@ def _add_characteristic(parent: Any, variable: Variable, field: str, kind: str) 
     def simple(parent: Any, operator: str, **value: str) -> None:
         _element(parent, "SimplePredicate", field=field, operator=operator, **value)
 
-    simple(attribute(points[-1]), "isMissing")
+    simple(attribute(points[variable.missing]), "isMissing")
     cases, other = variable.cases()
     for operator, values, of_case in cases:
         place = attribute(of_case)

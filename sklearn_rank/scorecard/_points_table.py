@@ -10,7 +10,8 @@ import os
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
-from sklearn_rank.scorecard.card import Bin, Card, number_text, plain
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Bin, number_text, plain
 
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 
@@ -18,14 +19,14 @@ _STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def tables_of(card: Card) -> list[tuple[str, list[Bin]]]:
-    """Return the intercept and the bins of each variable, in the order of the card."""
+    """Return the intercept and the bins of each term, in the order of the card."""
     count, events = math.nan, math.nan
-    if card.variables:
-        first = card.variables[0]
+    if card.terms:
+        first = card.terms[0]
         count, events = float(sum(first.counts)) or math.nan, float(sum(first.events))
     intercept = Bin("", int(card.intercept), count, events, "intercept")
-    variables = ((card.column_name(one), one.listed()) for one in card.variables)
-    return [("intercept", [intercept]), *variables]
+    terms = ((card.term_name(one), one.listed()) for one in card.terms)
+    return [("intercept", [intercept]), *terms]
 
 
 def _lines(card: Card) -> list[tuple[str, Bin]]:

@@ -1,4 +1,4 @@
-"""Why a total is not higher: the variables that lose most points."""
+"""Why a total is not higher: the terms that lose most points."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _ROUNDING = 1e-9
 def reference_points(card: Card, against: Any) -> Floats:
     """Return the points that those of each variable are compared with."""
     if isinstance(against, str) and against == "best":
-        return np.array([max(one.points) for one in card.variables], dtype=np.float64)
+        return np.array([max(one.points) for one in card.terms], dtype=np.float64)
     if isinstance(against, str) and against == "mean":
-        if not all(sum(one.counts) > 0 for one in card.variables):
+        if not all(sum(one.counts) > 0 for one in card.terms):
             raise ValueError("against='mean' needs the counts of the bins, which this card lacks.")
-        means = [np.average(one.points, weights=one.counts) for one in card.variables]
+        means = [np.average(one.points, weights=one.counts) for one in card.terms]
         return np.array(means, dtype=np.float64)
     if not Number(-np.inf, closed="neither").allows(against):
         raise ValueError(f"against must be 'best', 'mean' or a finite float. Got {against!r}.")
-    return np.full(len(card.variables), float(against))
+    return np.full(len(card.terms), float(against))
 
 
 def most_lost(points: Indices, reference: Floats, names: list[str], k: int) -> Values:
-    """Return the names of the k variables that lose most, most first; None where none is left.
+    """Return the names of the k terms that lose most, most first; None where none is left.
 
-    Variables that lose the same come in the order of the card.
+    Terms that lose the same come in the order of the card.
     """
     reasons = np.full((len(points), k), None, dtype=object)
     lost = reference - points

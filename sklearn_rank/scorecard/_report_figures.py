@@ -240,12 +240,12 @@ def _total_stability(
 def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> list[VariableShift]:
     """Return how the variables have moved, from the reference or from the training rows."""
     card = scorecard.card_
-    if not card.variables:
+    if not card.terms:
         return []
     now = scorecard.bins_of(X)
     before = None if reference is None else scorecard.bins_of(reference)
     shifts = []
-    for number, variable in enumerate(card.variables):
+    for number, variable in enumerate(card.terms):
         labels = variable.labels()
         if before is not None:
             old, old_weight = before[:, number], None

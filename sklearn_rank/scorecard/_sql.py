@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.scorecard.card import Card, Variable
+from sklearn_rank.scorecard.card import Card, variables_alone
+from sklearn_rank.scorecard.terms import Variable
 
 _EXACT, _DIGITS, _POWER = 2**53, 15, 22
 """Integers up to here are doubles; so are those of 15 digits, and 10^22."""
@@ -193,8 +194,8 @@ def to_sql(
     result = _quoted(sql, name)
     source = "" if table is None else ".".join(_quoted(sql, part) for part in _parts(table))
     terms = [str(int(card.intercept))]
-    for variable in card.variables:
-        terms.append(_case(sql, variable, _quoted(sql, card.column_name(variable))))
+    for term in variables_alone(card, "to_sql"):
+        terms.append(_case(sql, term, _quoted(sql, card.column_name(term))))
     expression = "(\n  " + "\n  + ".join(terms) + "\n)"
     if table is None:
         return expression
@@ -223,8 +224,12 @@ def _case(sql: _Sqlite, variable: Variable, column: str) -> str:
     """Return the points of a variable."""
     kind, (cases, other) = variable.kind, variable.cases()
     lines, compared = [], sql.exact_text(column) if kind == "str" else column
+    missing = int(variable.points[variable.missing])
     if kind == "number":
-        lines.append(f"WHEN {sql.is_missing(column)} THEN {int(variable.points[-1])}")
+        lines.append(f"WHEN {sql.is_missing(column)} THEN {missing}")
+    elif missing != other:
+        is_missing = sql.is_missing(column) if kind == "float" else f"{column} IS NULL"
+        lines.append(f"WHEN {is_missing} THEN {missing}")
     for operator, values, points in cases:
         listed = ", ".join(_literal(sql, one, kind, variable.name) for one in values)
         condition = f"{operator} {listed}" if kind == "number" else f"IN ({listed})"

@@ -10,7 +10,8 @@ from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.scorecard._points_table import tables_of
-from sklearn_rank.scorecard.card import Bin, Card, class_label, plain
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Bin, class_label, plain
 
 _NARROWEST, _WIDEST = 50, 120
 _WIDE = 76
@@ -117,10 +118,10 @@ def _head(card: Card, width: int) -> list[str]:
     """Return the direction of the card and how to use it."""
     upper = class_label(card.classes[1])
     use = "The total of a row is the sum of the points that fit it, one line of each block"
-    if any(one.special for one in card.variables):
-        use += "; a line with = goes before the ranges"
+    if any(axis.special for term in card.terms for axis in term.axes):
+        use += "; a line with 'is' goes before the ranges"
     use += f". A total above {card.cut} means {upper}."
-    if any(one.counts for one in card.variables):
+    if any(one.counts for one in card.terms):
         use += f" Counts are those of training rows, event rates the share of {upper} among them."
     title = _wrapped(f"SCORECARD: a high total means {upper}", width)
     return [*title, "", *_wrapped(use, width)]

@@ -1,8 +1,8 @@
-"""The variables of a card: bins with equal points merged, thresholds of few digits."""
+"""The terms of a card: bins with equal points merged, thresholds of few digits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 
@@ -11,7 +11,11 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.models import StepFunction
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
-from sklearn_rank.scorecard.card import Variable
+from sklearn_rank.scorecard._scaling import nearest
+from sklearn_rank.scorecard.terms import Pair, Variable
+
+Worst = Callable[[Iterable[int]], int]
+"""Returns the worst of some points: `min` or `max`."""
 
 _EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
 
@@ -23,6 +27,7 @@ def make_variables(
     names: Sequence[str],
     categories: dict[int, Values],
     given: Sequence[int] = (),
+    worst: Worst | None = None,
 ) -> tuple[Variable, ...]:
     """Return the variables with points other than zero, by column.
 
@@ -40,6 +45,8 @@ def make_variables(
         The categories by code of each categorical column.
     given : sequence of int
         Columns whose thresholds the user has given: they stay as they are.
+    worst : callable or None
+        `min` or `max`, for the points of values that training has not seen; None: neutral ones.
     """
     made = []
     for step, table in zip(steps, tables, strict=True):
@@ -50,10 +57,10 @@ def make_variables(
             variable = _of_numbers(step, table, x, name, step.feature in given, data)
             number = variable.bins(x)
         else:
-            variable, merged = _of_categories(step, table, name, categories[step.feature])
-            number = merged[step.bins(x)]
+            variable, number = _of_categories(step, table, name, categories[step.feature], x)
         counts, events = _counts(number, variable.n_bins, data)
-        made.append(replace(variable, counts=counts, events=events))
+        variable = replace(variable, counts=counts, events=events)
+        made.append(replace(variable, points=points_with_unseen(variable, worst)))
     return tuple(sorted(made, key=lambda one: one.column))
 
 
@@ -78,32 +85,42 @@ def _of_numbers(
 
 
 def _of_categories(
-    step: StepFunction, table: Indices, name: str, categories: Values
+    step: StepFunction, table: Indices, name: str, categories: Values, x: Floats
 ) -> tuple[Variable, Indices]:
-    """Return a variable of categories, without counts, and its bin for each bin of the ranker.
+    """Return a variable of categories, without counts, and its bin of each training row.
 
-    Groups with equal points are one.
+    Groups with equal points are one, and come in the order of their points. Categories that were
+    too few for a bin of the ranker have the points that it gives them.
     """
     bin_of = step.bins.categories
     assert bin_of is not None
-    n_values = step.bins.n_values
-    points, first, group = np.unique(table[:n_values], return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.argsort(order)[group.ravel()]
+    of_missing = int(table[step.bins.missing])
+    of_codes = np.where(bin_of < 0, of_missing, table[bin_of])
+    points, group = np.unique(of_codes, return_inverse=True)
     values = categories.tolist()
-    groups = [
-        tuple(values[code] for code in np.flatnonzero(bin_of >= 0) if place[bin_of[code]] == number)
+    groups = tuple(
+        tuple(values[code] for code in np.flatnonzero(group == number))
         for number in range(len(points))
-    ]
-    others = table[n_values:]
-    variable = Variable(
-        name,
-        step.feature,
-        (*points[order].tolist(), *others.tolist()),
-        special=tuple(step.bins.special.tolist()),
-        groups=tuple(groups),
     )
-    return variable, np.concatenate([place, len(points) + np.arange(len(others))])
+    variable = Variable(name, step.feature, (*points.tolist(), of_missing), groups=groups)
+    number = np.full(len(x), variable.missing)
+    is_known = ~np.isnan(x)
+    number[is_known] = group.ravel()[x[is_known].astype(np.intp)]
+    return variable, number
+
+
+def points_with_unseen(term: Variable | Pair, worst: Worst | None) -> tuple[int, ...]:
+    """Return the points of a term, with those of bins that training has not seen.
+
+    They are the mean over the training rows, rounded, or the worst of all others.
+    """
+    points, unseen = np.array(term.points), term.unseen_bins()
+    seen = np.delete(points, unseen)
+    if not unseen or not len(seen):
+        return term.points
+    mean = np.average(points, weights=term.counts)
+    points[unseen] = nearest(mean) if worst is None else worst(seen.tolist())
+    return tuple(points.tolist())
 
 
 def _counts(

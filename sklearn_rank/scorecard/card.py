@@ -2,201 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import is_data_frame, is_missing
+from sklearn_rank._validation import is_data_frame
 from sklearn_rank.bins.categories import column_of
+from sklearn_rank.scorecard.terms import TIMES, Axis, Pair, Variable
 
+UNSEEN = ("neutral", "worst", "refuse")
+"""What may be done with values that training has not seen."""
 
-@dataclass(frozen=True)
-class Bin:
-    """A bin of a variable as a line of the card.
-
-    Attributes
-    ----------
-    label : str
-        How it reads.
-    points : int
-        Points that it adds to the total.
-    count, events : float
-        Weight of the training rows in it, and of those in ``classes[1]``; NaN if unknown.
-    kind : str
-        "range", "categories", "special" or "missing"; "intercept" for all rows.
-    above, up_to : float or None
-        Bounds of a range; None for infinity.
-    values : tuple
-        The categories or the special code.
-    """
-
-    label: str
-    points: int
-    count: float
-    events: float
-    kind: str
-    above: float | None = None
-    up_to: float | None = None
-    values: tuple[Any, ...] = ()
-
-    @property
-    def event_rate(self) -> float:
-        """Share of ``classes[1]`` among the training rows; NaN if unknown."""
-        return self.events / self.count if self.count else math.nan
-
-
-@dataclass(frozen=True, eq=False)
-class Variable:
-    """A feature on the card, its bins and their points.
-
-    Bins are numbered: first those of ordinary values, then one for each special code, last
-    that of missing values, to which categories that the card doesn't name belong too.
-
-    Attributes
-    ----------
-    name : str
-        Name of the feature.
-    column : int
-        Its position in X.
-    points : tuple of int
-        Points of each bin.
-    thresholds : tuple of float
-        Increasing; bins are ``(-inf, t_1], (t_1, t_2], ..., (t_n, inf)``. Empty for
-        categories.
-    special : tuple of float
-        Values with a bin of their own.
-    groups : tuple of tuple or None
-        The categories (str, int, float or bool) of each bin; None for numbers.
-    counts, events : tuple of float
-        Weight of the training rows in each bin, and of those in ``classes[1]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rank.scorecard import Variable
-    >>> age = Variable("age", 0, points=(-1, 2, 3, 0), thresholds=(29.5,), special=(-99.0,))
-    >>> age.labels()
-    ['<= 29.5', '> 29.5', '= -99', 'missing']
-    >>> age.bins(np.array([29.5, 30.0, -99.0, np.nan]))
-    array([0, 1, 2, 3])
-    """
-
-    name: str
-    column: int
-    points: tuple[int, ...]
-    thresholds: tuple[float, ...] = ()
-    special: tuple[float, ...] = ()
-    groups: tuple[tuple[Any, ...], ...] | None = None
-    counts: tuple[float, ...] = ()
-    events: tuple[float, ...] = ()
-
-    @property
-    def n_values(self) -> int:
-        """Number of bins of ordinary values."""
-        return len(self.thresholds) + 1 if self.groups is None else len(self.groups)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins."""
-        return self.n_values + len(self.special) + 1
-
-    def labels(self) -> list[str]:
-        """Return how each bin reads on the card."""
-        if self.groups is None:
-            values, missing = _range_labels(self.thresholds), "missing"
-            if self.special and not self.thresholds:
-                values = ["any other value"]
-        else:
-            values = [", ".join(map(label_of, group)) for group in self.groups]
-            missing = "missing or other"
-        return [*values, *(f"= {number_text(code)}" for code in self.special), missing]
-
-    def listed(self) -> list[Bin]:
-        """Return the bins in their order."""
-        ends = [None, *self.thresholds, None]
-        held: list[dict[str, Any]] = [
-            {"kind": "range", "above": low, "up_to": high} for low, high in pairwise(ends)
-        ]
-        if self.groups is not None:
-            held = [{"kind": "categories", "values": tuple(map(plain, g))} for g in self.groups]
-        held += [{"kind": "special", "values": (plain(code),)} for code in self.special]
-        held.append({"kind": "missing"})
-        unknown = (math.nan,) * len(self.points)
-        counts, events = self.counts or unknown, self.events or unknown
-        columns = zip(self.labels(), self.points, counts, events, held, strict=True)
-        return [
-            Bin(label, int(points), float(count), float(of_them), **place)
-            for label, points, count, of_them, place in columns
-        ]
-
-    @property
-    def kind(self) -> str:
-        """The kind of values: "number", or of categories "str", "bool", "int" or "float"."""
-        if self.groups is None:
-            return "number"
-        values = map(plain, chain(*self.groups, self.special))
-        kinds = {type(one).__name__ for one in values} or {"str"}
-        if kinds in ({"str"}, {"bool"}):
-            return kinds.pop()
-        if kinds <= {"bool", "int"}:
-            return "int"
-        if kinds <= {"bool", "int", "float"}:
-            return "float"
-        raise ValueError(
-            f"The categories of {self.name!r} must be all strings or all numbers. "
-            f"Got {', '.join(sorted(kinds))}."
-        )
-
-    def cases(self) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
-        """Return cases in their order, each with its points, and the points of all other values.
-
-        A case is "=" with several values or "<=" with one. Missing values, which come first in a
-        variable of numbers, are none.
-        """
-        bins = self.listed()
-        ranges = [one for one in bins if one.kind == "range"]
-        cases = [("=", one.values, one.points) for one in bins if one.values]
-        cases += [("<=", (one.up_to,), one.points) for one in ranges[:-1]]
-        return cases, (ranges or bins)[-1].points
-
-    def bins(self, x: Values) -> Indices:
-        """Return the bin of each value, numbers or categories; NaN and None are missing."""
-        if self.groups is not None:
-            return self._bins_of_categories(x)
-        values = _as_floats(x, self.name)
-        bins = np.searchsorted(np.array(self.thresholds, dtype=np.float64), values)
-        for number, code in enumerate(self.special):
-            bins[values == code] = self.n_values + number
-        bins[np.isnan(values)] = self.n_bins - 1
-        return bins
-
-    def _bins_of_categories(self, x: Values) -> Indices:
-        assert self.groups is not None
-        bin_of = {one: number for number, group in enumerate(self.groups) for one in group}
-        for number, code in enumerate(self.special):
-            bin_of[code] = self.n_values + number
-        missing = self.n_bins - 1
-        values = np.asarray(x).tolist()
-        return np.fromiter((bin_of.get(one, missing) for one in values), np.intp, len(values))
+ADVERSE = ("high", "low")
+"""The ends of the totals, of which one is bad."""
 
 
 @dataclass(frozen=True, eq=False)
 class Card:
     """A table of integer points.
 
-    The total of a row is `intercept` plus the points of the bins that its values are in. A
-    total above `cut` means ``classes[1]``.
+    The total of a row is `intercept` plus the points of its bin of each variable and its cell of
+    each pair. A total above `cut` means ``classes[1]``.
 
     Attributes
     ----------
     variables : tuple of Variable
-        The features on the card.
+        The features that are terms of their own.
     intercept : int
         Points of every row.
     cut : int
@@ -212,6 +46,13 @@ class Card:
     details : dict
         Further statements of the card: training loss of the ranker and of the card, p, number
         of rows, scaling, version (numbers, strings and None only).
+    pairs : tuple of Pair
+        The pairs of features that are terms.
+    adverse : "high", "low" or None
+        The bad end of the totals; None if unknown.
+    unseen : "neutral", "worst" or "refuse"
+        What is done with a value that training has not seen: its bin has neutral points (the mean
+        over the training rows), or the worst of its term; or rows with one are not scored.
 
     Examples
     --------
@@ -234,55 +75,108 @@ class Card:
     feature_names: tuple[str, ...] | None = None
     risk: tuple[tuple[float, float, float, float], ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+    adverse: str | None = None
+    unseen: str = "neutral"
+
+    @property
+    def terms(self) -> tuple[Variable | Pair, ...]:
+        """The variables, then the pairs."""
+        return (*self.variables, *self.pairs)
+
+    @property
+    def features(self) -> dict[int, str]:
+        """The column and the name of each feature that the card needs, by column."""
+        axes = (axis for term in self.terms for axis in term.axes)
+        return dict(sorted((axis.column, axis.name) for axis in axes))
+
+    def axes_of(self, column: int) -> list[Axis]:
+        """Return the bins of a feature in each term that has it."""
+        axes = (axis for term in self.terms for axis in term.axes)
+        return [
+            Axis(axis.name, axis.column, axis.thresholds, axis.special, axis.groups)
+            for axis in axes
+            if axis.column == column
+        ]
+
+    def kind_of(self, column: int) -> str:
+        """Return the kind of values of a feature, as `Variable.kind`, of all terms together."""
+        first, *others = self.axes_of(column)
+        if first.groups is None:
+            return first.kind
+        groups = [group for one in (first, *others) for group in one.groups or ()]
+        return replace(first, groups=tuple(groups)).kind
 
     @property
     def largest_points(self) -> int:
-        """The largest absolute points of a bin, 0 without variables."""
-        return max((abs(one) for variable in self.variables for one in variable.points), default=0)
+        """The largest absolute points of a bin, 0 without terms."""
+        return max((abs(one) for term in self.terms for one in term.points), default=0)
 
-    def column_name(self, variable: Variable) -> str:
-        """Return the name of the column of a variable in tables to score."""
-        return f"x{variable.column}" if self.feature_names is None else variable.name
+    def column_name(self, axis: Any) -> str:
+        """Return the name of the column of a variable, or an axis, in tables to score."""
+        return f"x{axis.column}" if self.feature_names is None else str(axis.name)
+
+    def term_name(self, term: Variable | Pair) -> str:
+        """Return the name of a term, of the columns in tables to score."""
+        return f" {TIMES} ".join(map(self.column_name, term.axes))
 
     def bins(self, X: Any) -> Indices:
-        """Return the bin of each row and variable, shape (n_rows, n_variables).
+        """Return the bin of each row and term, shape (n_rows, n_terms).
 
         X is an array or a list of rows with the columns of training, or a data frame: where
         the card has names it looks the columns up by them, in any order, and needs only those
-        of its variables.
+        of its terms.
+
+        Raises
+        ------
+        ValueError
+            When X lacks a column, or a row has a value that `unseen` refuses.
         """
         columns, n_rows = self._columns(X)
-        bins = np.zeros((n_rows, len(self.variables)), dtype=np.intp)
-        for number, (variable, column) in enumerate(zip(self.variables, columns, strict=True)):
-            bins[:, number] = variable.bins(column)
+        bins = np.zeros((n_rows, len(self.terms)), dtype=np.intp)
+        for number, term in enumerate(self.terms):
+            bins[:, number] = term.bins(*(columns[one] for one in term.columns))
+        if self.unseen == "refuse":
+            self._refuse_unseen(bins)
         return bins
 
+    def _refuse_unseen(self, bins: Indices) -> None:
+        """Raise ValueError for a row with a value that training has not seen."""
+        for number, term in enumerate(self.terms):
+            rows = np.flatnonzero(np.isin(bins[:, number], term.unseen_bins()))
+            if len(rows):
+                label = term.labels()[int(bins[rows[0], number])]
+                raise ValueError(
+                    f"The scorecard refuses values that training has not seen (unseen='refuse'). "
+                    f"Row {rows[0]} of X has {self.term_name(term)!r}: {label}; rows like it: "
+                    f"{len(rows)}."
+                )
+
     def points(self, X: Any) -> Indices:
-        """Return the points of each row and variable, shape (n_rows, n_variables)."""
+        """Return the points of each row and term, shape (n_rows, n_terms)."""
         bins = self.bins(X)
         points = np.zeros(bins.shape, dtype=np.intp)
-        for number, variable in enumerate(self.variables):
-            points[:, number] = np.array(variable.points, dtype=np.intp)[bins[:, number]]
+        for number, term in enumerate(self.terms):
+            points[:, number] = np.array(term.points, dtype=np.intp)[bins[:, number]]
         return points
 
     def totals(self, X: Any) -> Indices:
         """Return the total of each row."""
         return self.intercept + self.points(X).sum(axis=1)
 
-    def _columns(self, X: Any) -> tuple[list[Values], int]:
-        """Return the column of each variable, and the number of rows."""
-        names = [str(name) for name in getattr(X, "columns", ())]
+    def _columns(self, X: Any) -> tuple[dict[int, Values], int]:
+        """Return the values of each feature on the card by its column, and the number of rows."""
+        names, features = [str(name) for name in getattr(X, "columns", ())], self.features
         is_by_name = bool(names) and self.feature_names is not None
+        places = {column: column for column in features}
         if is_by_name:
-            lacking = [one.name for one in self.variables if one.name not in names]
+            lacking = [name for name in features.values() if name not in names]
             if lacking:
                 raise ValueError(
                     f"The scorecard needs the columns {lacking}, which X lacks. "
                     f"X has {_shortened(names)}."
                 )
-            positions = [names.index(one.name) for one in self.variables]
-        else:
-            positions = [one.column for one in self.variables]
+            places = {column: names.index(name) for column, name in features.items()}
         if not is_data_frame(X):
             X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if len(X.shape) != 2:
@@ -292,7 +186,8 @@ class Card:
                 f"X has {X.shape[1]} features, but the scorecard is expecting {self.n_features} "
                 "features as input."
             )
-        return [column_of(X, place)[:, 0] for place in positions], int(X.shape[0])
+        found = {column: column_of(X, place)[:, 0] for column, place in places.items()}
+        return found, int(X.shape[0])
 
 
 def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
@@ -307,52 +202,11 @@ def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
     return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
 
 
-def plain(value: Any) -> Any:
-    """Return a Python object in place of a scalar of NumPy."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def number_text(value: float) -> str:
-    """Return the shortest decimal that is read as this number, without a trailing ".0"."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def _range_labels(thresholds: Sequence[float]) -> list[str]:
-    """Return how the bins between thresholds read."""
-    if not thresholds:
-        return ["any value"]
-    ends = [number_text(one) for one in thresholds]
-    inside = [f"> {low} and <= {high}" for low, high in pairwise(ends)]
-    return [f"<= {ends[0]}", *inside, f"> {ends[-1]}"]
-
-
-def label_of(category: Any) -> str:
-    """Return how a category reads; with quotes where it could be taken for something else."""
-    if not isinstance(category, str):
-        is_float = isinstance(category, float)
-        return number_text(category) if is_float else str(category)
-    is_plain = category.isprintable() and category == category.strip() and category
-    return category if is_plain and not set(category) & set(',"') else json.dumps(category)
-
-
-def class_label(value: Any) -> str:
-    """Return how a class reads in a sentence."""
-    return label_of(value) if isinstance(value, str) else f"class {label_of(value)}"
-
-
-def _as_floats(x: Values, name: str) -> Floats:
-    """Return numbers as floats, with NaN for what is missing."""
-    values = np.asarray(x)
-    if values.dtype.kind == "O":
-        values = np.array([np.nan if is_missing(one) else one for one in values], dtype=object)
-    if values.dtype.kind in "mM":
-        raise ValueError(
-            f"The column {name!r} of X must hold numbers. Its dtype is {values.dtype}."
-        )
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The column {name!r} of X must hold numbers. {error}") from error
+def variables_alone(card: Card, form: str) -> tuple[Variable, ...]:
+    """Return the terms of a card without pairs; raise ValueError if it has some."""
+    if card.pairs:
+        raise ValueError(f"{form} can't write pairs: {[one.name for one in card.pairs]}.")
+    return card.variables
 
 
 def _shortened(names: Sequence[str], most: int = 20) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.scorecard.card import Card, Variable
+from sklearn_rank.scorecard.card import Card, variables_alone
+from sklearn_rank.scorecard.terms import Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""
@@ -21,9 +22,9 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
     categories has an input of shape (n_rows, 1) for each of its variables, called as the
     feature, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
-    values. NaN is missing. A missing category is one that the card does not name, such as an
-    empty string. Floats are compared as float64, those of float32 after conversion, which is
-    exact: the totals are those of the card for the same X.
+    values. NaN is missing, and so is an empty string, unless the card names it as a category;
+    columns of int64 have no missing values. Floats are compared as float64, those of float32
+    after conversion, which is exact: the totals are those of the card for the same X.
 
     Parameters
     ----------
@@ -60,8 +61,8 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     if dtype not in ("float64", "float32"):
         raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
     graph = GraphBuilder(prefix=f"{name}/")
-    kinds = [one.kind for one in card.variables]
-    names = [card.column_name(one) for one in card.variables]
+    kinds = [one.kind for one in variables_alone(card, "to_onnx")]
+    names = [card.column_name(one) for one in variables_alone(card, "to_onnx")]
     has_categories = bool(set(kinds) - {"number"})
     inputs = names if has_categories else ["X"]
     if name in inputs or not all([name, *inputs]):
@@ -101,7 +102,7 @@ def card_totals(
     """
     n_rows = graph.node("Shape", first_input, start=0, end=1)
     total = graph.node("Expand", [int(card.intercept)], n_rows)
-    for variable in card.variables:
+    for variable in variables_alone(card, "to_onnx"):
         kind = variable.kind
         points = _points(graph, variable, kind, column_of(variable, kind))
         total = graph.node("Add", total, points)
@@ -114,20 +115,26 @@ def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> 
     if kind == "number":
         return _points_of_numbers(graph, variable, points, values)
     pairs = [(category, one.points) for one in variable.listed() for category in one.values]
+    of_missing, of_others = points[variable.missing], points[-1]
     if kind == "str":
+        pairs = list({"": of_missing, **dict(pairs)}.items())
         flat = graph.node("Squeeze", values, [1])
         return graph.node(
             "LabelEncoder",
             flat,
             domain="ai.onnx.ml",
-            keys_strings=[category for category, _ in pairs] or [""],
-            values_int64s=[of_one for _, of_one in pairs] or [points[-1]],
-            default_int64=points[-1],
+            keys_strings=[category for category, _ in pairs],
+            values_int64s=[of_one for _, of_one in pairs],
+            default_int64=of_others,
         )
-    gains = [of_one - points[-1] for _, of_one in pairs]
+    gains = [of_one - of_others for _, of_one in pairs]
     categories: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
     is_equal = graph.node("Equal", values, categories)
-    return _sum_where(graph, is_equal, gains, points[-1])
+    found = _sum_where(graph, is_equal, gains, of_others)
+    if kind != "float":
+        return found
+    is_missing = graph.node("IsNaN", graph.node("Squeeze", values, [1]))
+    return graph.node("Where", is_missing, [of_missing], found)
 
 
 def _points_of_numbers(
@@ -139,7 +146,7 @@ def _points_of_numbers(
     steps = np.diff(points[:n_values]).tolist()
     found = _sum_where(graph, is_above, steps, points[0])
     flat = graph.node("Squeeze", values, [1])
-    for code, of_code in zip(variable.special, points[n_values:-1], strict=True):
+    for code, of_code in zip(variable.special, points[n_values : variable.missing], strict=True):
         is_code = graph.node("Equal", flat, [float(code)])
         found = graph.node("Where", is_code, [of_code], found)
     is_missing = graph.node("IsNaN", flat)

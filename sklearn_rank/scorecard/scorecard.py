@@ -17,6 +17,7 @@ from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
     JOBS,
     SEED,
+    Choice,
     Constraint,
     Described,
     Number,
@@ -51,7 +52,7 @@ from sklearn_rank.scorecard._folds import (
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import SCALING
-from sklearn_rank.scorecard.card import Card, probability
+from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.exports import ExportsMixin
 
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
@@ -146,6 +147,14 @@ class Scorecard(ExportsMixin, Predictor):
         joblib.
     random_state : int, RandomState or None, default=None
         Seed for the division of the rows into folds. It has no other effect.
+    unseen : {"neutral", "worst", "refuse"}, default="neutral"
+        What is done with a value that training has not seen: a category, or a missing value or
+        special code in a variable without one. "neutral": it has the mean points of its term over
+        the training rows, rounded. "worst": it has the worst points of its term, which needs
+        `adverse`. "refuse": rows with one are not scored; Python raises an error.
+    adverse : {"auto", "high", "low"}, default="auto"
+        Which end of the totals is bad. "auto": it follows from the names of the classes, where they
+        are common ones such as "good" and "bad"; else it stays unknown.
 
     Attributes
     ----------
@@ -158,7 +167,9 @@ class Scorecard(ExportsMixin, Predictor):
         Columns total, risk (the probability of ``classes_[1]``), and low and high, the ends of its
         95 % interval. Needs pandas.
     variables_ : list of str
-        The variables on the card, by column.
+        The features that the card needs, by column.
+    terms_ : list of str
+        The terms of the card: variables by column, then pairs, such as "age × debt".
     cut_ : int
         A total above it means ``classes_[1]``; 0 without scaling.
     p_ : float or None
@@ -187,8 +198,9 @@ class Scorecard(ExportsMixin, Predictor):
     *Points.* Only differences between the points of a variable matter for the order of rows. The
     bin with the most training rows has 0 points if `points` allows it, and the intercept absorbs
     the shift. Neighbouring bins with equal points are merged; variables with equal points
-    everywhere are left out. A missing value has its own points; if no training row lacks the
-    variable, they follow from the ranker's score.
+    everywhere are left out. Missing values and special codes have their own points; where they are
+    less than 2 % of the rows and the ranker tells nothing of them, these are the mean of the
+    variable, rounded.
 
     *Rounding.* The step functions are multiplied by one scale and rounded to integers in the range
     of `points`. Of many scales the one is chosen whose totals, divided by the scale, give the
@@ -247,6 +259,8 @@ class Scorecard(ExportsMixin, Predictor):
         "n_repeats": Number(1, integer=True),
         "n_jobs": JOBS,
         "random_state": SEED,
+        "unseen": Choice(UNSEEN),
+        "adverse": Choice(("auto", *ADVERSE)),
     }
 
     def __init__(
@@ -262,6 +276,8 @@ class Scorecard(ExportsMixin, Predictor):
         n_repeats: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        unseen: str = "neutral",
+        adverse: str = "auto",
     ) -> None:
         self.ranker = ranker
         self.points = points
@@ -273,6 +289,8 @@ class Scorecard(ExportsMixin, Predictor):
         self.n_repeats = n_repeats
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.unseen = unseen
+        self.adverse = adverse
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit the ranker, choose p and round.
@@ -301,7 +319,8 @@ class Scorecard(ExportsMixin, Predictor):
             return self
         ranker = self.unfitted_ranker()
         data = ranker.training_data(X, y, **arrays)
-        warn_of_order(type(self).__name__, data.classes)
+        if self.adverse == "auto":  # else the user has looked at which class is on top
+            warn_of_order(type(self).__name__, data.classes)
 
         def refit(chosen: Any) -> Any:
             with order_is_known():
@@ -343,7 +362,8 @@ class Scorecard(ExportsMixin, Predictor):
         self.n_features_in_ = card.n_features
         if card.feature_names is not None:
             self.feature_names_in_ = np.array(card.feature_names, dtype=object)
-        self.variables_ = [variable.name for variable in card.variables]
+        self.variables_ = list(card.features.values())
+        self.terms_ = [term.name for term in card.terms]
         self.cut_ = card.cut
         self.p_ = card.details.get("p")
         self.p_scores_ = {}
@@ -451,7 +471,8 @@ class Scorecard(ExportsMixin, Predictor):
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
         points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
-        card = CardBuilder(ranker, data, known, points, self.scaling, held_out).build()
+        policy = self.unseen, self.adverse
+        card = CardBuilder(ranker, data, known, points, self.scaling, held_out, *policy).build()
         return {"card_": card, "ranker_": ranker, "p_scores_": scores or {}}
 
     @property
@@ -496,7 +517,7 @@ class Scorecard(ExportsMixin, Predictor):
         return rows
 
     def points_of(self, X: Any) -> Indices:
-        """Return the points of each row by variable.
+        """Return the points of each row by term.
 
         Parameters
         ----------
@@ -505,13 +526,13 @@ class Scorecard(ExportsMixin, Predictor):
 
         Returns
         -------
-        ndarray of int of shape (n_samples, len(variables_))
+        ndarray of int of shape (n_samples, len(terms_))
             Points. Their sum and the intercept are the total of the row.
         """
         return self._fitted_card().points(self._rows(X))
 
     def bins_of(self, X: Any) -> Indices:
-        """Return the bin of each row by variable.
+        """Return the bin of each row by term.
 
         Parameters
         ----------
@@ -520,8 +541,8 @@ class Scorecard(ExportsMixin, Predictor):
 
         Returns
         -------
-        ndarray of int of shape (n_samples, len(variables_))
-            Places in the lists of points of ``card_.variables``.
+        ndarray of int of shape (n_samples, len(terms_))
+            Places in the lists of points of ``card_.terms``.
         """
         return self._fitted_card().bins(self._rows(X))
 
@@ -592,7 +613,7 @@ class Scorecard(ExportsMixin, Predictor):
         """
         check_parameters("reasons", {"k": k}, {"k": Number(1, integer=True)})
         reference = reference_points(self._fitted_card(), against)
-        return most_lost(self.points_of(X), reference, self.variables_, int(k))
+        return most_lost(self.points_of(X), reference, self.terms_, int(k))
 
     def score_rows(self, X: Floats) -> Floats:
         """Return the totals of checked rows.

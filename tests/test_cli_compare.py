@@ -403,7 +403,12 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
     changed = pd.read_csv("claims.csv").assign(a=claims["a"] + 1e-9)
     changed.to_csv("claims.csv", index=False)
     assert "was stored for other rows" in fails(train, capsys)
-    Path("run.json").write_text("{}")
+    message = "run.json: is not a run stored by compare -o: its format must be"
+    stored = json.loads(Path("run.json").read_text())
+    for content in ({**stored, "format": "sklearn_rank.scorecard"}, {}, []):
+        Path("run.json").write_text(json.dumps(content))
+        assert message in fails(train, capsys)
+    Path("run.json").write_text("no JSON")
     assert "run.json: is not a run stored by compare -o" in fails(train, capsys)
 
 
@@ -428,7 +433,7 @@ def test_what_does_not_go_with_best(folder, capsys, more, message):
 @pytest.mark.parametrize("argv", [BINARY, GRADED])
 def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     if name == "LightGBM" and registry._loaded("lightgbm")[0] is None:
-        pytest.skip("no LightGBM")
+        pytest.skip("LightGBM can't be used: pip install 'sklearn-rank[lightgbm]' brings it")
     kind = np.random.default_rng(1).choice(["u", "v", ""], 300)
     folder.assign(kind=kind, a=folder["a"].where(kind != "u")).to_csv("rows.csv", index=False)
     run(["train", *argv, "--ranker", name.lower().replace(" ", ""), "-o", "m.skops"])

@@ -291,6 +291,9 @@ def _read(path: str, settings: Compare | Train, data: Dataset, scoring: str | No
     _, found = held_out_rows(data, settings)
     with noting([], f"{path}: is not a run stored by compare -o", (Exception,)):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
+        form = content.get("format") if isinstance(content, dict) else None
+        if form != _FORMAT:
+            raise ValueError(f"its format must be {_FORMAT!r}; it is {form!r}")
         key, chosen = dict(content["key"]), content["chosen"]
         scores = {name: np.array(one, dtype=float) for name, one in content["scores"].items()}
         chosen = Counter({(name, setting): n for name, setting, n in chosen})

@@ -154,22 +154,6 @@ def scaling(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
-def compare_first(report: Report, path: Path) -> None:
-    """Draw what the first of compare finds more, by split."""
-    panels = {}
-    for table in report.tables:
-        names = [f"split {row[0]}" if row[0] != "all" else "all splits" for row in table.rows]
-        panels[table.title.partition(",")[0]] = lines_of(table, table.columns[-1], names)
-    ordered = {"all splits": None} | dict.fromkeys(
-        one.label for lines in panels.values() for one in lines if one.label != "all splits"
-    )
-    by_label = {
-        title: sorted(lines, key=lambda one: list(ordered).index(one.label))
-        for title, lines in panels.items()
-    }
-    draw_lines(by_label, "points more than HistGradientBoosting in the first 5 %", path)
-
-
 def peers_generated(report: Report, path: Path) -> None:
     """Draw times of systems at the two larger sizes."""
     found = times(report.tables[1:], "fit s")
@@ -286,7 +270,7 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
     one.__name__: one
     for one in (
         *(as_they_come, limited_classes, scaling),
-        *(compare_first, peers_generated, peers_magic_trees, peers_search, peers_letor),
+        *(peers_generated, peers_magic_trees, peers_search, peers_letor),
         *(trees_lists, scorecards, bench_pairs, bench_kernel, bench_listnet, bench_metrics),
         cluster,
     )

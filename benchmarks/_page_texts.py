@@ -14,7 +14,7 @@ class Page:
 
 GROUPS = {
     "Quality": (
-        *("as_they_come", "lists", "tree_defaults", "stump_defaults", "compare_first"),
+        *("as_they_come", "lists", "tree_defaults", "stump_defaults"),
         *(
             "peers_search",
             "peers_generated",
@@ -61,12 +61,6 @@ PAGES = {
         "come, beside the whole steps of the papers. A setting chosen on nine tables is judged on "
         "the tenth: the default, or a neighbour of it, is chosen nearly every time.",
         "the learning rate, rounds and ridge of boosted stumps on ten tables and three query sets",
-    ),
-    "compare_first": Page(
-        "What compare puts first",
-        "Half of the rows choose a ranker by `sklearn-rank compare`; the other half tell whether "
-        "it was a good choice, beside HistGradientBoosting as it comes.",
-        "the ranker that the command line recommends, on rows that it has not seen",
     ),
     "peers_generated": Page(
         "Other libraries: one list, generated rows",
@@ -180,10 +174,6 @@ PICTURES = {
         "as_they_come": "For each data set, how many points more of the positives each model "
         "finds before 5 % of the negatives than HistGradientBoosting as it comes, with 95 % "
         "intervals"
-    },
-    "compare_first": {
-        "compare_first": "For three data sets, the points that the first of compare finds more "
-        "than HistGradientBoosting, by split, with 95 % intervals: most reach both sides of zero"
     },
     "peers_generated": {
         "peers_generated": "Seconds to fit 100,000 and a million rows on logarithmic axes, a line "

@@ -10,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard._folds import make_folds, smallest_of_the_best
+from sklearn_rank.scorecard._folds import FoldFits, make_folds
 from sklearn_rank.scorecard._reasons import most_lost
 from sklearn_rank.scorecard._risk import RiskCurve
 from sklearn_rank.scorecard._scaling import minmax_points, round_steps, scaled_points
+from sklearn_rank.scorecard._search import may_be_chosen, simplest_of_the_best
 from sklearn_rank.scorecard._training import BinnedTraining
 
 seeds = st.integers(0, 2**16)
@@ -167,13 +168,52 @@ def test_the_line_is_the_curve_with_one_slope():
 
 def test_the_smallest_p_within_one_standard_error():
     best = np.array([0.5, 0.6, 0.7, 0.8])
-    near = best - [0.0, 0.02, 0.0, 0.02]  # mean 0.01, standard error 0.0058
-    nearer = best - [0.0, 0.02, 0.0, 0.0]  # mean 0.005, standard error 0.005
-    assert smallest_of_the_best({1.0: near, 2.0: best}) == 2
-    assert smallest_of_the_best({1.0: nearer, 2.0: best}) == 1
-    assert smallest_of_the_best({1.0: best, 2.0: best}) == 1
+    # Mean .01 below, with variance .04 / 3 of the differences in hundredths squared: the standard
+    # error is sqrt((1/4 + 1/3) * .04 / 3), or .0088; without shared rows, .0058.
+    near = best - [0.0, 0.02, 0.0, 0.02]
+    nearer = best - [0.0, 0.02, 0.0, 0.0]  # mean .005, standard error .0076
+    assert simplest_of_the_best({1.0: near, 2.0: best}, 1 / 3) == 2
+    assert simplest_of_the_best({1.0: near, 2.0: best}, 1 / 2) == 1  # standard error .01
+    assert simplest_of_the_best({1.0: nearer, 2.0: best}, 1 / 3) == 1
+    assert simplest_of_the_best({1.0: best, 2.0: best}, 1 / 3) == 1
     dropped = best[:2] + 1  # not tried in the second repeat
-    assert smallest_of_the_best({1.0: dropped, 2.0: near, 4.0: best}) == 4
+    assert simplest_of_the_best({1.0: dropped, 2.0: near, 4.0: best}, 1 / 3) == 4
+
+
+def test_p_above_1_is_not_chosen_for_repeating_the_same_folds():
+    """Scores of 600 rows in five repeats: p = 16 is .04 above p = 1 with a deviation of .16.
+
+    As if all folds were independent that is 1.25 standard errors; more folds add no rows.
+    """
+    difference = 0.04 + 0.16 * np.tile([-1.0, 1.0, -0.5, 0.5, 0.0], 5) / np.sqrt(0.5)
+    scores = {1.0: np.full(25, 0.3), 16.0: 0.3 + difference}
+    assert difference.mean() > np.std(difference, ddof=1) / 5
+    assert simplest_of_the_best(scores, 1 / 4) == 1
+
+
+@given(seeds, st.integers(2, 30), st.floats(0.05, 1))
+def test_what_may_be_chosen_is_near_the_best_and_no_less_simple(seed, n_folds, ratio):
+    """By loops over candidates and folds."""
+    random = np.random.default_rng(seed)
+    scores = {p: random.normal(size=n_folds).round(2) for p in (1.0, 2.0, 4.0, 8.0)}
+    means = {p: sum(of) / n_folds for p, of in scores.items()}
+    best = min(p for p in scores if means[p] >= max(means.values()) - 1e-12)
+    behind = {}
+    for p, of in scores.items():
+        apart = [a - b for a, b in zip(scores[best], of, strict=True)]
+        mean = sum(apart) / n_folds
+        variance = sum((one - mean) ** 2 for one in apart) / (n_folds - 1)
+        error = np.sqrt(variance * (1 / n_folds + ratio))
+        behind[p] = 0.0 if p == best else mean / error
+    expected = [p for p in scores if behind[p] <= 2 and p <= best]
+    assert may_be_chosen(scores, ratio) == expected
+    assert simplest_of_the_best(scores, ratio) == min(p for p in scores if behind[p] <= 1)
+
+
+def test_the_ratio_of_folds_counts_weights():
+    data = Rows(np.zeros((4, 1)), np.zeros(4), None, np.array([1.0, 2.0, 3.0, 4.0]))
+    folds = [(np.array([0, 1]), np.array([2])), (np.array([2, 3]), np.array([0]))]
+    assert FoldFits(data, folds, None, None).ratio == (3 + 1) / (3 + 7)
 
 
 @given(seeds, st.booleans())

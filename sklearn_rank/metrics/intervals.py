@@ -20,16 +20,25 @@ def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, F
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
+def error_over_folds(values: Floats, ratio: float) -> float:
+    """Return the standard error of a mean over folds that share training rows.
+
+    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
+    trained on (NadeauBengio2003); n counts all folds of repeated cross-validation
+    (BouckaertFrank2004).
+    """
+    return float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio))
+
+
 def over_folds(
     values: Floats, ratio: float, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Return the interval of a mean over folds that share training rows, and its p-value for zero.
 
-    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
-    trained on; n counts all folds of repeated cross-validation (NadeauBengio2003).
+    The standard error is that of `error_over_folds`.
     """
     n, mean = len(values), float(np.mean(values))
-    error = float(np.std(values, ddof=1)) * np.sqrt(1 / n + ratio)
+    error = error_over_folds(values, ratio)
     if np.isnan(error):
         raise ValueError("A fold has no value, or folds are not alike.")
     half = error * float(stats.t.ppf((1 + confidence) / 2, n - 1))

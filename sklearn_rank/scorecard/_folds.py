@@ -1,4 +1,4 @@
-"""Scores of rows by rankers fitted without them, and the search for p."""
+"""Scores of rows by rankers fitted without them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
-from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums
+from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
 
 Fold = tuple[Indices, Indices]
-
-POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def make_folds(
@@ -135,6 +133,13 @@ class FoldFits:
     scorer: RankingScorer
     n_jobs: int | None
 
+    @shared_property
+    def ratio(self) -> float:
+        """Weight of the rows to score by that of the rows to fit, over all folds."""
+        weights = [[float(self.data.weight[rows].sum()) for rows in fold] for fold in self.folds]
+        train, test = self.data.total(np.array(weights).sum(axis=0))
+        return float(test / train)
+
     def run(self, rankers: Sequence[Any]) -> list[list[FoldFit]]:
         """Return the fits of each ranker, which has validated the data, without each fold."""
         found = Parallel(n_jobs=self.n_jobs)(
@@ -221,63 +226,3 @@ def measure(scorer: RankingScorer, data: Rows, scores: Floats) -> float:
     rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
     qid = None if data.qid is None else data.qid[rows]
     return scorer.measure(data.y[rows], scores[rows], qid=qid)
-
-
-def search_power(
-    fits: Sequence[FoldFits], rankers: dict[float, Any]
-) -> tuple[dict[float, Floats], dict[float, list[FoldFit]]]:
-    """Return the scores of each p by fold, and the fits of the first repeat.
-
-    After a repeat those are left out that are more than three standard errors below the best, or
-    larger than it: the smallest of the best is chosen. When one is left, the search ends.
-
-    Parameters
-    ----------
-    fits : list of FoldFits
-        One for each repeat.
-    rankers : dict of float to ranker
-        The ranker at each p.
-    """
-    scores: dict[float, Floats] = {p: np.zeros(0) for p in rankers}
-    first: dict[float, list[FoldFit]] = {}
-    left = list(rankers)
-    for repeat in fits:
-        found = dict(zip(left, repeat.run([rankers[p] for p in left]), strict=True))
-        first = first or found
-        for p, of_p in found.items():
-            scores[p] = np.append(scores[p], [one.score for one in of_p])
-        left = repeat.data.agree(_left_over({p: scores[p] for p in left}))
-        if len(left) == 1:
-            break
-    return scores, first
-
-
-def _left_over(scores: dict[float, Floats]) -> list[float]:
-    """Return each p that may still be chosen."""
-    best = _best(scores)
-    return [p for p in _near_the_best(scores, 3.0) if p <= best]
-
-
-def smallest_of_the_best(scores: dict[float, Floats]) -> float:
-    """Return the smallest p whose mean score is within one standard error of the best.
-
-    The standard error is that of the mean difference to the best p, fold by fold.
-    """
-    n_folds = max(map(len, scores.values()))
-    return min(_near_the_best({p: v for p, v in scores.items() if len(v) == n_folds}, 1.0))
-
-
-def _near_the_best(scores: dict[float, Floats], n_errors: float) -> list[float]:
-    """Return each p that is at most some standard errors below the best."""
-    best = _best(scores)
-    return [p for p in scores if _is_near(scores[best] - scores[p], n_errors)]
-
-
-def _best(scores: dict[float, Floats]) -> float:
-    """Return the p with the largest mean score; ties go to the smallest."""
-    return max(scores, key=lambda p: (round(float(scores[p].mean()), 12), -p))
-
-
-def _is_near(differences: Floats, n_errors: float) -> bool:
-    error = float(np.std(differences, ddof=1)) / np.sqrt(len(differences))
-    return bool(differences.mean() <= n_errors * error + 1e-12)

@@ -40,18 +40,11 @@ from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
-from sklearn_rank.scorecard._folds import (
-    POWERS,
-    FoldFits,
-    given_folds,
-    make_folds,
-    measure,
-    search_power,
-    smallest_of_the_best,
-)
+from sklearn_rank.scorecard._folds import FoldFits, given_folds, make_folds, measure
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import SCALING
+from sklearn_rank.scorecard._search import Search
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.exports import ExportsMixin
 
@@ -63,6 +56,9 @@ FEW_TERMS = 50
 
 MOST_POINTS = 1_000_000
 """Points are within this range."""
+
+POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""The candidates for p."""
 
 RIDGE = 5.0
 """Ridge of these rankers, times the number of training rows."""
@@ -127,8 +123,8 @@ class Scorecard(ExportsMixin, Predictor):
         `Stumps`; None keeps it.
     p : "auto", float in [1, inf) or None, default="auto"
         "auto": the smallest of 1, 2, 4, 8 and 16 within one standard error of the best by
-        cross-validation, if the ranker has a p. A number is set on the ranker; None keeps the
-        ranker's.
+        cross-validation (see Notes), if the ranker has a p. A number is set on the ranker; None
+        keeps the ranker's.
     scaling : dict, "minmax" or None, default=None
         None: a total above 0 means ``classes_[1]``. ``{"pdo": 20, "score": 600, "odds": 50}``:
         20 points double the odds of ``classes_[1]``, which are 50 to 1 at a total of 600.
@@ -176,7 +172,7 @@ class Scorecard(ExportsMixin, Predictor):
         The p of the ranker; None if it has none.
     p_scores_ : dict of float to ndarray
         The scores of each p by fold, one repeat after another; empty without a search. A p more
-        than three standard errors below the best is left out of further repeats.
+        than two standard errors below the best, or larger than it, is left out of further repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -210,8 +206,13 @@ class Scorecard(ExportsMixin, Predictor):
     *Intercept and cut.* They follow the ranker's own rule, applied to the integer totals: the
     balance of the classes for an exponential loss with p = 1, otherwise the fewest training errors.
 
-    *p.* The standard error is that of the mean paired difference to the best p over the folds.
-    Folds fit the ranker without rounding it.
+    *p.* The standard error is that of the mean difference to the best p, fold by fold. Folds
+    share training rows: the variance of the mean of K differences is theirs times
+
+    .. math:: \frac{1}{K} + \frac{n_{\text{test}}}{n_{\text{train}}},
+
+    where K counts the folds of all repeats, and :math:`n_{\text{test}} / n_{\text{train}}` is the
+    weight of the rows scored by that of the rows fitted. Folds fit the ranker without rounding it.
 
     *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
     scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
@@ -225,6 +226,7 @@ class Scorecard(ExportsMixin, Predictor):
     References
     ----------
     Rudin2009, sec. 9.1 (limited classes must choose between the top and the rest).
+    NadeauBengio2003; BouckaertFrank2004 (the variance of a mean over folds).
 
     Examples
     --------
@@ -448,18 +450,17 @@ class Scorecard(ExportsMixin, Predictor):
         if self.ranker is None and self._is_small:
             ranker.set_params(alpha=RIDGE / number_of_rows(known.weight))
         searches = isinstance(self.p, str) and hasattr(ranker, "p")
-        rankers = {p: copy(ranker).set_params(p=p) for p in POWERS} if searches else {0.0: ranker}
         rows = data
         if folds is None:
             rows, random = merged, check_random_state(self.random_state)
             folds = make_folds(known, place, self.cv, self.n_repeats if searches else 1, random)
         scorer = as_scorer(self.scoring or "auc")
         fits = [FoldFits(rows, some, scorer, self.n_jobs) for some in folds]
-        scores, first = search_power(fits, rankers)
-        chosen = data.agree(smallest_of_the_best(scores) if fits else min(rankers))
-        held_out = fits[0].held_out(first[chosen]) if fits else None
-        scores = scores if searches and fits else {}
-        return self._rounded(refit(rankers[chosen]), merged, known, scores, held_out)
+        start = {"p": POWERS[0]} if searches else {}
+        search = Search(fits, lambda chosen: copy(ranker).set_params(**chosen), start)
+        scores = search.choose("p", POWERS) if searches else {}
+        held_out = search.held_out()
+        return self._rounded(refit(search.ranker), merged, known, scores, held_out)
 
     def _rounded(
         self,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from _claims import legend_below, new_figure, save_figure
+from _lists_fits import T_95
 from _report import Report, Table
 
 THEIRS = (
@@ -22,6 +23,15 @@ WIDE = 8
 """Times that differ by more than this factor have a logarithmic axis."""
 SHORT = 34
 """Characters of a label; a longer one goes on in a second line."""
+
+LISTS = {
+    "BoostedTreesRanker minus LGBMClassifier": "trees - LightGBM",
+    "RankingEnsemble minus best peer": "ensemble - best peer",
+    "first of compare minus HistGradientBoosting": "compare - HistGB",
+}
+"""The panels of the figure of `lists.py`: how the titles of their tables begin."""
+N_SPLITS = 5
+"""Splits that the standard errors of `lists.py` come from."""
 
 
 class Line(NamedTuple):
@@ -154,6 +164,20 @@ def scaling(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
+def lists(report: Report, path: Path) -> None:
+    """Draw differences in AUC by table, with 95 % intervals by Student's t over the splits."""
+    panels = {}
+    for start, title in LISTS.items():
+        for table in [one for one in report.tables if one.title.startswith(start)]:
+            at, lines = table.columns.index("AUC"), []
+            for name, *cells in table.rows[:-1]:
+                value, error = map(float, NUMBER.findall(str(cells[at - 1])))
+                half = T_95[N_SPLITS - 2] * error
+                lines.append(Line(str(name), value, value - half, value + half))
+            panels[title] = lines
+    draw_lines(panels, "difference in AUC of held-out rows", path)
+
+
 def peers_generated(report: Report, path: Path) -> None:
     """Draw times of systems at the two larger sizes."""
     found = times(report.tables[1:], "fit s")
@@ -270,7 +294,7 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
     one.__name__: one
     for one in (
         *(as_they_come, limited_classes, scaling),
-        *(peers_generated, peers_magic_trees, peers_search, peers_letor),
+        *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
         *(trees_lists, scorecards, bench_pairs, bench_kernel, bench_listnet, bench_metrics),
         cluster,
     )

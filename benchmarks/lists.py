@@ -14,6 +14,7 @@ Bengio (2003) and Holm's procedure over the tables.
 
 import argparse
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,15 @@ def difference_table(title: str, found: Found, one: str, other: str, note: str =
     return Table(title, ["table", *WORDS.values()], [*rows, ["mean", *means]], note)
 
 
+def names_table(title: str, found: Found, *systems: str) -> Table:
+    """Return which model a system was on each table, and in how many splits."""
+    rows: list[list[Cell]] = []
+    for table, by in found.items():
+        counts = [Counter(one["name"] for one in by[system]).most_common() for system in systems]
+        rows.append([table, *("; ".join(f"{n} x {name}" for name, n in one) for one in counts)])
+    return Table(title, ["table", *systems], rows)
+
+
 def overall(found: Found, one: str, other: str, metric: str) -> float:
     """Return the mean over the tables of the mean difference over the splits."""
     return mean(
@@ -198,6 +208,8 @@ def report_ensemble(found: Found) -> PartResult:
         )
         for other in (BEST_PEER, BEST_MEMBER)
     ]
+    title = "What the best peer and the best member were, and in how many splits"
+    tables.append(names_table(title, found, BEST_PEER, BEST_MEMBER))
     won = sum(
         mean(differences(by[ENSEMBLE], by[BEST_PEER], "AUC")) >= 0.0005 for by in found.values()
     )
@@ -225,7 +237,10 @@ def _is_inside(figures, key: str) -> bool:
 
 def report_compare(found: Found) -> PartResult:
     """Compare what the command line puts first with two baselines."""
-    tables, verdicts = [], []
+    tables, verdicts = (
+        [names_table("What compare puts first, in how many splits", found, FIRST)],
+        [],
+    )
     for other in (HISTOGRAMS, LOGISTIC):
         tables.append(difference_table(f"{FIRST} minus {other}", found, FIRST, other))
         verdicts.append(below_anywhere(found, FIRST, other))

@@ -198,12 +198,6 @@ def test_rounding_costs_little(ranker):
     assert card.score(X, Y) >= ranker.score(X, Y) - 0.004
 
 
-def test_the_cut_has_the_fewest_errors(small):
-    totals, above = small.card_.totals(X), np.asarray(Y == 1)
-    errors = [(above != (totals > cut)).sum() for cut in range(totals.min() - 1, totals.max() + 1)]
-    assert (small.predict(X) != Y).sum() == min(errors)
-
-
 def test_a_frozen_ranker_is_only_rounded():
     ranker = PNormPushRanker(p=3, n_estimators=7).fit(X, Y)
     before = pickle.dumps(ranker)
@@ -344,10 +338,8 @@ def test_points_double_the_odds(points, small):
     totals = scorecard.decision_function(X) + scorecard.cut_
     np.testing.assert_array_equal(totals, scorecard.card_.totals(X))
     assert scorecard.score(X, Y) == pytest.approx(small.score(X, Y), abs=0.01)
-    risk = np.clip(scorecard.predict_risk(X), 1e-6, 1 - 1e-6)
-    expected = np.log2(risk / (1 - risk) / 50) * 20 + 600
-    middle = (risk > 0.02) & (risk < 0.98)
-    assert np.abs(expected - totals)[middle].mean() < 20  # two slopes against one
+    risk = scorecard.predict_risk(X)
+    np.testing.assert_allclose(np.log2(risk / (1 - risk) / 50) * 20 + 600, totals)
 
 
 @pytest.mark.parametrize("scaling", [None, "minmax", PDO])
@@ -359,12 +351,11 @@ def test_risk_is_a_rising_probability(scaling):
     assert ((values >= 0) & (values <= 1)).all()
     assert (np.diff(values, axis=1) >= 0).all()
     assert (np.diff(table["risk"]) >= 0).all()
-    assert sorted(set(scorecard.card_.totals(X))) == table["total"].tolist()
+    assert set(scorecard.card_.totals(X)) <= set(table["total"])
     by_total = dict(zip(table["total"], table["risk"], strict=True))
     expected = [by_total[total] for total in scorecard.card_.totals(X)]
     np.testing.assert_allclose(scorecard.predict_risk(X), expected)
     assert scorecard.predict_risk(X).mean() == pytest.approx(Y.mean(), abs=0.03)
-    assert not hasattr(scorecard, "predict_proba")
 
 
 def test_reasons(small):

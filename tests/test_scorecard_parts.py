@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import PNormPushRanker
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._folds import FoldFits, make_folds
@@ -257,21 +257,3 @@ def test_most_lost():
         ["b", None, None, None],
         [None] * 4,
     ]
-
-
-def test_the_cut_is_the_rankers_own():
-    """RankBoost balances the classes; a push has the fewest errors."""
-    training, steps = small_problem(3, 4.0)
-    totals = 3 * np.round(training.totals([step.values for step in steps]))
-    order = training.preferences.order
-    positive, weight = training.data.y[order], training.data.weight[order]
-    cut = training.cut(totals, 0.3)
-    errors = [weight[(totals > one) != positive].sum() for one in range(-60, 60)]
-    assert weight[(totals > cut) != positive].sum() == min(errors)
-    balanced = BinnedTraining(RankBoost(), training.data)
-    mass = [
-        (weight * np.exp(-np.where(positive, 1, -1) * 0.3 * (totals - one)))
-        for one in (balanced.cut(totals, 0.3), balanced.cut(totals, 0.3) + 1)
-    ]
-    excess = [one[positive].sum() - one[~positive].sum() for one in mass]
-    assert excess[0] <= 1e-9 <= excess[1] + 1e-9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import adverse_end, worst_points
 from sklearn_rank.scorecard._folds import moments
-from sklearn_rank.scorecard._risk import RiskCurve
+from sklearn_rank.scorecard._risk import RiskCurve, statements, with_risk
 from sklearn_rank.scorecard._scaling import (
     Rounded,
     minmax_points,
@@ -25,6 +25,7 @@ from sklearn_rank.scorecard._scaling import (
 from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_variables
 from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Variable
 
 Tables = list[Indices]
 
@@ -74,35 +75,46 @@ class CardBuilder:
         adverse = adverse_end(self.adverse, classes)
         worst = worst_points("Scorecard", self.unseen, adverse)
         rounded = self._rounded()
+        scale = None
+        if isinstance(self.scaling, dict):
+            scale = self._curve(self.training.totals(rounded.tables), 1)
         # What would differ by rounding between processes is that of the first.
-        tables, intercept = self.data.agree(self._scaled(rounded))
+        tables, intercept = self.data.agree(self._scaled(rounded, scale))
         tables = [self._told(number, one) for number, one in enumerate(tables)]
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
-        multiplier, loss = self.training.best_multiplier(totals, near)
-        cut = self.training.cut(totals, multiplier)
-        if self.scaling is None:
-            totals, intercept, cut = totals - cut, intercept - cut, 0
+        loss = self.training.best_multiplier(totals, near)[1]
+        # One curve: with odds on the scale it is the one that they are on.
+        curve = self._curve(totals, 2) if scale is None else scale.on_scale(self.scaling)
+        card = Card(
+            self._variables(tables, worst),
+            intercept,
+            0,
+            classes,
+            int(self.ranker.n_features_in_),
+            None if self._names is None else tuple(self._names),
+            details=self._details(loss, curve),
+            adverse=adverse,
+            unseen=self.unseen,
+        )
+        return with_risk(card, curve, totals, keeps_points=self.scaling is not None)
+
+    @property
+    def _names(self) -> list[str] | None:
+        """Names of the columns, where they have some."""
         names = getattr(self.ranker, "feature_names_in_", None)
-        n_features = int(self.ranker.n_features_in_)
-        columns = [f"x{j}" for j in range(n_features)] if names is None else names.tolist()
+        return None if names is None else names.tolist()
+
+    def _variables(
+        self, tables: Tables, worst: Callable[[Iterable[int]], int] | None
+    ) -> tuple[Variable, ...]:
+        """Return the variables with these points by bin of the step functions."""
+        columns = self._names or [f"x{j}" for j in range(int(self.ranker.n_features_in_))]
         given = tuple(self.ranker.stump_settings()["thresholds"])
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
-        variables = make_variables(
+        return make_variables(
             self.training.steps, tables, self.data, columns, categories, given, worst
-        )
-        return Card(
-            variables,
-            intercept,
-            cut,
-            classes,
-            n_features,
-            None if names is None else tuple(columns),
-            self._risk(totals),
-            self._details(loss),
-            adverse=adverse,
-            unseen=self.unseen,
         )
 
     def _told(self, number: int, table: Indices) -> Indices:
@@ -130,15 +142,11 @@ class CardBuilder:
         tables: list[Any] = self.training.centred
         return Rounded(tables, *self.training.best_multiplier(self.training.totals(tables), 1.0))
 
-    def _scaled(self, rounded: Rounded) -> tuple[Tables, int]:
+    def _scaled(self, rounded: Rounded, scale: RiskCurve | None) -> tuple[Tables, int]:
         """Return integer tables and the intercept, without the cut."""
-        if self.scaling is None:
-            return list(rounded.tables), 0
-        if isinstance(self.scaling, str):
-            return minmax_points(rounded.tables), 0
-        totals = self.training.totals(rounded.tables)
-        line = self._curve(totals, 1).line()
-        return scaled_points(rounded.tables, line, self.scaling)
+        if scale is not None:
+            return scaled_points(rounded.tables, scale.line(), self.scaling)
+        return (list(rounded.tables) if self.scaling is None else minmax_points(rounded.tables)), 0
 
     def _curve(self, totals: Floats, n_slopes: int) -> RiskCurve:
         """Return the curve of probabilities, calibrated on rows held out, at totals."""
@@ -155,13 +163,7 @@ class CardBuilder:
         weight = weight * (number_of_rows(self.known.weight) / total)
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
 
-    def _risk(self, totals: Floats) -> tuple[tuple[float, float, float, float], ...]:
-        """Return the probability at each total of the training rows, with its interval."""
-        known = np.unique(totals)
-        columns = (known, *self._curve(totals, 2).at(known))
-        return tuple(zip(*(column.tolist() for column in columns), strict=True))
-
-    def _details(self, loss: float) -> dict[str, Any]:
+    def _details(self, loss: float, curve: RiskCurve) -> dict[str, Any]:
         """Return the statements of the card besides its points."""
         data = self.known
         low, high = self.points or (None, None)
@@ -174,11 +176,14 @@ class CardBuilder:
             "training_loss_of_the_card": loss,
             "training_rows": float(data.weight.sum()),
             "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
+            "base_rate": float(data.weight[data.y].sum() / data.weight.sum()),
             "queries": data.qid is not None,
             "lowest_points": low,
             "highest_points": high,
             "scaling": "pdo" if scaling else self.scaling,
             **{name: float(scaling[name]) for name in ("pdo", "score", "odds") if name in scaling},
+            "risk_rows": "training rows" if self.held_out is None else "rows held out",
+            **statements(curve),
         }
 
 

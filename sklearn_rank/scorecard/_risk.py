@@ -1,17 +1,32 @@
-"""The probability of the upper class at each total: a logistic curve with two slopes."""
+"""The probability of the upper class at each total: a logistic curve with one or two slopes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
-from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank.scorecard._increasing import basis_of, fit_increasing, targets
+from sklearn_rank.scorecard.card import Card
 
+N_REDRAWN = 300
+"""Number of times that the rows are redrawn."""
+
+_SEED = 20_261_123
 _Z = 1.959963984540054
 """The quantile of the normal distribution for intervals of 95 %."""
+
+_NODES = 40
+"""Rows whose totals differ by less than this part of the deviation are redrawn as one group."""
+
+_SCATTERS = np.linspace(0, 2, 101)
+
+RiskTable = tuple[tuple[float, float, float, float], ...]
+"""Rows of total, probability, and the ends of its interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,24 +46,50 @@ class RiskCurve:
     It is the maximum likelihood fit with the targets of Platt, :math:`(N_+ + 1) / (N_+ + 2)` and
     :math:`1 / (N_- + 2)` in place of 1 and 0, so that it is finite for separated classes.
 
+    The interval of 95 % at a total is for the probability of the rows with that total. It ends at
+
+    .. math:: L \pm \sqrt{d_\pm^2 + (1.96\, \tau)^2}
+
+    where
+
+    - L is the log odds of the curve;
+    - :math:`d_+` and :math:`d_-` are how far the quantiles .975 and .025 of the curves of 300
+      bootstrap samples are from it. A sample redraws the rows: each counts as often as a Poisson
+      variable with its weight as mean. The generator has a fixed seed: the interval follows from
+      the rows.
+    - :math:`\tau` is the scatter of single totals about the curve, for a total sums up rows of
+      different kinds and the curve is smooth. It is the root of the posterior mean of
+      :math:`\tau^2`, with all :math:`\tau` from 0 to 2 alike before, given groups of neighbouring
+      totals with
+
+      .. math:: \frac{O - E}{V} \sim N\left(0, \tau^2 + 1 / V\right)
+
+      where O is the number of rows of the upper class, E the number by the curve, and V the sum
+      of p (1 - p), at least 1 in each group.
+
     Attributes
     ----------
     mean, deviation : float
         m and s.
     coefficients : ndarray of shape (2,) or (3,)
         a and the slopes.
-    covariance : ndarray
-        Their covariance by the Fisher information; zero for a slope that is zero.
+    changes : ndarray of shape (300, 2) or (300, 3)
+        Coefficients of the bootstrap samples less those of the rows.
+    scatter : float
+        :math:`\tau`.
 
     References
     ----------
-    Defined here.
+    Defined here. Poisson bootstrap: Chamandy, N. et al. (2012), Estimating uncertainty for
+    massive data streams. Groups that vary about a curve: Williams, D. A. (1982),
+    Extra-binomial variation in logistic linear models.
     """
 
     mean: float
     deviation: float
     coefficients: Floats
-    covariance: Floats
+    changes: Floats
+    scatter: float
 
     @classmethod
     def fit(
@@ -61,52 +102,150 @@ class RiskCurve:
         n_slopes: int = 2,
     ) -> RiskCurve:
         """Fit the curve to totals in units of z; with one slope both are equal."""
-        basis = _basis(standardised, n_slopes)
-        above, below = float(weight[positive].sum()), float(weight[~positive].sum())
-        target = np.where(positive, (above + 1) / (above + 2), 1 / (below + 2))
-        coefficients = _maximise(basis, target, weight)
-        # A slope at its bound is taken as known: it has no part in the uncertainty.
-        free = np.append(True, coefficients[1:] > 0)
-        chance = expit(basis @ coefficients)
-        used = basis[:, free]
-        information = used.T @ (used * (weight * chance * (1 - chance))[:, None])
-        covariance = np.zeros((len(free), len(free)))
-        covariance[np.ix_(free, free)] = np.linalg.pinv(information)
-        return cls(mean, deviation, coefficients, covariance)
+        basis = basis_of(standardised, n_slopes)
+        of_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
+        coefficients = fit_increasing(basis, *targets(*of_class))[0]
+        nodes = _Nodes.of(standardised, positive, weight)
+        scatter = nodes.scatter(expit(basis_of(nodes.z, n_slopes) @ coefficients))
+        return cls(mean, deviation, coefficients, nodes.changes(coefficients), scatter)
 
     def line(self) -> tuple[float, float]:
         """Return a and b of the log odds a + b T of a curve with one slope."""
         constant, slope = self.coefficients / (1.0, self.deviation)
         return float(constant - slope * self.mean), float(slope)
 
+    def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
+        """Return the curve of totals T on a scale that this curve, of one slope, has set.
+
+        Its log odds are those that the scale states, ``log(odds) + (T - score) log(2) / pdo``.
+        """
+        factor = scaling["pdo"] / np.log(2)
+        constant, slope = self.coefficients
+        mean = scaling["score"] + factor * (float(constant) - np.log(scaling["odds"]))
+        return replace(self, mean=float(mean), deviation=float(factor * slope) or 1.0)
+
     def at(self, totals: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the probability at some totals, and the ends of its interval of 95 %."""
         z = (totals - self.mean) / self.deviation
-        basis = _basis(z, len(self.coefficients) - 1)
+        basis = basis_of(z, len(self.coefficients) - 1)
         log_odds = basis @ self.coefficients
-        half = _Z * np.sqrt(np.einsum("ij,jk,ik->i", basis, self.covariance, basis).clip(0))
-        return expit(log_odds), expit(log_odds - half), expit(log_odds + half)
+        ends = np.quantile(self.changes @ basis.T, [0.025, 0.975], axis=0)
+        apart = np.maximum([-ends[0], ends[1]], 0)
+        below, above = np.hypot(apart, _Z * self.scatter)
+        return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
+
+    def table(self, totals: Floats) -> RiskTable:
+        """Return the rows of a risk table."""
+        columns = (totals, *self.at(totals))
+        return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _basis(z: Floats, n_slopes: int) -> Floats:
-    one = np.ones(len(z))
-    if n_slopes == 1:
-        return np.column_stack([one, z])
-    return np.column_stack([one, -np.logaddexp(0, -z), np.logaddexp(0, z)])
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Rows with nearly equal totals, summed up.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_nodes,)
+        Their mean total, increasing.
+    events, others : ndarray of shape (n_nodes,)
+        Weight of the rows of the upper class, and of the lower class.
+    """
+
+    z: Floats
+    events: Floats
+    others: Floats
+
+    @classmethod
+    def of(cls, z: Floats, positive: Mask, weight: Floats) -> _Nodes:
+        node = np.unique(np.round(_NODES * z), return_inverse=True)[1].ravel()
+        size, moment, events = (
+            np.bincount(node, one) for one in (weight, weight * z, weight * positive)
+        )
+        others: Floats = np.maximum(size - events, 0)
+        return cls(moment / size, events.astype(np.float64), others)
+
+    def changes(self, coefficients: Floats) -> Floats:
+        """Return the coefficients of bootstrap samples less those of the rows themselves."""
+        random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
+        redrawn = [random.poisson(one, shape).astype(float) for one in (self.events, self.others)]
+        events = np.vstack([self.events, redrawn[0]])
+        others = np.vstack([self.others, redrawn[1]])
+        basis = basis_of(self.z, len(coefficients) - 1)
+        found = fit_increasing(basis, *targets(events, others), near=coefficients)
+        return found[1:] - found[0]
+
+    def scatter(self, chance: Floats) -> float:
+        """Return the deviation of the log odds of groups from those of the curve."""
+        size = self.events + self.others
+        parts = np.column_stack([self.events, size * chance, size * chance * (1 - chance)])
+        group = _groups(parts[:, 2])
+        observed, expected, variance = (np.bincount(group, one) for one in parts.T)
+        residual = (observed - expected) / variance
+        total = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
+        likelihood = -0.5 * (np.log(total) + residual**2 / total).sum(axis=1)
+        chance = np.exp(likelihood - likelihood.max())
+        return float(np.sqrt((chance * _SCATTERS**2).sum() / chance.sum()))
 
 
-def _maximise(basis: Floats, target: Floats, weight: Floats) -> Floats:
-    """Return the coefficients of the greatest likelihood with slopes that are not negative."""
-    size = weight.sum()
+def _groups(variance: Floats) -> Indices:
+    """Return the group of each node; neighbours are one until their variances sum to 1."""
+    group, held, number = np.zeros(len(variance), dtype=np.intp), 0.0, 0
+    for node, one in enumerate(variance.tolist()):
+        group[node] = number
+        held += one
+        if held >= 1 - 1e-9:
+            number, held = number + 1, 0.0
+    return np.minimum(group, max(number - 1, 0))
 
-    def loss(coefficients: Floats) -> tuple[float, Floats]:
-        log_odds = basis @ coefficients
-        value = weight @ (np.logaddexp(0, log_odds) - target * log_odds)
-        gradient = (weight * (expit(log_odds) - target)) @ basis
-        return float(value / size), gradient / size
 
-    start = np.zeros(basis.shape[1])
-    start[1:] = 0.5
-    bounds = [(None, None), *[(0.0, None)] * (len(start) - 1)]
-    found = minimize(loss, start, jac=True, bounds=bounds, options={"ftol": 1e-13, "gtol": 1e-8})
-    return np.asarray(found.x)
+def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: bool) -> Card:
+    """Return a card with the risk table of a curve, and with the cut at one half.
+
+    The table has the totals of the rows, and the least and the greatest that there are.
+
+    Parameters
+    ----------
+    card : Card
+        The points.
+    curve : RiskCurve
+        Of its totals.
+    totals : ndarray
+        Those of the rows.
+    keeps_points : bool
+        False: the intercept is such that the cut is 0.
+    """
+    ends = [card.intercept + sum(end(one.points) for one in card.terms) for end in (min, max)]
+    risk = curve.table(np.union1d(totals, np.array(ends, dtype=np.float64)))
+    cut = cut_of(risk)
+    if keeps_points:
+        return replace(card, risk=risk, cut=cut)
+    shifted = tuple((total - cut, chance, low, high) for total, chance, low, high in risk)
+    return replace(card, risk=shifted, cut=0, intercept=card.intercept - cut)
+
+
+def statements(curve: RiskCurve) -> dict[str, Any]:
+    """Return what a card says of the curve of its risk table."""
+    return {
+        "risk_curve": "one slope" if len(curve.coefficients) == 2 else "two slopes",
+        "risk_interval": f"95 %, from {N_REDRAWN} curves of redrawn rows",
+        "risk_scatter": curve.scatter,
+    }
+
+
+def cut_of(risk: Sequence[tuple[float, float, float, float]]) -> int:
+    """Return the largest integer total with a risk of at most one half.
+
+    Between the totals of the table the risk is interpolated. Where all are more likely than
+    not, it is the integer below the first total; where none is, the last total.
+    """
+    totals, chance = np.array(risk, dtype=np.float64).T[:2]
+    likely = np.flatnonzero(chance > 0.5)
+    if not len(likely):
+        return int(totals[-1])
+    last = int(likely[0]) - 1
+    if last < 0:
+        return int(totals[0]) - 1
+    rise, run = chance[last + 1] - chance[last], totals[last + 1] - totals[last]
+    near = np.floor(totals[last] + (0.5 - chance[last]) / rise * run) + np.arange(-1, 2)
+    return int(near[np.interp(near, totals, chance) <= 0.5].max())

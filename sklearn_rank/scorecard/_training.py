@@ -14,8 +14,6 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.models import StepFunction
 from sklearn_rank.rows import Preferences, Rows
 
-_ROUNDING = 1e-9
-
 
 @dataclass(frozen=True, eq=False)
 class BinnedTraining:
@@ -24,7 +22,7 @@ class BinnedTraining:
     Attributes
     ----------
     ranker : ranker
-        The fitted ranker, whose objective and whose rule for the cut are used.
+        The fitted ranker, whose objective is used.
     data : Rows
         One row for each set of equal ones, with their summed weight. `X` holds the bins, one
         column for each step function.
@@ -102,13 +100,3 @@ class BinnedTraining:
             options={"xatol": 1e-3},
         )
         return float(np.exp(found.x)), float(found.fun)
-
-    def cut(self, totals: Floats, multiplier: float) -> int:
-        """Return the integer that the totals of rows of the upper class exceed.
-
-        The rule is the ranker's own: the balance of the classes, or the fewest errors.
-        """
-        offset = self.ranker.offset_of(self.data, multiplier * totals)
-        cut = -offset / multiplier
-        lowest, highest = totals.min() - 1, totals.max()
-        return int(np.floor(np.clip(cut, lowest, highest) + _ROUNDING))

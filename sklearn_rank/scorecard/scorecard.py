@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._predictor import Predictor
@@ -93,6 +94,16 @@ _RANKER = Described("a ranker of stumps, FrozenEstimator(ranker) or None", _is_r
 _FOLDS = Described(
     "an int in [2, inf), a splitter or an iterable of (train, test) row indices", _are_folds
 )
+
+
+def _has_risk(scorecard: Any) -> bool:
+    """Whether a scorecard has probabilities; the error says why one has none."""
+    if not hasattr(scorecard, "card_") or scorecard.card_.risk:
+        return True
+    raise AttributeError(
+        "This scorecard has no risk table, and so no predict_proba: predict compares totals with "
+        "the cut of the card."
+    )
 
 
 class Scorecard(ExportsMixin, Predictor):
@@ -584,6 +595,24 @@ class Scorecard(ExportsMixin, Predictor):
             beyond it have the probability of the nearest one.
         """
         return probability(self._fitted_card(), self._totals(X))
+
+    @available_if(_has_risk)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class for each row, from the risk table.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns are those of `classes_`; the second is `predict_risk`. A card without risk
+            table has no such method.
+        """
+        risk = self.predict_risk(X)
+        return np.column_stack([1 - risk, risk])
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
         """Return the variables that lose each row the most points: why its total is not higher.

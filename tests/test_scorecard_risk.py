@@ -148,9 +148,9 @@ def test_the_table_goes_from_the_least_to_the_greatest_total():
 
 
 def test_probabilities_reach_the_tools_of_scikit_learn():
-    y = np.where(Y == 1, "b", "a")
+    y = np.asarray(Y == 1)
     scorecard = Scorecard(**QUICK).fit(X, y)
-    assert scorecard.classes_.tolist() == ["a", "b"]
+    assert scorecard.classes_.tolist() == [False, True]
     chance = scorecard.predict_proba(X)
     assert log_loss(y, chance) < 0.3
     held_out = cross_val_predict(Scorecard(**QUICK), X, y, cv=2, method="predict_proba")

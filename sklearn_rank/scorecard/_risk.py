@@ -225,7 +225,7 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
 
 
 def statements(curve: RiskCurve) -> dict[str, Any]:
-    """Return what a card says of the curve of its risk table."""
+    """Return the details of a card on the curve of its risk table."""
     return {
         "risk_curve": "one slope" if len(curve.coefficients) == 2 else "two slopes",
         "risk_interval": f"95 %, from {N_REDRAWN} curves of redrawn rows",

@@ -137,7 +137,7 @@ class Scorecard(ExportsMixin, Predictor):
         cross-validation (see Notes), if the ranker has a p. A number is set on the ranker; None
         keeps the ranker's.
     scaling : dict, "minmax" or None, default=None
-        None: a total above 0 means ``classes_[1]``. ``{"pdo": 20, "score": 600, "odds": 50}``:
+        None: a total above 0 has a risk above one half. ``{"pdo": 20, "score": 600, "odds": 50}``:
         20 points double the odds of ``classes_[1]``, which are 50 to 1 at a total of 600.
         "minmax": the smallest possible total is 0 and the largest 100. With scaling the cut-off is
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
@@ -178,7 +178,7 @@ class Scorecard(ExportsMixin, Predictor):
     terms_ : list of str
         The terms of the card: variables by column, then pairs, such as "age × debt".
     cut_ : int
-        A total above it means ``classes_[1]``; 0 without scaling.
+        A total above it has a risk above one half; 0 without scaling.
     p_ : float or None
         The p of the ranker; None if it has none.
     p_scores_ : dict of float to ndarray
@@ -214,8 +214,8 @@ class Scorecard(ExportsMixin, Predictor):
     lowest objective of the ranker. The card states the training loss of the ranker and, at the best
     multiplier of the totals, its own.
 
-    *Intercept and cut.* They follow the ranker's own rule, applied to the integer totals: the
-    balance of the classes for an exponential loss with p = 1, otherwise the fewest training errors.
+    *Cut.* `predict` says ``classes_[1]`` where the risk is above one half; `cut_` is the greatest
+    total whose risk is not. Where the risk of all totals is on one side, it is at their end.
 
     *p.* The standard error is that of the mean difference to the best p, fold by fold. Folds
     share training rows: the variance of the mean of K differences is theirs times
@@ -227,10 +227,15 @@ class Scorecard(ExportsMixin, Predictor):
 
     *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
     scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
-    with one slope below the mean and one above it, maps them to probabilities; its Fisher
-    information gives the intervals. Held-out rows, not the ranker's own training rows, are thus
-    used for calibration, except with ``FrozenEstimator`` and if a class has a single row. Scaling
-    by odds has one slope.
+    with one slope below the mean and one above it, maps them to probabilities. Held-out rows, not
+    the ranker's own training rows, are thus used for calibration, except with ``FrozenEstimator``
+    and if a class has a single row. With odds in `scaling` the curve has one slope, and is the one
+    that the scale states.
+
+    *Intervals* of the risk table are for the probability of the rows with a total. They are from
+    a bootstrap of the curve, which redraws the held-out rows with their scores and does not
+    repeat the fits, and from the scatter of single totals about the curve. Their draws have a
+    seed of their own.
 
     *Thresholds* have the fewest digits that divide the training rows as the ranker does.
 

@@ -73,8 +73,8 @@ def test_a_column_of_no_numbers_is_named_by_scoring(model, frame, value):
     model.fit(frame, Y)
     name = getattr(model, "variables_", ["income"])[0]  # a card reads its own variables only
     refuses(lambda: model.predict(frame.assign(**{name: value})), repr(name), "must hold numbers")
-    without = frame.drop(columns="loan_amount").assign(income=value)
-    refuses(lambda: model.predict(without), "- loan_amount")
+    without = frame.drop(columns=name).assign(other=value)
+    refuses(lambda: model.predict(without), f"- {name}\n")
 
 
 @pytest.mark.parametrize("model", [ranker(), card()], ids=["ranker", "card"])
@@ -84,6 +84,9 @@ def test_dates_are_not_taken_for_numbers(model, frame, of):
     dated = of(frame.assign(day=DATES))
     refuses(lambda: model.fit(dated, Y), "'day'", "must hold numbers", "such as days")
     model.fit(of(frame), Y)
+    if isinstance(model, Scorecard):  # which reads its own columns only
+        np.testing.assert_array_equal(model.predict(dated), model.predict(of(frame)))
+        return
     # Old releases of scikit-learn count the columns of polars, but don't know their names.
     with pytest.raises(ValueError, match=r"feature names[\s\S]*- day|features as input"):
         model.predict(dated)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Floats, Indices, Values
@@ -23,17 +23,13 @@ from sklearn_rank._validation import (
     Described,
     Number,
     OrNone,
-    check_columns,
     check_parameters,
     check_weight_range,
-    is_data_frame,
     order_is_known,
-    refuse_dates,
     unchanged_on_error,
     warn_of_order,
 )
 from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.bins.categories import as_table
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import SCORING, as_scorer
 from sklearn_rank.models import Stumps
@@ -42,6 +38,7 @@ from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._folds import FoldFits, given_folds, make_folds, measure
+from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
 from sklearn_rank.scorecard._scaling import SCALING
@@ -516,22 +513,7 @@ class Scorecard(ExportsMixin, Predictor):
     def _rows(self, X: Any) -> Any:
         """Return validated rows."""
         check_is_fitted(self)
-        if self._has_categories_:
-            X = as_table(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # as in a ranker's check
-                rows = validate_data(
-                    self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-                )
-        except (TypeError, ValueError):
-            if is_data_frame(X):
-                validate_data(self, X, reset=False, skip_check_array=True)
-            check_columns(type(self).__name__, X, "")
-            raise
-        refuse_dates(type(self).__name__, X)
-        return rows
+        return checked_rows(self, X, self._has_categories_)
 
     def points_of(self, X: Any) -> Indices:
         """Return the points of each row by term.

@@ -1,5 +1,6 @@
 """The risk table of scorecards: curve, interval, cut, predicted classes and probabilities."""
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict, train_test_split
@@ -174,12 +176,145 @@ def test_a_card_without_risk_table_says_why_it_has_no_probabilities():
 def test_details_state_the_curve():
     details = Scorecard(**QUICK).fit(X, Y).card_.details
     assert details["base_rate"] == pytest.approx(Y.mean())
-    assert details["risk_curve"] == "two slopes"
+    assert details["risk_curve"].startswith("log odds = ")
+    assert details["risk_curve"].count("ln(1 + e^") == 2
     assert details["risk_rows"] == "rows held out"
     assert details["risk_interval"] == "95 %, from 300 curves of redrawn rows"
     assert 0 <= details["risk_scatter"] <= 2
     frozen = Scorecard(FrozenEstimator(Scorecard(**QUICK).fit(X, Y).ranker_)).fit(X, Y)
     assert frozen.card_.details["risk_rows"] == "training rows"
+
+
+# Cards that were edited, and recalibration ---------------------------------------------
+
+
+def edited(scorecard, change):
+    """Return the card of a JSON document after a change of it."""
+    document = json.loads(scorecard.to_json())
+    change(document)
+    return Scorecard.from_json(json.dumps(document))
+
+
+def change_points(document):
+    document["variables"][0]["points"][0] += 1
+
+
+def change_threshold(document):
+    document["variables"][0]["thresholds"][0] += 0.5
+
+
+def change_intercept(document):
+    document["intercept"] += 1
+
+
+@pytest.mark.parametrize("change", [change_points, change_threshold, change_intercept])
+def test_the_risk_table_of_an_edited_card_is_refused(change):
+    scorecard = Scorecard(**QUICK).fit(X, Y)
+    found = edited(scorecard, change)
+    assert found.card_.is_edited
+    found.predict(X)
+    for use in (found.predict_risk, found.predict_proba, lambda X: found.risk_table_):
+        with pytest.raises(ValueError, match=r"the card was edited.*recalibrate"):
+            use(X)
+    for text in (found.to_text(80), found.to_html()):
+        assert "edited after the risk table was made" in text
+        assert "interval" not in text.replace("risk interval", "")
+    assert Scorecard.from_json(found.to_json()).card_.is_edited
+    again = found.recalibrate(X, Y)
+    assert not again.card_.is_edited
+    assert again.predict_proba(X).shape == (len(X), 2)
+
+
+def test_other_edits_keep_the_risk_table():
+    scorecard = Scorecard(**QUICK).fit(X, Y)
+    found = edited(scorecard, lambda document: document.update(cut=3, details=document["details"]))
+    assert not found.card_.is_edited
+    np.testing.assert_array_equal(found.predict_proba(X), scorecard.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda risk: risk[1].update(low=risk[1]["high"], high=risk[1]["low"]), "from low to high"),
+        (lambda risk: risk[1].update(low=0.9999, high=1.0), "from low to high"),
+        (
+            lambda risk: risk[-1].update(probability=0.0, low=0.0),
+            "must not be below that of the total before",
+        ),
+    ],
+)
+def test_a_risk_table_that_contradicts_itself_is_refused(change, message):
+    scorecard = Scorecard(**QUICK).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        edited(scorecard, lambda document: change(document["risk"]))
+
+
+@pytest.mark.parametrize("scaling", [None, "minmax", {"pdo": 20, "score": 600, "odds": 0.05}])
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_recalibrate(scaling, is_loaded):
+    old, new = make_credit(2000, random_state=0), make_credit(20_000, random_state=1)
+    fitted = Scorecard(scaling=scaling, **QUICK).fit(old.data, old.target)
+    fitted = Scorecard.from_json(fitted.to_json()) if is_loaded else fitted
+    before = fitted.to_json()
+    kept = new.target == np.random.default_rng(0).integers(0, 2, 20_000)  # a share of 6 % stays
+    kept |= new.target == 1
+    rows, y = new.data[kept], new.target[kept]
+    found = fitted.recalibrate(rows, y)
+    assert fitted.to_json() == before
+    assert hasattr(found, "ranker_") is not is_loaded
+    np.testing.assert_array_equal(found.points_of(rows), fitted.points_of(rows))
+    assert found.card_.intercept == fitted.card_.intercept
+    assert found.predict_risk(rows).mean() == pytest.approx(y.mean(), rel=0.01)
+    np.testing.assert_array_equal(found.predict(rows) == 1, found.predict_risk(rows) > 0.5)
+    details = found.card_.details
+    assert details["recalibration_rows"] == len(y)
+    assert details["recalibration_rows_of_the_upper_class"] == y.sum()
+    assert details["base_rate"] == pytest.approx(y.mean())
+    assert details["former_risk_curve"] == fitted.card_.details["risk_curve"]
+    assert Scorecard.from_json(found.to_json()).card_.risk == found.card_.risk
+    if isinstance(scaling, dict):
+        assert details["score"] == 600
+        for total, chance, *_ in found.card_.risk:
+            stated = details["odds"] * 2 ** ((total - 600) / details["pdo"])
+            assert chance / (1 - chance) == pytest.approx(stated, rel=1e-6)
+    else:
+        assert "pdo" not in details
+
+
+def test_recalibrate_takes_weights_as_multiplicities():
+    scorecard = Scorecard(**QUICK).fit(X, Y)
+    weight = np.random.default_rng(0).integers(0, 3, len(Y))
+    twice = np.repeat(np.arange(len(Y)), weight)
+    found = scorecard.recalibrate(X, Y, sample_weight=weight).card_
+    other = scorecard.recalibrate(X.iloc[twice], Y.iloc[twice]).card_
+    np.testing.assert_allclose(found.risk, other.risk, rtol=1e-7)
+
+
+def test_recalibrate_a_card_that_was_made_by_hand():
+    age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    card = Card((age,), 1, 0, (0, 1), 1, ("age",))
+    scorecard = Scorecard.from_json(card_to_json(card))
+    rows = pd.DataFrame({"age": [20.0] * 10 + [40.0] * 10})
+    y = np.array([0] * 9 + [1] + [1] * 8 + [0] * 2)
+    found = scorecard.recalibrate(rows, y)
+    assert [row[0] for row in found.card_.risk] == [0, 3]
+    assert found.predict(rows).tolist() == [0] * 10 + [1] * 10
+    assert found.card_.details["former_risk_curve"] is None
+    with pytest.raises(ValueError, match="rows of both classes"):
+        scorecard.recalibrate(rows, np.zeros(20))
+    with pytest.raises(ValueError, match="labels that Scorecard was not fitted with"):
+        scorecard.recalibrate(rows, np.full(20, 7))
+
+
+def test_recalibrate_on_rows_without_order_says_so():
+    credit = make_credit(600, random_state=0)
+    scaling = {"pdo": 20, "score": 600, "odds": 0.05}
+    scorecard = Scorecard(scaling=scaling, **QUICK).fit(credit.data, credit.target)
+    totals = scorecard.card_.totals(credit.data)
+    with pytest.warns(ConvergenceWarning, match="the same at all totals"):
+        found = scorecard.recalibrate(credit.data, (totals < np.median(totals)).astype(int))
+    assert found.card_.details["pdo"] == np.inf
+    assert Scorecard.from_json(found.to_json()).card_.details["pdo"] == np.inf
 
 
 # What the intervals hold ---------------------------------------------------------------

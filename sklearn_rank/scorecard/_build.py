@@ -14,7 +14,7 @@ from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import adverse_end, worst_points
 from sklearn_rank.scorecard._folds import moments
-from sklearn_rank.scorecard._risk import RiskCurve, statements, with_risk
+from sklearn_rank.scorecard._risk import RiskCurve, with_risk
 from sklearn_rank.scorecard._scaling import (
     Rounded,
     minmax_points,
@@ -93,7 +93,7 @@ class CardBuilder:
             classes,
             int(self.ranker.n_features_in_),
             None if self._names is None else tuple(self._names),
-            details=self._details(loss, curve),
+            details=self._details(loss),
             adverse=adverse,
             unseen=self.unseen,
         )
@@ -163,7 +163,7 @@ class CardBuilder:
         weight = weight * (number_of_rows(self.known.weight) / total)
         return RiskCurve.fit(z, positive, weight, mean, deviation, n_slopes)
 
-    def _details(self, loss: float, curve: RiskCurve) -> dict[str, Any]:
+    def _details(self, loss: float) -> dict[str, Any]:
         """Return the statements of the card besides its points."""
         data = self.known
         low, high = self.points or (None, None)
@@ -183,7 +183,6 @@ class CardBuilder:
             "scaling": "pdo" if scaling else self.scaling,
             **{name: float(scaling[name]) for name in ("pdo", "score", "odds") if name in scaling},
             "risk_rows": "training rows" if self.held_out is None else "rows held out",
-            **statements(curve),
         }
 
 

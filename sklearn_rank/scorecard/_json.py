@@ -324,6 +324,12 @@ def _rules(card: Card) -> Rules:
     for total, *shares in card.risk:
         wanted = "must have numbers from 0 to 1"
         yield all(0 <= one <= 1 for one in shares), f"the row of risk of the total {total} {wanted}"
+        risk, low, high = shares
+        wanted = f"the probability of the total {total} must be from low to high"
+        yield low <= risk <= high, f"{wanted}. Got {risk}, {low} and {high}"
+    for (_, before, *_), (total, risk, *_) in pairwise(card.risk):
+        wanted = f"the probability of the total {total} must not be below that of the total before"
+        yield before <= risk, f"{wanted}. Got {risk} after {before}"
 
 
 def _increase(values: Sequence[float]) -> bool:

@@ -16,7 +16,7 @@ from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
 from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard._report_figures import TOP, figures_of
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.monitoring import StabilityTable
 from sklearn_rank.scorecard.terms import class_label
 
@@ -63,6 +63,7 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
         has_counts=any(one.counts for one in card.terms),
         has_special=any(axis.special for one in card.terms for axis in one.axes),
         risks=_text.thinned(card.risk, _MAX_RISKS),
+        edited=EDITED,
     )
 
 

@@ -144,7 +144,7 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     _fill(points, COLUMNS, lines, widths=(28, 40, 10, 12, 12))
     for cell in points["E"][1:]:
         cell.number_format = "0.0%"
-    if card.risk:
+    if card.risk and not card.is_edited:
         risk = book.create_sheet("risk")
         _fill(risk, ("total", "probability", "low", "high"), card.risk, widths=(12,) * 4)
     about = [

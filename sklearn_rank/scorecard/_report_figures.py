@@ -158,7 +158,8 @@ def figures_of(
         classes = scorecard.classes_.tolist()
         raise ValueError(f"report compares two classes, {classes}. All rows of y are of one class.")
     auc, ks, ks_total = _order(totals[kept], event[kept], weight[kept])
-    risk = scorecard.predict_risk(X) if scorecard.card_.risk else None
+    card = scorecard.card_
+    risk = scorecard.predict_risk(X) if card.risk and not card.is_edited else None
     weighted: dict[str, Any] = {"sample_weight": weight}
     return ReportFigures(
         totals=totals[kept],

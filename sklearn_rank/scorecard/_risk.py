@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.scorecard._increasing import basis_of, fit_increasing, targets
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
 
 N_REDRAWN = 300
 """Number of times that the rows are redrawn."""
@@ -114,6 +114,15 @@ class RiskCurve:
         constant, slope = self.coefficients / (1.0, self.deviation)
         return float(constant - slope * self.mean), float(slope)
 
+    def formula(self) -> str:
+        """Return the log odds as a formula of the total T."""
+        if len(self.coefficients) == 2:
+            constant, slope = self.line()
+            return f"log odds = {constant:.5g} + {slope:.5g} T"
+        a, below, above = self.coefficients
+        z = f"z = (T - {self.mean:.5g}) / {self.deviation:.5g}"
+        return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
+
     def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
         """Return the curve of totals T on a scale that this curve, of one slope, has set.
 
@@ -136,7 +145,9 @@ class RiskCurve:
 
     def table(self, totals: Floats) -> RiskTable:
         """Return the rows of a risk table."""
-        columns = (totals, *self.at(totals))
+        risk, low, high = self.at(totals)
+        risk = np.maximum.accumulate(risk)  # rounding may differ from row to row
+        columns = (totals, risk, np.minimum(low, risk), np.maximum(high, risk))
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -218,16 +229,18 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
     ends = [card.intercept + sum(end(one.points) for one in card.terms) for end in (min, max)]
     risk = curve.table(np.union1d(totals, np.array(ends, dtype=np.float64)))
     cut = cut_of(risk)
-    if keeps_points:
-        return replace(card, risk=risk, cut=cut)
-    shifted = tuple((total - cut, chance, low, high) for total, chance, low, high in risk)
-    return replace(card, risk=shifted, cut=0, intercept=card.intercept - cut)
+    if not keeps_points:
+        curve = replace(curve, mean=curve.mean - cut)
+        risk = tuple((total - cut, chance, low, high) for total, chance, low, high in risk)
+        card, cut = replace(card, intercept=card.intercept - cut), 0
+    details = {**card.details, **statements(curve), MADE_FOR: fingerprint(card)}
+    return replace(card, risk=risk, cut=cut, details=details)
 
 
 def statements(curve: RiskCurve) -> dict[str, Any]:
     """Return the details of a card on the curve of its risk table."""
     return {
-        "risk_curve": "one slope" if len(curve.coefficients) == 2 else "two slopes",
+        "risk_curve": curve.formula(),
         "risk_interval": f"95 %, from {N_REDRAWN} curves of redrawn rows",
         "risk_scatter": curve.scatter,
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.scorecard._points_table import tables_of
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.terms import Bin, class_label, plain
 
 _NARROWEST, _WIDEST = 50, 120
@@ -178,6 +178,9 @@ def _bar(line: Bin, largest: int, width: int) -> str:
 
 def _risks(card: Card, width: int) -> Iterator[str]:
     """Yield the risk table."""
+    if card.is_edited:
+        yield from _wrapped(EDITED, width)
+        return
     upper = class_label(card.classes[1])
     shown = thinned(card.risk, _MAX_RISKS)
     some = "" if len(shown) == len(card.risk) else f" ({len(shown)} of {len(card.risk)} totals)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,19 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import is_data_frame
 from sklearn_rank.bins.categories import column_of
-from sklearn_rank.scorecard.terms import TIMES, Axis, Pair, Variable
+from sklearn_rank.scorecard.terms import TIMES, Axis, Pair, Variable, plain
 
 UNSEEN = ("neutral", "worst", "refuse")
 """What may be done with values that training has not seen."""
 
 ADVERSE = ("high", "low")
 """The ends of the totals, of which one is bad."""
+
+MADE_FOR = "risk_of_points"
+"""The detail with the fingerprint of the points that the risk table was made for."""
+
+EDITED = "Points or bins were edited after the risk table was made: it is left out."
+"""What forms of a card say in place of its risk table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +115,12 @@ class Card:
         return replace(first, groups=tuple(groups)).kind
 
     @property
+    def is_edited(self) -> bool:
+        """Whether the risk table is known to be for other points or bins than the card has."""
+        made_for = self.details.get(MADE_FOR)
+        return bool(self.risk) and made_for is not None and made_for != fingerprint(self)
+
+    @property
     def largest_points(self) -> int:
         """The largest absolute points of a bin, 0 without terms."""
         return max((abs(one) for term in self.terms for one in term.points), default=0)
@@ -190,15 +203,47 @@ class Card:
         return found, int(X.shape[0])
 
 
+def fingerprint(card: Card) -> str:
+    """Return 16 hexadecimal digits that change with the intercept, the points and the bins.
+
+    Cards store that of the points which their risk table was made for.
+    """
+    bins = []
+    for term in card.terms:
+        for axis in term.axes:
+            ends = [list(map(float, one)) for one in (axis.thresholds, axis.special)]
+            groups = [list(map(plain, group)) for group in axis.groups or ()]
+            bins.append([axis.column, ends, groups])
+        bins.append(list(map(int, term.points)))
+    return sha256(repr([int(card.intercept), bins]).encode()).hexdigest()[:16]
+
+
+def known_risk(card: Card) -> Floats:
+    """Return the risk table, with the columns total, probability, low and high.
+
+    Raises
+    ------
+    ValueError
+        When the card has none, or was edited after it was made.
+    """
+    if not card.risk:
+        raise ValueError("This scorecard has no risk table, and so no probabilities.")
+    if card.is_edited:
+        raise ValueError(
+            "The risk table of this scorecard was made for other points or bins than it has now: "
+            "the card was edited. Its totals are right; recalibrate it on rows with known classes "
+            "(Scorecard.recalibrate) for new probabilities."
+        )
+    return np.array(card.risk, dtype=np.float64)
+
+
 def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
     """Return the calibrated probability of ``classes[1]`` at each total.
 
     Between the totals of the risk table it is interpolated, and beyond them it is that of the
     nearest one.
     """
-    if not card.risk:
-        raise ValueError("This scorecard has no risk table, and so no probabilities.")
-    table = np.array(card.risk, dtype=np.float64)
+    table = known_risk(card)
     return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
 
 

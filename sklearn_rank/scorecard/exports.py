@@ -17,7 +17,7 @@ from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_text
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import Card, known_risk
 from sklearn_rank.scorecard.card_graph import to_onnx
 
 P = ParamSpec("P")
@@ -117,4 +117,5 @@ class ExportsMixin:
         """
         card = self._fitted_card()
         pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
-        return pandas.DataFrame(list(card.risk), columns=["total", "risk", "low", "high"])
+        rows: Any = known_risk(card) if card.risk else []
+        return pandas.DataFrame(rows, columns=["total", "risk", "low", "high"])

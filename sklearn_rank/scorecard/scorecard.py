@@ -23,8 +23,11 @@ from sklearn_rank._validation import (
     Described,
     Number,
     OrNone,
+    check_lengths,
     check_parameters,
+    check_weight,
     check_weight_range,
+    is_upper_label,
     order_is_known,
     unchanged_on_error,
     warn_of_order,
@@ -41,6 +44,7 @@ from sklearn_rank.scorecard._folds import FoldFits, given_folds, make_folds, mea
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import most_lost, reference_points
+from sklearn_rank.scorecard._recalibration import recalibrated
 from sklearn_rank.scorecard._scaling import SCALING
 from sklearn_rank.scorecard._search import Search
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
@@ -99,7 +103,7 @@ def _has_risk(scorecard: Any) -> bool:
         return True
     raise AttributeError(
         "This scorecard has no risk table, and so no predict_proba: predict compares totals with "
-        "the cut of the card."
+        "the cut of the card. recalibrate(X, y) makes a risk table from rows with known classes."
     )
 
 
@@ -600,6 +604,61 @@ class Scorecard(ExportsMixin, Predictor):
         """
         risk = self.predict_risk(X)
         return np.column_stack([1 - risk, risk])
+
+    def recalibrate(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Return a card with the same points whose probabilities are those of other rows.
+
+        One curve is fitted to the totals of the rows: the risk table, the cut and, with odds in
+        `scaling`, points to double the odds and the odds at "score" (in the details of the card)
+        follow it together. The details state the rows and the former curve.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Rows that the card was not fitted to, such as those of a recent period.
+        y : array-like of shape (n_samples,)
+            Their classes; both must occur.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities: weight 2 equals the row twice.
+
+        Returns
+        -------
+        Scorecard
+            A fitted scorecard. This one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            When y has a class that the card does not know, or only one of its classes.
+
+        Examples
+        --------
+        >>> from sklearn_rank.datasets import make_credit
+        >>> from sklearn_rank.scorecard import Scorecard
+        >>> old, new = make_credit(2000, random_state=0), make_credit(2000, random_state=1)
+        >>> scaling = {"pdo": 20, "score": 600, "odds": 0.05}
+        >>> scorecard = Scorecard(p=1, scaling=scaling, random_state=0).fit(old.data, old.target)
+        >>> recalibrated = scorecard.recalibrate(new.data, new.target)
+        >>> recalibrated.card_.details["recalibration_rows"]
+        2000.0
+        >>> bool((recalibrated.points_of(new.data) == scorecard.points_of(new.data)).all())
+        True
+        """
+        totals = self._totals(X).astype(np.float64)
+        is_upper = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
+        check_lengths(X=totals, y=is_upper)
+        weight = check_weight(sample_weight, len(totals))
+        check_weight_range("recalibrate", weight[weight > 0])
+        kept = weight > 0
+        if len(np.unique(is_upper[kept])) < 2:
+            raise ValueError(
+                f"recalibrate needs rows of both classes, {self.classes_.tolist()}. All rows of y "
+                "are of one class."
+            )
+        card = recalibrated(self.card_, totals[kept], is_upper[kept], weight[kept])
+        found = copy(self)
+        found.card_, found.cut_ = card, card.cut
+        return found
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
         """Return the variables that lose each row the most points: why its total is not higher.

@@ -120,7 +120,8 @@ class RiskCurve:
             constant, slope = self.line()
             return f"log odds = {constant:.5g} + {slope:.5g} T"
         a, below, above = self.coefficients
-        z = f"z = (T - {self.mean:.5g}) / {self.deviation:.5g}"
+        sign = "-" if self.mean >= 0 else "+"
+        z = f"z = (T {sign} {abs(self.mean):.5g}) / {self.deviation:.5g}"
         return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
 
     def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:

@@ -62,7 +62,7 @@ def recalibrated(card: Card, totals: Floats, positive: Mask, weight: Floats) -> 
 
 
 def _scale(card: Card, curve: RiskCurve) -> dict[str, Any]:
-    """Return what the scale of a card states of the odds on a curve of one slope."""
+    """Return the points to double the odds, and the odds at the score, of a curve of one slope."""
     constant, slope = curve.line()
     if slope <= 0:
         warn(

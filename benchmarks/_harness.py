@@ -117,14 +117,19 @@ def watch(call: Callable[[], Any]) -> Record:
 
 
 def run_in_process(
-    script: str | Path, arguments: Iterable[Any], *, threads: int, timeout: float | None = None
+    script: str | Path,
+    arguments: Iterable[Any],
+    *,
+    threads: int,
+    timeout: float | None = None,
+    python: str | Path = sys.executable,
 ) -> Record:
     """Run a script that prints one line of JSON; return it, or {"error": why there is none}.
 
     `threads` is what OpenMP and the BLAS libraries may use in the new process; `timeout` ends it
-    after so many seconds.
+    after so many seconds; `python` runs it.
     """
-    command = [sys.executable, str(script), *(str(argument) for argument in arguments)]
+    command = [str(python), str(script), *(str(argument) for argument in arguments)]
     limits = {f"{library}_NUM_THREADS": str(threads) for library in LIBRARIES}
     try:
         done = subprocess.run(

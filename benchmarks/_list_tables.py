@@ -116,6 +116,14 @@ def p_value(values: Sequence[float]) -> float:
     return float(2 * t.sf(abs(mean(values)) / error, len(values) - 1))
 
 
+def corrected_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Return an interval for the mean difference over random splits (Student's t)."""
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + level) / 2, len(values) - 1)) * standard_error(values)
+    return mean(values) - half, mean(values) + half
+
+
 def significantly_below(by_table: Mapping[str, Sequence[float]], level: float = 0.05) -> list[str]:
     """Return the tables on which differences are below 0, by Holm's procedure over the tables."""
     found = sorted((p_value(values), name) for name, values in by_table.items())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from _claims import legend_below, new_figure, save_figure
 from _lists_fits import T_95
 from _report import Report, Table
+from _scorecards_tables import BEST
 
 THEIRS = (
     *("XGB", "LightGBM", "LGBM", "CatBoost", "HistGradient", "AdaBoost", "Logistic"),
@@ -229,9 +230,9 @@ def trees_lists(report: Report, path: Path) -> None:
 
 
 CARDS = {
-    "full card - EBM": ("full card, RankBoost - EBM, main effects", "AUC"),
-    "full card - optbinning": ("full card, RankBoost - optbinning", "AUC"),
-    "small card - FasterRisk": ("small card, p = 1 - FasterRisk", "AUC"),
+    "AUC, small card": (f"small card - {BEST}", "AUC"),
+    "pAUC5, small card": (f"small card - {BEST}", "pAUC5"),
+    "AUC, full card": ("full card - EBM, main effects", "AUC"),
 }
 """The panels of the figure of scorecards: a difference, and of what."""
 
@@ -247,7 +248,7 @@ def scorecards(report: Report, path: Path) -> None:
         ]
         for title, which in CARDS.items()
     }
-    draw_lines(panels, "difference in AUC", path)
+    draw_lines(panels, "difference", path)
 
 
 def bench_pairs(report: Report, path: Path) -> None:

@@ -15,6 +15,7 @@ import json
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ RATES, ROUNDS = (0.1, 0.3), (10, 20, 50, 100, 200, 300, 500, 1000)
 LARGEST_FPR = {"auc": 1.0, "pauc": 0.05}
 """XGBoost: what is tried, and the share of negatives that each choice looks at."""
 FOLDS_TO = 5_000
+INTERACTIONS = 10
+SHAPES = ((10, 2), (5, 3), (3, 4))
+"""optbinning of like size: variables and bins of each, ten steps at most in all."""
 
 
 def fit_fasterrisk(rows: Any) -> tuple[Any, dict[str, Any]]:
@@ -77,41 +81,113 @@ def apply_columns(columns: list[tuple[int, str, float]], X: Any) -> Any:
 
 def fit_optbinning(rows: Any) -> tuple[Any, dict[str, Any]]:
     """Optimal bins of every feature, and a logistic regression on their weights of evidence."""
+    train, test = (frame_of(rows, name) for name in ("X", "X_test"))
+    started = time.process_time()
+    card = optbinning_card(rows, train, rows["y"])
+    seconds = time.process_time() - started
+    return {"auc": seconds, "n": {"auc": n_steps_of(card)}}, {"auc": card.decision_function(test)}
+
+
+def fit_small_optbinning(rows: Any) -> tuple[Any, dict[str, Any]]:
+    """Ten steps: the variables of most information value; how many of them, by inner folds."""
+    from sklearn.metrics import roc_auc_score
+
+    train, test = (frame_of(rows, name) for name in ("X", "X_test"))
+    y, started = rows["y"], time.process_time()
+    summary = optbinning_card(rows, train, y).binning_process_.summary()
+    ordered = summary.sort_values("iv", ascending=False)["name"].tolist()
+    figures = []
+    for part, valid in inner_folds(y):
+        cards = [
+            optbinning_card(rows, train[ordered[:n]].iloc[part], y[part], bins)
+            for n, bins in SHAPES
+        ]
+        figures.append(
+            [roc_auc_score(y[valid], one.decision_function(train.iloc[valid])) for one in cards]
+        )
+    n, bins = SHAPES[int(np.argmax(np.mean(figures, axis=0)))]
+    card = optbinning_card(rows, train[ordered[:n]], y, bins)
+    seconds = time.process_time() - started
+    return {"auc": seconds, "n": {"auc": n_steps_of(card)}}, {"auc": card.decision_function(test)}
+
+
+def optbinning_card(rows: Any, train: Any, y: Any, max_n_bins: int | None = None) -> Any:
+    """Return a card of these columns, fitted."""
     from optbinning import BinningProcess, Scorecard
     from sklearn.linear_model import LogisticRegression
 
-    train, test = (frame_of(rows, name) for name in ("X", "X_test"))
-    categorical = [train.columns[feature] for feature in rows["categorical"]]
-    codes: dict[str, Any] = {}
+    params: dict[str, Any] = {}
     for feature, code in rows["special"]:
-        params = codes.setdefault(train.columns[int(feature)], {"special_codes": []})
-        params["special_codes"].append(code)
-    started = time.process_time()
+        name = f"x{int(feature)}"
+        if name in train:
+            params.setdefault(name, {"special_codes": []})["special_codes"].append(code)
+    categorical = [f"x{feature}" for feature in rows["categorical"] if f"x{feature}" in train]
     bins = BinningProcess(
         list(train.columns),
+        max_n_bins=max_n_bins,
         categorical_variables=categorical or None,
-        binning_fit_params=codes or None,
+        binning_fit_params=params or None,
     )
     card = Scorecard(binning_process=bins, estimator=LogisticRegression(max_iter=1000))
-    card.fit(train, rows["y"], metric_special="empirical", metric_missing="empirical")
-    seconds = time.process_time() - started
+    return card.fit(train, y, metric_special="empirical", metric_missing="empirical")
+
+
+def n_steps_of(card: Any) -> int:
+    """Return the number of steps of a card of optbinning between ordinary bins."""
     table = card.table(style="detailed")
     used = table[~table["Bin"].astype(str).isin(["Special", "Missing"])]
-    n = int(sum(len(part) - 1 for _, part in used.groupby("Variable")))
-    return {"auc": seconds, "n": {"auc": n}}, {"auc": card.decision_function(test)}
+    return int(sum(len(part) - 1 for _, part in used.groupby("Variable")))
 
 
-def fit_ebm(rows: Any) -> tuple[Any, dict[str, Any]]:
-    """Main effects, everything else by default."""
+def fit_toad(rows: Any) -> tuple[Any, dict[str, Any]]:
+    """Bins by chi-squared of at least 5 % of the rows, and a logistic regression."""
+    import toad
+
+    train, test = (frame_of(rows, name) for name in ("X", "X_test"))
+    started = time.process_time()
+    combiner = toad.transform.Combiner()
+    combiner.fit(train, rows["y"], method="chi", min_samples=0.05, empty_separate=True)
+    evidence = toad.transform.WOETransformer()
+    binned = evidence.fit_transform(combiner.transform(train), rows["y"])
+    card = toad.ScoreCard(combiner=combiner, transer=evidence)
+    card.fit(binned, rows["y"])
+    seconds = time.process_time() - started
+    n = sum(len(bins) - 1 for bins in card.export().values())
+    # Its points fall as the risk rises.
+    return {"auc": seconds, "n": {"auc": n}}, {"auc": -card.predict(test)}
+
+
+def fit_scorecardpy(rows: Any) -> tuple[Any, dict[str, Any]]:
+    """Its bins by a tree, weights of evidence, a logistic regression, its integer points."""
+    import scorecardpy
+    from sklearn.linear_model import LogisticRegression
+
+    train, test = (frame_of(rows, name) for name in ("X", "X_test"))
+    started = time.process_time()
+    bins = scorecardpy.woebin(train.assign(y=rows["y"]), y="y", no_cores=1)
+    evidence = scorecardpy.woebin_ply(train, bins, no_cores=1)
+    model = LogisticRegression(max_iter=1000).fit(evidence, rows["y"])
+    card = scorecardpy.scorecard(bins, model, evidence.columns)
+    seconds = time.process_time() - started
+    n = sum(len(part) - 1 for part in bins.values())
+    points = scorecardpy.scorecard_ply(test, card, print_step=0)["score"]
+    return {"auc": seconds, "n": {"auc": n}}, {"auc": -points.to_numpy(dtype=float)}
+
+
+def fit_ebm(rows: Any, interactions: int = 0) -> tuple[Any, dict[str, Any]]:
+    """Main effects and so many interactions, everything else by default."""
     from interpret.glassbox import ExplainableBoostingClassifier
 
     train, test = (frame_of(rows, name) for name in ("X", "X_test"))
     started = time.process_time()
-    model = ExplainableBoostingClassifier(interactions=0, n_jobs=1, random_state=0)
+    model = ExplainableBoostingClassifier(interactions=interactions, n_jobs=1, random_state=0)
     model.fit(train, rows["y"])
     seconds = time.process_time() - started
-    # The first bin is that of missing values, the last that of unseen ones.
-    n = sum(int(np.count_nonzero(np.diff(term[1:-1]))) for term in model.term_scores_)
+    # The first bin is that of missing values, the last that of unseen ones; grids count cells.
+    n = sum(
+        int(np.count_nonzero(np.diff(term[1:-1]))) if term.ndim == 1 else term[1:-1, 1:-1].size
+        for term in model.term_scores_
+    )
     return {"auc": seconds, "n": {"auc": n}}, {"auc": model.decision_function(test)}
 
 
@@ -195,7 +271,11 @@ def frame_of(rows: Any, name: str) -> Any:
 SYSTEMS = {
     "fasterrisk": fit_fasterrisk,
     "optbinning": fit_optbinning,
+    "optbinning_small": fit_small_optbinning,
+    "toad": fit_toad,
+    "scorecardpy": fit_scorecardpy,
     "ebm": fit_ebm,
+    "ebm_pairs": partial(fit_ebm, interactions=INTERACTIONS),
     "xgboost": fit_xgboost,
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _harness import LIBRARIES, Record
+from _harness import Record, run_in_process
 from _lists_fits import say
 
 CHILD = Path(__file__).with_name("_scorecards_anchor.py")
@@ -18,25 +18,38 @@ CHILD = Path(__file__).with_name("_scorecards_anchor.py")
 
 @dataclass(frozen=True)
 class Library:
-    """A library, and what pip installs to have it; `python` where it needs an old one."""
+    """A library, and what pip installs to have it; `python` where it needs an old one.
+
+    `home` is the environment of another system with the same requirements.
+    """
 
     label: str
     requirements: tuple[str, ...]
     python: str | None = None
+    home: str | None = None
 
+
+OPTBINNING, EBM = ("optbinning==1.0.0",), ("interpret-core==0.7.3",)
 
 OTHERS = {
     "fasterrisk": Library("FasterRisk", ("fasterrisk==0.1.10",), "python3.11"),
-    "optbinning": Library("optbinning", ("optbinning==1.0.0",)),
-    "ebm": Library("EBM, main effects", ("interpret-core==0.7.3",)),
+    "optbinning_small": Library("optbinning, ten steps", OPTBINNING, home="optbinning"),
+    "optbinning": Library("optbinning", OPTBINNING),
+    "toad": Library("toad", ("toad==0.1.7", "numpy", "pandas", "scikit-learn", "scipy", "joblib")),
+    "scorecardpy": Library("scorecardpy", ("scorecardpy==0.1.9.7", "pandas<3")),
+    "ebm": Library("EBM, main effects", EBM),
+    "ebm_pairs": Library("EBM, ten interactions", EBM, home="ebm"),
     "xgboost": Library("XGBoost, depth 1", ("xgboost-cpu==3.2.0", "scikit-learn", "pandas")),
 }
+
+SECONDS = 600.0
+"""A fit that takes longer is ended, and left out."""
 
 
 def make_environment(name: str, folder: Path) -> Path:
     """Return the Python of a library's environment, made if it is not there."""
     library = OTHERS[name]
-    home = folder / name
+    home = folder / (library.home or name)
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     done = home / "installed"
     wanted = "\n".join(library.requirements)
@@ -55,18 +68,7 @@ def make_environment(name: str, folder: Path) -> Path:
 
 def fit_one(python: Path, name: str, rows: Path, scores: Path) -> Record:
     """Fit in a process of its own, with one thread; return what it printed."""
-    limits = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}
-    done = subprocess.run(
-        [str(python), str(CHILD), name, str(rows), str(scores)],
-        env={**os.environ, **limits},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return {"error": lines[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return run_in_process(CHILD, [name, rows, scores], python=python, threads=1, timeout=SECONDS)
 
 
 class Cache:

@@ -1,8 +1,10 @@
-"""Fit the cards of this package to the rows of a file; print one line of JSON.
+"""Fit one card of this package to the rows of a file; print one line of JSON.
 
-    python _scorecards_ours.py ROWS.npz SEED
+    python _scorecards_ours.py VARIANT ROWS.npz SEED
 
-Seconds are of processor time, what is chosen by validation included.
+Seconds are of processor time, what is chosen by validation included. A small card also tells its
+held-out rows in bands of the risk, and the mean risk before and after some of their cells are
+blanked.
 """
 
 import json
@@ -13,21 +15,19 @@ from typing import Any
 
 import numpy as np
 from _harness import Record
+from _scorecards_data import BAND
 
-from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank.metrics import auc_score, partial_auc_score, ranking_scorer
+from sklearn_rank import PNormPushRanker
+from sklearn_rank.metrics import auc_score, partial_auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard
 
 MAX_FPR = 0.05
-THRESHOLDS, TERMS, POINTS = 150, 10, (-5, 5)
-POWERS = (1, 2, 4, 8)
-N_FOLDS, FOLDS_TO = 4, 5_000
-# The same settings for all sets; steps of the logistic loss are shorter.
-FULL = {"learning_rate": 0.5, "n_estimators": 300}
-BAGS = {"p": 1, "loss": "logistic", "learning_rate": 0.5, "n_estimators": 100, "n_bags": 5}
+BLANKED = 0.2
+"""Share of the test cells that are blanked, in columns without a gap in training."""
 SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes without options
-TOP = {"loss": "logistic", "learning_rate": 1.0, "n_estimators": 150}
+FULL = {"p": 1, "loss": "logistic", "learning_rate": 0.3, "n_estimators": 200, "n_bags": 8}
+# The same settings for all tables.
 
 
 def quality(y: Any, scores: Any) -> Record:
@@ -38,19 +38,26 @@ def quality(y: Any, scores: Any) -> Record:
     }
 
 
-def options_of(rows: Any) -> dict[str, Any]:
-    """Return the parameters that tell a ranker of categories and special codes."""
+def features_of(rows: Any, name: str) -> Any:
+    """Return an array, or a data frame where some columns are categories."""
+    if not len(rows["categorical"]):
+        return rows[name]
+    import pandas as pd
+
+    frame = pd.DataFrame(rows[name]).add_prefix("x")
+    for feature in rows["categorical"]:
+        codes = np.concatenate([rows["X"][:, feature], rows["X_test"][:, feature]])
+        known = np.unique(codes[~np.isnan(codes)])
+        frame[f"x{feature}"] = pd.Categorical(frame[f"x{feature}"], categories=known)
+    return frame
+
+
+def codes_of(rows: Any) -> dict[int, list[float]] | None:
+    """Return the special codes by column, None without any."""
     codes: dict[int, list[float]] = {}
     for feature, code in rows["special"]:
         codes.setdefault(int(feature), []).append(float(code))
-    categorical = rows["categorical"].tolist()
-    given = {"categorical_features": categorical, "special_values": codes}
-    return {name: value for name, value in given.items() if value}
-
-
-def stumps(options: dict[str, Any], most: int | None = THRESHOLDS) -> Stumps:
-    """Return the stumps of a card of at most so many steps."""
-    return Stumps(max_thresholds=most, **options)
+    return codes or None
 
 
 def n_steps(ranker: Any) -> int:
@@ -59,82 +66,96 @@ def n_steps(ranker: Any) -> int:
     return int(np.count_nonzero(coefficients))
 
 
-def fit_full(rows: Any, options: dict[str, Any]) -> Record:
-    """Fit a full card for the AUC."""
-    return measured(RankBoost(**FULL, weak_ranker=stumps(options)), rows, n_steps)
+def fit_full(rows: Any, seed: int, **options: Any) -> Record:
+    """Fit a full card, the mean of bags."""
+    stumps = Stumps(special_values=codes_of(rows), **options)
+    model = PNormPushRanker(**FULL, weak_ranker=stumps, random_state=seed)
+    found = measured(model, rows)
+    return {**found, "n": n_steps(model)}
 
 
-def fit_bags(rows: Any, options: dict[str, Any], seed: int) -> Record:
-    """Fit a full card that is the mean of bags."""
-    bags = PNormPushRanker(**BAGS, weak_ranker=stumps(options), random_state=seed)
-    return measured(bags, rows, n_steps)
+def fit_small(rows: Any, seed: int, **options: Any) -> Record:
+    """Fit a small card, with the defaults of `Scorecard` but for special codes."""
+    codes, ranker = codes_of(rows), None
+    if codes:
+        ridge = 5 / len(rows["y"])
+        ranker = PNormPushRanker(**SMALL, alpha=ridge, weak_ranker=Stumps(special_values=codes))
+    card = Scorecard(ranker, random_state=seed, **options)
+    found = measured(card, rows)
+    real = quality(rows["y_test"], card.ranker_.decision_function(features_of(rows, "X_test")))
+    return {
+        **found,
+        "n": n_steps(card.ranker_),
+        "size": size_of(card),
+        "p": card.p_,
+        "real": real,
+        "blanked": blanked(card, rows, seed),
+        "bands": bands(card, rows["y_test"], features_of(rows, "X_test")),
+    }
 
 
-def fit_full_for_the_top(rows: Any, options: dict[str, Any]) -> Record:
-    """Fit a full card whose p is chosen by the top of the list of inner folds."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
-    X, y = rows["X"], rows["y"]
-    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y))
-    search = GridSearchCV(
-        PNormPushRanker(**TOP, weak_ranker=stumps(options)),
-        {"p": POWERS},
-        scoring=ranking_scorer(f"pauc@{MAX_FPR}"),
-        cv=folds[:1] if len(y) > FOLDS_TO else folds,
-        refit=smallest_of_the_best,
-    )
-    found = measured(search, rows, lambda fitted: n_steps(fitted.best_estimator_))
-    return {**found, "p": search.best_params_["p"]}
+def size_of(card: Scorecard) -> int:
+    """Return the number of distinct points of the terms other than 0, summed over the terms."""
+    return sum(len(set(term.points) - {0}) for term in card.card_.terms)
 
 
-def smallest_of_the_best(results: Record) -> int:
-    """Return the first candidate within one standard error of the best, by paired folds."""
-    names = [name for name in results if name.startswith("split") and name.endswith("test_score")]
-    scores = np.column_stack([results[name] for name in names])
-    behind = scores[np.argmax(scores.mean(axis=1))] - scores
-    error = 0.0
-    if len(names) > 1:
-        error = behind.std(axis=1, ddof=1) / np.sqrt(len(names))
-    return int(np.flatnonzero(behind.mean(axis=1) <= error)[0])
-
-
-def fit_small(rows: Any, options: dict[str, Any], seed: int, p: Any) -> Record:
-    """Fit a small card; also measure it before its points were rounded."""
-    ranker = None
-    if options:
-        model = stumps(options, None)
-        ranker = PNormPushRanker(**SMALL, alpha=5 / len(rows["y"]), weak_ranker=model)
-    card = Scorecard(ranker, points=POINTS, max_terms=TERMS, p=p, random_state=seed)
-    found = measured(card, rows, lambda fitted: n_steps(fitted.ranker_))
-    real = quality(rows["y_test"], card.ranker_.decision_function(rows["X_test"]))
-    return {**found, "p": card.p_, "real": real}
-
-
-def measured(model: Any, rows: Any, count: Any) -> Record:
-    """Fit a model; return the quality on test rows, the seconds and the number of steps."""
+def measured(model: Any, rows: Any) -> Record:
+    """Fit a model; return the quality on test rows and the seconds."""
+    X, X_test = features_of(rows, "X"), features_of(rows, "X_test")
     started = time.process_time()
-    model.fit(rows["X"], rows["y"])
+    model.fit(X, rows["y"])
     seconds = time.process_time() - started
-    scores = model.decision_function(rows["X_test"])
-    return {**quality(rows["y_test"], scores), "s": seconds, "n": count(model)}
+    return {**quality(rows["y_test"], model.decision_function(X_test)), "s": seconds}
+
+
+def risks_of(card: Scorecard, X: Any) -> tuple[Any, Any, Any, Any]:
+    """Return totals, risks and the ends of their intervals, from the risk table."""
+    table = card.risk_table_
+    totals = card.decision_function(X) + card.cut_
+    at = np.clip(np.searchsorted(table["total"], totals), 0, len(table) - 1)
+    return totals, *(table[name].to_numpy()[at] for name in ("risk", "low", "high"))
+
+
+def blanked(card: Scorecard, rows: Any, seed: int) -> list[float]:
+    """Return the mean risk of the test rows, and with a share of their cells blanked."""
+    X = rows["X_test"].copy()
+    whole = ~np.isnan(rows["X"]).any(axis=0)
+    X[(np.random.default_rng(seed).random(X.shape) < BLANKED) & whole] = np.nan
+    both = (features_of(rows, "X_test"), features_of({**rows, "X_test": X}, "X_test"))
+    return [float(risks_of(card, one)[1].mean()) for one in both]
+
+
+def bands(card: Scorecard, y: Any, X: Any) -> list[Record]:
+    """Return rows in bands of neighbouring totals: size, rate, risk and its interval."""
+    totals, *columns = risks_of(card, X)
+    found, start = [], 0
+    order = np.argsort(totals, kind="stable")
+    ends = [*(np.flatnonzero(np.diff(totals[order])) + 1), len(y)]
+    for end in ends:
+        if end - start < BAND or (end < len(y) and len(y) - end < BAND):
+            continue
+        here = order[start:end]
+        risk, low, high = (float(column[here].mean()) for column in columns)
+        rate = float(np.asarray(y)[here].mean())
+        found.append({"m": len(here), "rate": rate, "risk": risk, "low": low, "high": high})
+        start = end
+    return found
+
+
+VARIANTS = {
+    "small": fit_small,
+    "full": fit_full,
+}
 
 
 def main() -> None:
-    """Fit all cards to one split."""
-    source, seed = sys.argv[1], int(sys.argv[2])
+    """Fit a card to one split."""
+    variant, source, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with np.load(source) as file:
         rows = dict(file)
-    options = options_of(rows)
     # The first fit of a process pays for imports.
-    RankBoost(n_estimators=2, weak_ranker=stumps(options, 2)).fit(rows["X"], rows["y"])
-    found = {
-        "full": fit_full(rows, options),
-        "bags": fit_bags(rows, options, seed),
-        "top": fit_full_for_the_top(rows, options),
-        "small": fit_small(rows, options, seed, 1),
-        "small_top": fit_small(rows, options, seed, "auto"),
-    }
-    print(json.dumps(found))
+    PNormPushRanker(n_estimators=2).fit(np.arange(4.0).reshape(-1, 1), [0, 1, 0, 1])
+    print(json.dumps(VARIANTS[variant](rows, seed)))
 
 
 if __name__ == "__main__":

@@ -1,31 +1,24 @@
-"""Tables and targets of `scorecards.py`."""
+"""Tables and targets of the part `cards` of `scorecards.py`."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Iterable, Mapping
 from statistics import mean, median
 
 from _harness import Record
-from _lists_fits import interval, signed
-from _report import Cell, Table, Verdict, judged
-from _scorecards_data import DATA_TITLES
+from _list_tables import corrected_interval, differences, significantly_below
+from _report import Cell, PartResult, Table, Verdict, judged
+from _scorecards_data import DATA_TITLES, NORMAL
 from _scorecards_others import OTHERS
 
+SMALL, FULL = "small", "full"
 OURS = {
-    "full": "full card, RankBoost",
-    "bags": "full card, 5 bags",
-    "top": "full card, p chosen for pAUC5",
-    "small": "small card, p = 1",
-    "small_top": "small card, p chosen for pAUC5",
+    SMALL: "small card",
+    FULL: "full card",
 }
 MEASURES = {"auc": "AUC", "pauc": "pAUC5"}
-FEW_ROWS = 1_000
-"""Below so many rows the full card is judged with bags."""
+LIKE_SIZE = ("fasterrisk", "optbinning_small")
 FEW_ROW_SETS = ("ionosphere", "housing", "cancer")
-P_MATTERS = 0.02
-"""Gain in pAUC5 of the chosen p over p = 1 from which a small card must lead by more, if the
-interval of the gain is above 0."""
-
-Runs = dict[str, dict[int, Record]]
-"""For each system of a data set, the figures of each split."""
+"""Tables of less than 1,000 rows."""
 
 OF_XGBOOST = {"auc": "xgboost", "pauc": "xgboost for pAUC5"}
 LABELS = {
@@ -35,43 +28,70 @@ LABELS = {
     OF_XGBOOST["pauc"]: "XGBoost, depth 1, chosen for pAUC5",
 }
 
-# What is compared: ours, theirs, the measure.
-PAIRS = (
-    ("full", "ebm", "auc"),
-    ("bags", "ebm", "auc"),
-    ("full", "optbinning", "auc"),
-    ("top", "ebm", "pauc"),
-    ("top", OF_XGBOOST["pauc"], "pauc"),
-    ("small", "fasterrisk", "auc"),
-    ("small_top", "fasterrisk", "auc"),
-    ("small_top", "fasterrisk", "pauc"),
-    ("small_top", "small", "pauc"),
+Runs = dict[str, dict[int, Record]]
+"""For each system of a table, the figures of each split."""
+
+Found = Mapping[str, Runs]
+"""These by table."""
+
+BEST = "the better of FasterRisk and optbinning of ten steps"
+
+COMPARED = (
+    (SMALL, BEST, "auc"),
+    (SMALL, BEST, "pauc"),
+    (FULL, "ebm", "auc"),
+    (FULL, "ebm", "pauc"),
 )
+"""What is compared: ours, theirs, the measure."""
 
 
-def differences(runs: Runs, name: str, other: str, measure: str) -> list[float]:
-    """Return a system's lead over another on the splits that both have; KeyError without any."""
+def paired(runs: Runs, name: str, other: str, measure: str) -> list[float]:
+    """Return a system's lead over another on the splits that both have; KeyError without two.
+
+    `BEST` is the system of like size that is better on the mean of these splits.
+    """
+    if other == BEST:
+        leads = [paired(runs, name, one, measure) for one in LIKE_SIZE if one in runs]
+        if not leads:
+            raise KeyError(other)
+        return min(leads, key=mean)
     splits = sorted(runs[name].keys() & runs[other].keys())
-    if not splits:
+    if len(splits) < 2:
         raise KeyError(other)
-    return [runs[name][split][measure] - runs[other][split][measure] for split in splits]
+    ours, theirs = ([runs[one][split] for split in splits] for one in (name, other))
+    return differences(ours, theirs, measure)
 
 
-def rounding_losses(runs: Runs, name: str) -> list[float]:
-    """Return what rounding costs in AUC."""
-    return [one["real"]["auc"] - one["auc"] for one in runs[name].values()]
+def leads(found: Found, name: str, other: str, measure: str) -> dict[str, list[float]]:
+    """Return the paired differences by table; KeyError without any."""
+    by_table = {}
+    for data, runs in found.items():
+        try:
+            by_table[data] = paired(runs, name, other, measure)
+        except KeyError:
+            continue
+    if not by_table:
+        raise KeyError(other)
+    return by_table
+
+
+def mean_lead(found: Found, name: str, other: str, measure: str) -> float:
+    """Return the mean over the tables of the mean difference over the splits."""
+    return mean(map(mean, leads(found, name, other, measure).values()))
 
 
 def quality_table(data: str, runs: Runs) -> Table:
     """Return a line for each system."""
     lines: list[list[Cell]] = []
-    for name, records in runs.items():
-        values = list(records.values())
-        line: list[Cell] = [LABELS[name]]
+    for name, label in LABELS.items():
+        values = list(runs.get(name, {}).values())
+        if not values:
+            continue
+        line: list[Cell] = [label]
         line += [f"{mean(one[measure] for one in values):.4f}" for measure in MEASURES]
         line += [round(mean(one["n"] for one in values)), median(one["s"] for one in values)]
         lines.append([*line, len(values), powers_in_words(values)])
-    heads = ["card", *MEASURES.values(), "thresholds", "seconds", "splits", "p (splits)"]
+    heads = ["card", *MEASURES.values(), "steps", "seconds", "splits", "p (splits)"]
     return Table(DATA_TITLES[data], heads, lines)
 
 
@@ -81,82 +101,174 @@ def powers_in_words(records: list[Record]) -> str:
     return " ".join(f"{p:g} ({powers.count(p)})" for p in sorted(set(powers)))
 
 
-def differences_table(found: Mapping[str, Runs]) -> Table:
-    """Return the paired differences with their intervals, and what rounding costs."""
+def means_table(found: Found, measure: str) -> Table:
+    """Return the mean of each system on each table."""
+    names = [name for name in LABELS if any(name in runs for runs in found.values())]
     lines: list[list[Cell]] = []
     for data, runs in found.items():
-        for name, other, measure in PAIRS:
-            try:
-                values = differences(runs, name, other, measure)
-            except KeyError:
-                continue
-            words = f"{LABELS[name]} - {LABELS[other]}"
-            lines.append([DATA_TITLES[data], words, MEASURES[measure], signed(values), len(values)])
-        for name in ("small", "small_top"):
-            if name in runs:
-                words = f"{LABELS[name]}: real weights - points"
-                values = rounding_losses(runs, name)
-                lines.append([DATA_TITLES[data], words, "AUC", signed(values), len(values)])
+        cells = [[one[measure] for one in runs.get(name, {}).values()] for name in names]
+        lines.append([DATA_TITLES[data], *(f"{mean(c):.4f}" if c else "–" for c in cells)])
+    heads = ["table", *(LABELS[name] for name in names)]
+    return Table(f"{MEASURES[measure]}, mean over the splits", heads, lines)
+
+
+def differences_table(found: Found) -> Table:
+    """Return the paired differences with their intervals."""
+    lines: list[list[Cell]] = []
+    for name, other, measure in COMPARED:
+        label = f"{LABELS[name]} - {LABELS.get(other, other)}"
+        try:
+            by_table = leads(found, name, other, measure)
+        except KeyError:
+            continue
+        for data, values in by_table.items():
+            low, high = corrected_interval(values)
+            words = f"{mean(values):+.4f} ({low:+.4f} to {high:+.4f})"
+            lines.append([DATA_TITLES[data], label, MEASURES[measure], words, len(values)])
+        average = f"{mean_lead(found, name, other, measure):+.4f}"
+        lines.append(["mean of the tables", label, MEASURES[measure], average, len(by_table)])
     heads = ["data", "difference", "of", "mean (95 %)", "splits"]
     return Table("Paired differences", heads, lines)
 
 
-def verdicts_of(data: str, runs: Runs) -> list[Verdict]:
-    """Return the targets of one data set."""
-    title = DATA_TITLES[data]
+def lead(found: Found, name: str, other: str, measure: str, limit: float) -> Verdict:
+    """Return the verdict on a mean difference."""
+    label = f"{LABELS[name]} - {LABELS.get(other, other)}: mean {MEASURES[measure]}"
+    return judged(
+        label, limit, lambda: round(mean_lead(found, name, other, measure), 5), at_least=True
+    )
 
-    def lead(words: str, limit: float, name: str, other: str, measure: str) -> Verdict:
-        label = f"{title}: {MEASURES[measure]}, {words}"
-        return judged(
-            label, limit, lambda: mean(differences(runs, name, other, measure)), at_least=True
+
+def nowhere_below(found: Found, name: str, other: str, measure: str, by: float = 0.0) -> Verdict:
+    """Return the verdict that a system is nowhere significantly below another, by more than so."""
+    below: list[str] = []
+
+    def count() -> int:
+        by_table = leads(found, name, other, measure)
+        below.extend(one for one in significantly_below(by_table) if mean(by_table[one]) < -by)
+        return len(below)
+
+    label = f"{LABELS[name]} significantly below {LABELS.get(other, other)} in {MEASURES[measure]}"
+    verdict = judged(f"{label}, by more than {by:g}: tables", 0, count)
+    if below:
+        verdict.label += f" ({', '.join(DATA_TITLES[one] for one in below)})"
+    return verdict
+
+
+def most(found: Found, name: str, key: str) -> float:
+    """Return the largest figure of a system over tables and splits; KeyError without any."""
+    values = [one[key] for runs in found.values() for one in runs.get(name, {}).values()]
+    if not values:
+        raise KeyError(name)
+    return max(values)
+
+
+def times_faster(found: Found, name: str, other: str) -> float:
+    """Return how much longer another system takes: the geometric mean over tables of medians."""
+    ratios = []
+    for runs in found.values():
+        both = runs.get(name, {}).keys() & runs.get(other, {}).keys()
+        if both:
+            ratios.append(median(runs[other][n]["s"] / runs[name][n]["s"] for n in both))
+    if not ratios:
+        raise KeyError(other)
+    return math.exp(mean(map(math.log, ratios)))
+
+
+def rounding_loss(found: Found, name: str) -> float:
+    """Return what rounding costs in AUC, on the mean over tables and splits."""
+    return mean(
+        one["real"]["auc"] - one["auc"] for runs in found.values() for one in runs[name].values()
+    )
+
+
+def largest_move(found: Found, name: str) -> tuple[float, str]:
+    """Return how far blanked cells move the mean risk, where most, by the mean over splits."""
+    moves = {
+        data: abs(mean(after - before for before, after in blanks))
+        for data, runs in found.items()
+        if (blanks := [one["blanked"] for one in runs.get(name, {}).values()])
+    }
+    worst = max(moves, key=lambda data: moves[data])
+    return moves[worst], DATA_TITLES[worst]
+
+
+def covered(bands: Iterable[Record]) -> list[bool]:
+    """Say of each band whether its held-out rate agrees with its risk and interval."""
+    found = []
+    for band in bands:
+        error = (band["high"] - band["low"]) / (2 * NORMAL)
+        spread = math.sqrt(error**2 + band["risk"] * (1 - band["risk"]) / band["m"])
+        found.append(abs(band["rate"] - band["risk"]) <= NORMAL * spread)
+    return found
+
+
+def checks_table(found: Found, name: str) -> Table:
+    """Return what small cards say beside ranks: size, bands of the risk, blanked cells."""
+    lines: list[list[Cell]] = []
+    for data, runs in found.items():
+        records = list(runs.get(name, {}).values())
+        if not records:
+            continue
+        inside = [one for record in records for one in covered(record["bands"])]
+        before, after = (mean(record["blanked"][n] for record in records) for n in (0, 1))
+        size = mean(record["size"] for record in records)
+        share = f"{mean(inside):.3f}" if inside else "–"
+        lines.append(
+            [DATA_TITLES[data], f"{size:.1f}", len(inside), share, f"{before:.4f}", f"{after:.4f}"]
         )
+    heads = ["table", "points other than 0", "bands", "held", "mean risk", "with cells blanked"]
+    note = (
+        "A band holds where |rate - risk| is at most 1.96 times the root of se² + r (1 - r) / m; "
+        "20 % of the test cells are blanked, in columns without a gap in training."
+    )
+    return Table(f"What a {LABELS[name]} states", heads, lines, note)
 
-    def most(words: str, limit: float, measure: Callable[[], float], unit: str = "") -> Verdict:
-        return judged(f"{title}: {words}", limit, measure, unit=unit)
 
-    def ratio(name: str) -> float:
-        both = sorted(runs["ebm"].keys() & runs[name].keys())
-        if not both:
-            raise KeyError(name)
-        return median(runs["ebm"][split]["s"] / runs[name][split]["s"] for split in both)
+def share_held(found: Found, name: str) -> float:
+    """Return the share of bands that hold what the risk table says; KeyError without any."""
+    inside = [
+        one
+        for runs in found.values()
+        for record in runs.get(name, {}).values()
+        for one in covered(record["bands"])
+    ]
+    if not inside:
+        raise KeyError(name)
+    return mean(inside)
 
-    def seconds(name: str) -> float:
-        return median(one["s"] for one in runs[name].values())
 
-    full = "bags" if data in FEW_ROW_SETS else "full"
-    times = 5 if full == "bags" else 20
-    leads = 0.03 if data == "magic" else 0.0
-    small_lead = 0.03 if p_matters(runs) else -0.005
+def verdicts_of(found: Found) -> list[Verdict]:
+    """Return the targets of the cards."""
+    moved, where = largest_move(found, SMALL)
+    few = {data: runs for data, runs in found.items() if data in FEW_ROW_SETS}
+    below = lead(few, FULL, "ebm", "auc", -0.005)
+    below.label += ", tables of less than 1,000 rows"
     return [
-        lead(f"{OURS[full]} - EBM", -0.005, full, "ebm", "auc"),
-        most(
-            f"thresholds, {OURS[full]}",
-            150,
-            lambda: max(one["n"] for one in runs[full].values()),
+        lead(found, SMALL, BEST, "auc", -0.005),
+        nowhere_below(found, SMALL, BEST, "auc", 0.01),
+        lead(found, SMALL, BEST, "pauc", 0.005),
+        lead(found, FULL, "ebm", "auc", -0.005),
+        below,
+        judged(
+            "AUC lost by rounding, small card", 0.004, lambda: round(rounding_loss(found, SMALL), 5)
         ),
-        judged(f"{title}: seconds, EBM / {OURS[full]}", times, lambda: ratio(full), at_least=True),
-        lead(f"{OURS[full]} - optbinning", -0.005, full, "optbinning", "auc"),
-        lead("full card for pAUC5 - EBM", leads, "top", "ebm", "pauc"),
-        lead("full card for pAUC5 - XGBoost", leads, "top", OF_XGBOOST["pauc"], "pauc"),
-        lead("small card - FasterRisk", -0.003, "small", "fasterrisk", "auc"),
-        lead("small card, p chosen - FasterRisk", small_lead, "small_top", "fasterrisk", "pauc"),
-        lead("small card, p chosen - p = 1", -0.005, "small_top", "small", "pauc"),
-        most("seconds, small card", 1.0, lambda: seconds("small"), "s"),
-        most("seconds, small card with the search for p", 5.0, lambda: seconds("small_top"), "s"),
-        most("AUC lost by rounding", 0.004, lambda: mean(rounding_losses(runs, "small"))),
-        most(
-            "AUC lost by rounding, p chosen",
-            0.004,
-            lambda: mean(rounding_losses(runs, "small_top")),
+        judged(
+            "real tables: share of bands of 50 held-out rows that hold",
+            0.9,
+            lambda: round(share_held(found, SMALL), 4),
+            at_least=True,
         ),
+        Verdict(f"20 % of cells blanked: the mean risk moves, most on {where}", 0.02, moved),
     ]
 
 
-def p_matters(runs: Runs) -> bool:
-    """Whether the chosen p gains more than a little over p = 1 in small cards."""
-    try:
-        gains = differences(runs, "small_top", "small", "pauc")
-    except KeyError:
-        return False
-    between = interval(gains)
-    return mean(gains) >= P_MATTERS and between is not None and between[0] > 0
+def report_cards(found: Found) -> PartResult:
+    """Compare our cards with those of the others."""
+    tables = [
+        *(means_table(found, measure) for measure in MEASURES),
+        differences_table(found),
+        checks_table(found, SMALL),
+        *(quality_table(data, runs) for data, runs in found.items()),
+    ]
+    return PartResult(tables, verdicts_of(found))

@@ -52,7 +52,7 @@ def credit_card(credit):
 
 @pytest.fixture(scope="module")
 def small():
-    return Scorecard(**QUICK).fit(X, Y)
+    return Scorecard(adverse="low", **QUICK).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_max_terms_bounds_the_steps(credit):
 def test_no_weak_ranker_no_variable():
     rows = np.zeros((6, 2))
     with pytest.warns(sklearn.exceptions.ConvergenceWarning):
-        card = Scorecard(RankBoost(), p=None, cv=2).fit(rows, [0, 1, 0, 1, 0, 1])
+        card = Scorecard(RankBoost(), p=None, cv=2, adverse="high").fit(rows, [0, 1, 0, 1, 0, 1])
     assert card.variables_ == []
     assert card.points_of(rows).shape == (6, 0)
     assert len(set(card.decision_function(rows))) == 1

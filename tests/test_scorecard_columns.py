@@ -15,7 +15,8 @@ NUMBERS = X.select_dtypes("number")
 
 
 def fitted(frame, n_rules=3):
-    return Scorecard(PNormPushRanker(n_estimators=n_rules), p=None).fit(frame, Y)
+    ranker = PNormPushRanker(n_estimators=n_rules)
+    return Scorecard(ranker, p=None, adverse="high").fit(frame, Y)
 
 
 @pytest.fixture(params=[NUMBERS, X], ids=["numbers", "categories"])

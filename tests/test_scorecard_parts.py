@@ -250,10 +250,8 @@ def test_too_few_rows_have_no_folds():
 
 
 def test_most_lost():
-    points = np.array([[0, -2, 1], [3, 0, 0]])
-    found = most_lost(points, np.array([3.0, 0.0, 1.0]), ["a", "b", "c"], 2)
-    assert found.tolist() == [["a", "b"], ["c", None]]
-    assert most_lost(points, np.zeros(3), ["a", "b", "c"], 4).tolist() == [
-        ["b", None, None, None],
-        [None] * 4,
-    ]
+    lost = np.array([[3.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    assert most_lost(lost, ["a", "b", "c"], 2).tolist() == [["a", "b"], ["c", None]]
+    assert most_lost(-lost, ["a", "b", "c"], 4).tolist() == [[None] * 4] * 2
+    ties = np.array([[1.0, 2.0, 1.0 + 1e-12]])
+    assert most_lost(ties, ["a", "b", "c"], 3).tolist() == [["b", "a", "c"]]

@@ -20,7 +20,7 @@ from sklearn_rank.scorecard import (
     card_from_json,
     card_to_json,
 )
-from sklearn_rank.scorecard._adverse import adverse_end
+from sklearn_rank.scorecard._adverse import inferred_end
 from sklearn_rank.scorecard._variables import points_with_unseen
 
 AGE = Axis("age", 0, (29.5,), special=(-99.0,))
@@ -209,5 +209,5 @@ def test_the_worst_points_need_the_bad_end(credit):
     }.items(),
 )
 def test_the_bad_end_follows_from_certain_names_only(classes, expected):
-    assert adverse_end("auto", classes) == expected
-    assert adverse_end("low", classes) == "low"
+    assert inferred_end("auto", classes) == expected
+    assert inferred_end("low", classes) == "low"

@@ -62,9 +62,9 @@ ranker = PNormPushRanker(
         special_values=credit.special_values,
     ),
 )
-card = Scorecard(ranker, max_terms=12, n_repeats=1, random_state=0).fit(
-    loans, y
-)
+card = Scorecard(
+    ranker, max_terms=12, n_repeats=1, random_state=0, adverse="high"
+).fit(loans, y)
 print(card.to_text(width=68))
 
 # %%
@@ -95,12 +95,13 @@ print("loans with another total:", (found != totals).sum())
 # -------
 #
 # A declined applicant must be told why. A high total means a bad loan
-# here, so the reasons for the first loan on the list are the variables
-# that add most to its total.
+# here, as ``adverse="high"`` says, so the reasons for the first loan on
+# the list are the variables that add most to its total, compared with
+# the smallest points that they can give.
 
 first = loans.iloc[[int(np.argmax(found))]]
 print(first.to_string(index=False))
-print(card.points_of(first))
+print(card.reasons(first))
 
 database.close()
 folder.cleanup()

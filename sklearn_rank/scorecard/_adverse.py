@@ -6,13 +6,21 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import class_label
+
 _BAD = "bad|default|defaulted|delinquent|(charged|written) off|not paid|fraud|fraudulent|churn"
 _BAD += "|churned|failed|failure|fail|rejected|refused|declined|defective"
 _GOOD = "good|paid|repaid|fully paid|(no|non) default|current|performing|(no|not) fraud|legitimate"
 _GOOD += "|genuine|not churned|healthy|approved|accepted"
 
+_SPECIAL = ("special", "missing", "other")
 
-def adverse_end(given: str, classes: tuple[Any, Any]) -> str | None:
+
+def inferred_end(given: str, classes: tuple[Any, Any]) -> str | None:
     """Return the bad end of the totals, "high" or "low"; None if it is unknown.
 
     Parameters
@@ -52,3 +60,73 @@ def worst_points(
             "classes do not tell. Use adverse='high' if high totals are bad, or adverse='low'."
         )
     return max if adverse == "high" else min
+
+
+def adverse_end(card: Card, owner: str) -> str:
+    """Return the bad end of the totals of a card, "high" or "low".
+
+    Raises
+    ------
+    ValueError
+        When it is unknown; `owner`, what needs to know it, is named.
+    """
+    if card.adverse is None:
+        raise ValueError(
+            f"{owner} of a scorecard needs to know which end of the totals is bad: high totals "
+            f"mean {class_label(card.classes[1])}, and the classes do not tell whether it is bad. "
+            "Use Scorecard(adverse='high') if it is, or adverse='low' if it is good; in a card "
+            f'in JSON, "adverse": "high" or "low". Got adverse={card.adverse!r}.'
+        )
+    return card.adverse
+
+
+def best_bins(card: Card, owner: str) -> list[int]:
+    """Return the best bin of each term that a row can be in.
+
+    It has the smallest points of the term where high totals are bad, else the largest. Bins that
+    no training row was in don't count; among equal ones the first of ordinary values is named.
+
+    Raises
+    ------
+    ValueError
+        When it is unknown which end of the totals is bad.
+    """
+    sign = -1 if adverse_end(card, owner) == "high" else 1
+    found = []
+    for term in card.terms:
+        bins = set(range(term.n_bins))
+        seen = sorted(bins - set(term.unseen_bins()) or bins)
+        special = {
+            number
+            for number, place in enumerate(term.listed())
+            if any(part.kind in _SPECIAL for part in place.parts or (place,))
+        }
+        found.append(max(seen, key=lambda one: (sign * term.points[one], one not in special, -one)))
+    return found
+
+
+def best_points(card: Card, owner: str) -> Indices:
+    """Return the points of `best_bins`."""
+    best = zip(card.terms, best_bins(card, owner), strict=True)
+    return np.array([term.points[one] for term, one in best], dtype=np.intp)
+
+
+def points_lost(card: Card, points: Any, reference: Any, owner: str) -> Floats:
+    """Return how much worse points are than those of reference, negative where they are better.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard, which says which end of its totals is bad.
+    points, reference : array-like
+        Points of terms; `best_points` are the reference of the best that is attainable.
+    owner : str
+        What is named if the end is unknown.
+
+    Returns
+    -------
+    ndarray of float
+        ``points - reference`` where high totals are bad, else ``reference - points``.
+    """
+    difference = np.subtract(points, reference, dtype=np.float64)
+    return difference if adverse_end(card, owner) == "high" else -difference

@@ -12,7 +12,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._adverse import adverse_end, worst_points
+from sklearn_rank.scorecard._adverse import inferred_end, worst_points
 from sklearn_rank.scorecard._folds import moments
 from sklearn_rank.scorecard._risk import RiskCurve, with_risk
 from sklearn_rank.scorecard._scaling import (
@@ -72,7 +72,7 @@ class CardBuilder:
     def build(self) -> Card:
         """Return the card."""
         classes = tuple(self.ranker.classes_.tolist())
-        adverse = adverse_end(self.adverse, classes)
+        adverse = inferred_end(self.adverse, classes)
         worst = worst_points("Scorecard", self.unseen, adverse)
         rounded = self._rounded()
         scale = None

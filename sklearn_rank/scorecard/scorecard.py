@@ -38,12 +38,13 @@ from sklearn_rank.metrics.scorers import SCORING, as_scorer
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
+from sklearn_rank.scorecard._adverse import points_lost
 from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._folds import FoldFits, given_folds, make_folds, measure
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
-from sklearn_rank.scorecard._reasons import most_lost, reference_points
+from sklearn_rank.scorecard._reasons import OWNER, most_lost, reference_points
 from sklearn_rank.scorecard._recalibration import recalibrated
 from sklearn_rank.scorecard._scaling import SCALING
 from sklearn_rank.scorecard._search import Search
@@ -661,10 +662,10 @@ class Scorecard(ExportsMixin, Predictor):
         return found
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
-        """Return the variables that lose each row the most points: why its total is not higher.
+        """Return the terms that lose each row the most points: why its total is not better.
 
-        Where high totals are good these are the reasons for a refusal. Where ``classes_[1]`` is
-        the bad outcome, fit the card with the classes the other way round.
+        A term loses the distance from its points to the best attainable ones of the term: to the
+        smallest where high totals are bad, else to the largest. `adverse` says which end is bad.
 
         Parameters
         ----------
@@ -673,23 +674,24 @@ class Scorecard(ExportsMixin, Predictor):
         k : int in [1, inf), default=4
             Number of reasons.
         against : {"best", "mean"} or float, default="best"
-            The points to compare with: the largest ones of the variable, their mean over the
-            training rows, or a number such as 0.
+            The points to compare with: the best ones of the term (of bins that training rows
+            were in), their mean over the training rows, or a number such as 0.
 
         Returns
         -------
         ndarray of object of shape (n_samples, k)
-            Names, most points lost first; ties are in the order of the columns. None if fewer
-            variables lose points.
+            Names of terms, most points lost first; ties are in the order of the card. None if
+            fewer terms lose points.
 
         Raises
         ------
         ValueError
-            When k or against is not as described.
+            When k or against is not as described, or it is unknown which end of the totals is bad.
         """
         check_parameters("reasons", {"k": k}, {"k": Number(1, integer=True)})
-        reference = reference_points(self._fitted_card(), against)
-        return most_lost(self.points_of(X), reference, self.terms_, int(k))
+        card = self._fitted_card()
+        lost = points_lost(card, self.points_of(X), reference_points(card, against), OWNER)
+        return most_lost(lost, self.terms_, int(k))
 
     def score_rows(self, X: Floats) -> Floats:
         """Return the totals of checked rows.

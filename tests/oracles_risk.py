@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 
 def log_odds(coefficients, z):
@@ -94,3 +94,13 @@ def bands(totals, least):
             number, held = number + 1, 0
     last = max(number - 1, 0)  # too few rows are left: they belong to the band before
     return np.array([min(band[value], last) for value in totals])
+
+
+def neutral(chance, totals, own, weight):
+    """The points that leave the mean risk as it is when all rows have them in place of theirs."""
+    wanted = np.average(chance(totals), weights=weight)
+
+    def excess(points):
+        return np.average(chance(totals - own + points), weights=weight) - wanted
+
+    return brentq(excess, own.min() - 1e-9, own.max() + 1e-9, xtol=1e-10)

@@ -19,6 +19,7 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json
 from sklearn_rank.scorecard import _risk as risk_module
+from sklearn_rank.scorecard._neutral import neutral_points, with_unseen
 from sklearn_rank.scorecard._risk import RiskCurve, cut_of
 
 CANCER = load_breast_cancer(as_frame=True)
@@ -315,6 +316,50 @@ def test_recalibrate_on_rows_without_order_says_so():
         found = scorecard.recalibrate(credit.data, (totals < np.median(totals)).astype(int))
     assert found.card_.details["pdo"] == np.inf
     assert Scorecard.from_json(found.to_json()).card_.details["pdo"] == np.inf
+
+
+# Values that training has not seen -----------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_neutral_points_leave_the_mean_risk_as_it_is(seed, n_terms):
+    """What rounding leaves over goes to the next term, so that the sum is off by one half."""
+    random = np.random.default_rng(seed)
+    own = random.integers(-5, 6, (60, n_terms))
+    totals = own.sum(axis=1).astype(float)
+    weight = random.integers(1, 4, 60).astype(float)
+    curve = RiskCurve.fit(totals / 5, random.random(60) < 0.4, weight, 0.0, 5.0)
+    terms = [
+        Variable(f"x{j}", j, (-5, 5, 0), (0.0,), counts=(1.0, 1.0, 0.0), events=(0.0,) * 3)
+        for j in range(n_terms)
+    ]
+    card = Card(tuple(terms), 0, 0, (0, 1), n_terms)
+    columns = {(j,): own[:, j] for j in range(n_terms)}
+    found = neutral_points(card, curve, totals, weight, columns)
+    assert all(own[:, j].min() <= found[j] <= own[:, j].max() for j in range(n_terms))
+    if np.ptp(curve.chance(totals)) > 1e-6:
+        exact = [oracles.neutral(curve.chance, totals, own[:, j], weight) for j in range(n_terms)]
+        assert abs(sum(found) - sum(exact)) <= 0.5 + 1e-6
+        assert np.abs(np.array(found) - exact).max() <= 1 + 1e-6
+    points = [one.points for one in with_unseen(card, found).terms]
+    assert points == [(-5, 5, one) for one in found]
+
+
+@pytest.mark.parametrize("name", ["credit", "cancer"])
+def test_cells_blanked_at_random_leave_the_mean_risk(name):
+    credit = make_credit(3000, random_state=3)
+    X_all, y = (credit.data, credit.target) if name == "credit" else (CANCER.data, Y == 0)
+    old, new, y_old, _ = train_test_split(X_all, y, test_size=0.5, random_state=0, stratify=y)
+    scorecard = Scorecard(p=1, random_state=0).fit(old, y_old)
+    random, blanked = np.random.default_rng(0), new.copy()
+    for column in new.columns[~old.isna().any()]:
+        empty = random.random(len(new)) < 0.2
+        is_number = pd.api.types.is_numeric_dtype(new[column])
+        values = new[column].astype(float) if is_number else new[column]
+        blanked[column] = values.mask(empty)
+    before, after = (scorecard.predict_risk(one).mean() for one in (new, blanked))
+    assert after == pytest.approx(before, abs=0.02)
 
 
 # What the intervals hold ---------------------------------------------------------------

@@ -14,6 +14,7 @@ from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import inferred_end, worst_points
 from sklearn_rank.scorecard._folds import moments
+from sklearn_rank.scorecard._neutral import neutral_points, with_unseen
 from sklearn_rank.scorecard._risk import RiskCurve, with_risk
 from sklearn_rank.scorecard._scaling import (
     Rounded,
@@ -97,7 +98,23 @@ class CardBuilder:
             adverse=adverse,
             unseen=self.unseen,
         )
+        if self.unseen == "neutral":
+            card = self._with_neutral_points(card, curve, totals, tables)
         return with_risk(card, curve, totals, keeps_points=self.scaling is not None)
+
+    def _with_neutral_points(
+        self, card: Card, curve: RiskCurve, totals: Floats, tables: Tables
+    ) -> Card:
+        """Return the card with points of unseen values that leave the mean risk as it is."""
+        points = {
+            tuple(getattr(step, "features", None) or [step.feature]): np.asarray(table)[bins]
+            for step, table, bins in zip(
+                self.training.steps, tables, self.training.bins, strict=True
+            )
+        }
+        weight = self.training.preferences.weight
+        found = neutral_points(card, curve, totals, weight, points)
+        return with_unseen(card, self.data.agree(found))
 
     @property
     def _names(self) -> list[str] | None:

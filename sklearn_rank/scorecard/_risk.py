@@ -144,6 +144,11 @@ class RiskCurve:
         below, above = np.hypot(apart, _Z * self.scatter)
         return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
 
+    def chance(self, totals: Floats) -> Floats:
+        """Return the probability at some totals."""
+        basis = basis_of((totals - self.mean) / self.deviation, len(self.coefficients) - 1)
+        return np.asarray(expit(basis @ self.coefficients))
+
     def table(self, totals: Floats) -> RiskTable:
         """Return the rows of a risk table."""
         risk, low, high = self.at(totals)

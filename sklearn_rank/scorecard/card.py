@@ -58,8 +58,9 @@ class Card:
     adverse : "high", "low" or None
         The bad end of the totals; None if unknown.
     unseen : "neutral", "worst" or "refuse"
-        What is done with a value that training has not seen: its bin has neutral points (the mean
-        over the training rows), or the worst of its term; or rows with one are not scored.
+        What is done with a value that training has not seen: its bin has neutral points, by which
+        the mean risk of the training rows stays, or the worst of its term; or rows with one are
+        not scored.
 
     Examples
     --------

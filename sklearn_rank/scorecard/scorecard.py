@@ -158,9 +158,10 @@ class Scorecard(ExportsMixin, Predictor):
         Seed for the division of the rows into folds. It has no other effect.
     unseen : {"neutral", "worst", "refuse"}, default="neutral"
         What is done with a value that training has not seen: a category, or a missing value or
-        special code in a variable without one. "neutral": it has the mean points of its term over
-        the training rows, rounded. "worst": it has the worst points of its term, which needs
-        `adverse`. "refuse": rows with one are not scored; Python raises an error.
+        special code in a variable without one. "neutral": it has the points, rounded, that would
+        leave the mean risk as it is if all training rows had them. "worst": it has the worst
+        points of its term, which needs `adverse`. "refuse": rows with one are not scored; Python
+        raises an error.
     adverse : {"auto", "high", "low"}, default="auto"
         Which end of the totals is bad. "auto": it follows from the names of the classes, where they
         are common ones such as "good" and "bad"; else it stays unknown.

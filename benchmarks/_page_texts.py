@@ -43,9 +43,13 @@ PAGES = {
     ),
     "lists": Page(
         "Defaults on ten tables",
-        "What a stranger gets: models as they come on ten tables and on queries, five splits each, "
-        "differences paired over the splits.",
-        "BoostedTreesRanker beside LightGBM, and what early stopping costs, on ten tables",
+        "What a stranger gets, without tuning: what `sklearn-rank compare` puts first and `train "
+        "--best` then fits is, on the mean of ten tables, .008 AUC better than the better of "
+        "HistGradientBoosting and logistic regression on each, and significantly worse than "
+        "neither anywhere. On queries the ensemble is .012 NDCG@10 above its best member on "
+        "MQ2008, .003 below on OHSUMED and .022 below on LightGBM's example of 50 test queries. "
+        "The parts `trees`, `stopping` and `ensemble` of the script are not measured here.",
+        "what the command line puts first, and ensembles of queries, beside their rivals",
     ),
     "tree_defaults": Page(
         "How the defaults of the trees were chosen",
@@ -174,6 +178,10 @@ PICTURES = {
         "as_they_come": "For each data set, how many points more of the positives each model "
         "finds before 5 % of the negatives than HistGradientBoosting as it comes, with 95 % "
         "intervals"
+    },
+    "lists": {
+        "lists": "Difference in AUC between what compare puts first and HistGradientBoosting, ten "
+        "tables with 95 % intervals: above zero on each, beyond doubt on three"
     },
     "peers_generated": {
         "peers_generated": "Seconds to fit 100,000 and a million rows on logarithmic axes, a line "

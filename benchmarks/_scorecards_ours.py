@@ -28,6 +28,7 @@ BLANKED = 0.2
 SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes without options
 FULL = {"p": 1, "loss": "logistic", "learning_rate": 0.3, "n_estimators": 200, "n_bags": 8}
 # The same settings for all tables.
+THRESHOLDS = 300
 
 
 def quality(y: Any, scores: Any) -> Record:
@@ -68,7 +69,7 @@ def n_steps(ranker: Any) -> int:
 
 def fit_full(rows: Any, seed: int, **options: Any) -> Record:
     """Fit a full card, the mean of bags."""
-    stumps = Stumps(special_values=codes_of(rows), **options)
+    stumps = Stumps(special_values=codes_of(rows), max_thresholds=THRESHOLDS, **options)
     model = PNormPushRanker(**FULL, weak_ranker=stumps, random_state=seed)
     found = measured(model, rows)
     return {**found, "n": n_steps(model)}

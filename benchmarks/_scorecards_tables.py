@@ -250,6 +250,13 @@ def verdicts_of(found: Found) -> list[Verdict]:
         lead(found, SMALL, BEST, "pauc", 0.005),
         lead(found, FULL, "ebm", "auc", -0.005),
         below,
+        judged(f"thresholds, {LABELS[FULL]}", 300, lambda: most(found, FULL, "n")),
+        judged(
+            f"seconds, {LABELS['ebm']} / {LABELS[FULL]}",
+            5.0,
+            lambda: times_faster(found, FULL, "ebm"),
+            at_least=True,
+        ),
         judged(
             "AUC lost by rounding, small card", 0.004, lambda: round(rounding_loss(found, SMALL), 5)
         ),

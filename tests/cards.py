@@ -1,6 +1,7 @@
 """Hypothesis strategies: scorecards, and rows at the boundaries of their bins."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -123,3 +124,34 @@ def rows_of(card, seed=0):
         for row in range(n_rows):
             X[order[row], column] = found[row % len(found)]
     return X
+
+
+def refusing(card, seed=0):
+    """Return the card with policy "refuse" and, of each feature, values that training lacks."""
+    rng = np.random.default_rng(seed)
+
+    def counted(term):
+        seen = [
+            np.concatenate([np.ones(one.n_values), rng.integers(0, 2, one.n_bins - one.n_values)])
+            for one in term.axes
+        ]
+        counts = seen[0] if len(seen) == 1 else np.outer(*seen).ravel()
+        return replace(term, counts=tuple(counts.tolist()), events=(0.0,) * len(counts))
+
+    variables, pairs = (tuple(map(counted, one)) for one in (card.variables, card.pairs))
+    return replace(card, variables=variables, pairs=pairs, unseen="refuse")
+
+
+def totals_or_none(card, X):
+    """Return the total of each row, None where the card refuses it."""
+    lenient = replace(card, unseen="neutral")
+    totals, bins = lenient.totals(X).tolist(), lenient.bins(X)
+    for number, term in enumerate(card.terms if card.unseen == "refuse" else ()):
+        for row in np.flatnonzero(np.isin(bins[:, number], term.unseen_bins())):
+            totals[row] = None
+    return totals
+
+
+def column_names(card):
+    """Return the names of all columns of tables to score."""
+    return card.feature_names or [f"x{j}" for j in range(card.n_features)]

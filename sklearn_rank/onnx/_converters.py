@@ -35,7 +35,6 @@ from sklearn_rank.onnx._tree_arrays import (
 from sklearn_rank.onnx._tree_graph import leaf_values
 from sklearn_rank.scorecard.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
-from sklearn_rank.scorecard.terms import Variable
 
 _LARGEST_ZERO = float(np.float32(1e-35))
 """The largest number that is zero for LightGBM."""
@@ -174,13 +173,12 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
     """Return totals less the cut."""
     holder = [(one, number) for one in inputs for number in range(one.n_columns)]
 
-    def column_of(variable: Variable, kind: str) -> str:
-        one, number = holder[variable.column]
+    def column_of(axis: Any, kind: str) -> str:
+        one, number = holder[axis.column]
         if one.is_text != (kind == "str"):
             wanted = "strings" if kind == "str" else "numbers"
             raise ValueError(
-                f"{graph.owner} takes {wanted} for {variable.name!r}. Input {one.name!r} has "
-                "others."
+                f"{graph.owner} takes {wanted} for {axis.name!r}. Input {one.name!r} has others."
             )
         values = graph.node("Gather", one.name, [number], axis=1)
         types = {"str": None, "int": np.int64, "bool": np.int64}

@@ -7,8 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
-from sklearn_rank.scorecard.card import Card, variables_alone
-from sklearn_rank.scorecard.terms import Variable, number_text
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Pair, Variable, number_text
 
 _FIELDS = {
     "number": ("continuous", "double"),
@@ -17,18 +17,29 @@ _FIELDS = {
     "bool": ("categorical", "boolean"),
     "str": ("categorical", "string"),
 }
+_Predicate = tuple[str, list[Any], dict[str, str]]
+"""The tag of an element, its predicates and its attributes."""
+
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _N_REASONS = 4
 _OPERATORS = {"=": "equal", "<=": "lessOrEqual"}
+
+_ALWAYS: _Predicate = ("True", [], {})
 
 
 def to_pmml(card: Card, *, name: str = "score") -> str:
     """Return the card as a Scorecard element of PMML 4.4.
 
     The predicted value is the total. Fields are named after the features, or x0, x1, ... Reason
-    codes are the names of the variables, ordered by the points lost compared with the largest
+    codes are the names of the terms, ordered by the points lost compared with the largest
     points of each. The PMML reader decides the order of ties, and what the reason fields hold if
-    fewer variables lose points.
+    fewer terms lose points.
+
+    A Characteristic of a pair has predicates of two fields, joined by "and"; the document says
+    in words that those of one Characteristic refer to one field, but its schema and the readers
+    that we know (PyPMML, with the evaluator of PMML4S) take them. For a row with a value that
+    ``unseen="refuse"`` refuses no Attribute of a Characteristic holds, so that the result is
+    invalid: PyPMML gives no score.
 
     Parameters
     ----------
@@ -69,7 +80,8 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
     header = _element(document, "Header")
     _element(header, "Application", name="sklearn_rank", version=__version__)
-    fields = [(card.column_name(one), one.kind) for one in variables_alone(card, "to_pmml")]
+    axes = {axis.column: axis for term in card.terms for axis in term.axes}
+    fields = [(card.column_name(one), card.kind_of(column)) for column, one in axes.items()]
     dictionary = _element(document, "DataDictionary", numberOfFields=str(len(fields)))
     for field, kind in fields:
         optype, data_type = _FIELDS[kind]
@@ -88,10 +100,10 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     for field, _ in fields:
         # As it is: without a list of valid values nothing is invalid.
         _element(schema, "MiningField", name=field, invalidValueTreatment="asIs")
-    _add_output(model, name, len(fields))
+    _add_output(model, name, len(card.terms))
     characteristics = _element(model, "Characteristics")
-    for variable, (field, kind) in zip(variables_alone(card, "to_pmml"), fields, strict=True):
-        _add_characteristic(characteristics, variable, field, kind)
+    for term in card.terms:
+        _add_characteristic(characteristics, card, term)
     ElementTree.indent(document)
     declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return declaration + ElementTree.tostring(document, encoding="unicode") + "\n"
@@ -124,32 +136,88 @@ def _add_output(model: Any, name: str, n_variables: int) -> None:
         )
 
 
-def _add_characteristic(parent: Any, variable: Variable, field: str, kind: str) -> None:
-    """Add the points of a variable; the first attribute whose predicate holds counts."""
-    points = list(map(int, variable.points))
-    of_variable = _element(
+def _add_characteristic(parent: Any, card: Card, term: Variable | Pair) -> None:
+    """Add the points of a term; the first attribute whose predicate holds counts."""
+    points = list(map(int, term.points))
+    of_term = _element(
         parent,
         "Characteristic",
-        name=field,
-        reasonCode=variable.name,
+        name=card.term_name(term),
+        reasonCode=term.name,
         baselineScore=str(max(points)),
     )
+    for number, predicate in _attributes(card, term):
+        _write(_element(of_term, "Attribute", partialScore=str(points[number])), predicate)
+    if not len(of_term):
+        _write(_element(of_term, "Attribute", partialScore="0"), ("False", [], {}))
 
-    def attribute(points: int) -> Any:
-        return _element(of_variable, "Attribute", partialScore=str(points))
 
-    def simple(parent: Any, operator: str, **value: str) -> None:
-        _element(parent, "SimplePredicate", field=field, operator=operator, **value)
+def _attributes(card: Card, term: Variable | Pair) -> list[tuple[int, _Predicate]]:
+    """Return the bins that are scored, in the order in which they are tried."""
+    refused = set(card.refused_bins(term))
+    first, *others = term.axes
+    if not others:
+        return _predicates(card, first, refused)
+    (second,) = others
+    width = second.n_bins
+    rows, columns = range(first.n_bins), range(width)
+    no_rows = {i for i in rows if all(i * width + j in refused for j in columns)}
+    no_columns = {j for j in columns if all(i * width + j in refused for i in rows)}
+    return [
+        (i * width + j, _all_of([row, column]))
+        for i, row in _predicates(card, first, no_rows)
+        for j, column in _predicates(card, second, no_columns)
+    ]
 
-    simple(attribute(points[variable.missing]), "isMissing")
-    cases, other = variable.cases()
-    for operator, values, of_case in cases:
-        place = attribute(of_case)
-        if len(values) > 1:
-            place = _element(place, "CompoundPredicate", booleanOperator="or")
-        for value in values:
-            simple(place, _OPERATORS[operator], value=_text_of(value, kind))
-    _element(attribute(other), "True")
+
+def _predicates(card: Card, axis: Any, refused: set[int]) -> list[tuple[int, _Predicate]]:
+    """Return the bins of a feature but those refused, and what holds for none of these."""
+    field, kind = card.column_name(axis), card.kind_of(axis.column)
+
+    def simple(operator: str, *values: Any) -> _Predicate:
+        attributes = {"field": field, "operator": operator}
+        if values:
+            attributes["value"] = _text_of(values[0], kind)
+        return "SimplePredicate", [], attributes
+
+    cases, other = axis.cases()
+    found, guards = [], []
+    if axis.missing not in refused:
+        found.append((axis.missing, simple("isMissing")))
+    for operator, values, number in cases:
+        if number in refused:
+            guards += [simple("notEqual", one) for one in values]
+            continue
+        listed = [simple(_OPERATORS[operator], one) for one in values]
+        alone = listed[0] if len(listed) == 1 else _compound("or", listed)
+        found.append((number, _all_of([*guards, alone]) if operator == "<=" else alone))
+    if other not in refused:
+        if axis.missing in refused:
+            guards.append(simple("isNotMissing"))
+        found.append((other, _all_of(guards)))
+    return found
+
+
+def _compound(operator: str, parts: list[_Predicate]) -> _Predicate:
+    return "CompoundPredicate", parts, {"booleanOperator": operator}
+
+
+def _all_of(parts: list[_Predicate]) -> _Predicate:
+    """Return the predicate that all of some hold."""
+    needed: list[_Predicate] = []
+    for one in parts:
+        tag, inside, attributes = one
+        is_all = tag == "CompoundPredicate" and attributes["booleanOperator"] == "and"
+        needed += inside if is_all else [one] if tag != "True" else []
+    return _compound("and", needed) if len(needed) > 1 else [*needed, _ALWAYS][0]
+
+
+def _write(parent: Any, predicate: _Predicate) -> None:
+    """Add a predicate to an element."""
+    tag, parts, attributes = predicate
+    element = _element(parent, tag, **attributes)
+    for part in parts:
+        _write(element, part)
 
 
 def _text_of(value: Any, kind: str) -> str:

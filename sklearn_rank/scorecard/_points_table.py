@@ -7,12 +7,14 @@ import io
 import json
 import math
 import os
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank.scorecard.card import Card
-from sklearn_rank.scorecard.terms import Bin, number_text, plain
+from sklearn_rank.scorecard.terms import Bin, Pair, Variable, number_text, plain
 
+_PLACE = ("kind", "above", "up_to", "values")
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 
 _STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -25,24 +27,36 @@ def tables_of(card: Card) -> list[tuple[str, list[Bin]]]:
         first = card.terms[0]
         count, events = float(sum(first.counts)) or math.nan, float(sum(first.events))
     intercept = Bin("", int(card.intercept), count, events, "intercept")
-    terms = ((card.term_name(one), one.listed()) for one in card.terms)
-    return [("intercept", [intercept]), *terms]
+    return [
+        ("intercept", [intercept]),
+        *((card.term_name(one), _bins(card, one)) for one in card.terms),
+    ]
+
+
+def _bins(card: Card, term: Variable | Pair) -> list[Bin]:
+    """Return the bins of a term, marked where rows in them are refused."""
+    refused = set(card.refused_bins(term))
+    return [replace(one, is_refused=number in refused) for number, one in enumerate(term.listed())]
 
 
 def _lines(card: Card) -> list[tuple[str, Bin]]:
-    """Return the lines of the whole table, each with the name of its variable."""
+    """Return the lines of the whole table, each with the name of its term."""
     return [(name, one) for name, bins in tables_of(card) for one in bins]
 
 
 def _columns(name: str, line: Bin) -> list[Any]:
-    return [name, line.label, line.points, line.count, line.event_rate]
+    """Return a line as far as people read it; a bin that is refused has no points."""
+    points = None if line.is_refused else line.points
+    return [name, line.label, points, line.count, line.event_rate]
 
 
 def to_frame(card: Card) -> Any:
     """Return the points as a pandas DataFrame.
 
     Columns are variable, bin, points, count (weight of the training rows) and event_rate
-    (share of ``classes[1]`` among them). The first row is the intercept.
+    (share of ``classes[1]`` among them). The first row is the intercept. A pair has a row for each
+    of its cells. Points are int64; where ``unseen="refuse"`` refuses rows of a bin they are Int64,
+    and missing there.
 
     Raises
     ------
@@ -58,23 +72,32 @@ def to_frame(card: Card) -> Any:
     [1, -1, 2, 0]
     """
     pandas = import_extra("pandas", "cli", "The table of a scorecard as a data frame")
-    return pandas.DataFrame([_columns(*line) for line in _lines(card)], columns=COLUMNS)
+    lines = _lines(card)
+    frame = pandas.DataFrame([_columns(*line) for line in lines], columns=COLUMNS)
+    is_whole = not any(one.is_refused for _, one in lines)
+    return frame.astype({"points": "int64" if is_whole else "Int64"})
 
 
 def to_csv(card: Card) -> str:
     """Return the points as CSV, from which rows can be scored.
 
-    After the columns of `to_frame` follow those for programs: kind (intercept, range,
-    categories, special or missing), above and up_to (a range has the values x with above < x
-    <= up_to; an empty cell is no bound), and values (a JSON list of the categories or the
-    special code). The total of a row is the points of the intercept plus, for each variable,
-    those of the first line of kind special or categories that lists the value, else of the
-    range that holds it, else of the missing value.
+    After the columns of `to_frame` follow those for programs:
+
+    - ``features``, a JSON list of the name of the feature, or of both of a pair;
+    - of the first feature: ``kind`` (intercept, range, categories, special, missing or other),
+      ``above`` and ``up_to`` (a range has the values x with above < x <= up_to; an empty cell is
+      no bound) and ``values`` (a JSON list of the categories or the special code);
+    - of the second one of a pair: ``kind2``, ``above2``, ``up_to2`` and ``values2``.
+
+    A value is in the line of kind special or categories that lists it; else in that of missing
+    if it is missing; else in the range that holds it, or of categories in that of kind other.
+    Infinity is a value like any other. The total of a row is the points of the intercept plus,
+    for each term, those of the line that holds its value, or both values of a pair. Where points
+    are empty the card refuses the row: it has no total.
 
     Spreadsheets take a cell that begins with = + - @, a tab or a line break for a formula: there,
     and where it begins with an apostrophe, the cell of variable and of bin has an apostrophe in
-    front, which programs remove from the name of a variable. They read bins from kind, above, up_to
-    and values, which are never changed.
+    front, which programs may remove. The columns for programs are never changed.
 
     Examples
     --------
@@ -82,23 +105,33 @@ def to_csv(card: Card) -> str:
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
     >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
     >>> print(to_csv(card))
-    variable,bin,points,count,event_rate,kind,above,up_to,values
-    intercept,,1,,,intercept,,,
-    age,<= 29.5,-1,,,range,,29.5,
-    age,> 29.5,2,,,range,29.5,,
-    age,missing,0,,,missing,,,
+    variable,bin,points,count,event_rate,features,kind,above,up_to,values,kind2,above2,up_to2,values2
+    intercept,,1,,,[],intercept,,,,,,,
+    age,<= 29.5,-1,,,"[""age""]",range,,29.5,,,,,
+    age,> 29.5,2,,,"[""age""]",range,29.5,,,,,,
+    age,missing,0,,,"[""age""]",missing,,,,,,,
     <BLANKLINE>
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, "kind", "above", "up_to", "values"])
-    for name, row in _lines(card):
-        listed = json.dumps(row.values, ensure_ascii=False) if row.values else ""
-        numbers = [_cell(row.count), _cell(row.event_rate)]
-        bounds = [_cell(row.above), _cell(row.up_to)]
-        texts = [_no_formula(name), _no_formula(row.label)]
-        writer.writerow([*texts, row.points, *numbers, row.kind, *bounds, listed])
+    second = [f"{one}2" for one in _PLACE]
+    writer.writerow([*COLUMNS, "features", *_PLACE, *second])
+    features = [[], *([card.column_name(axis) for axis in term.axes] for term in card.terms)]
+    for names, (title, bins) in zip(features, tables_of(card), strict=True):
+        for line in bins:
+            _, _, points, *numbers = _columns(title, line)
+            texts = [_no_formula(title), _no_formula(line.label)]
+            first, *others = line.parts or (line,)
+            places = [*_place_cells(first), *(_place_cells(*others) if others else [""] * 4)]
+            counted = [points, *map(_cell, numbers)]
+            writer.writerow([*texts, *counted, json.dumps(names, ensure_ascii=False), *places])
     return out.getvalue()
+
+
+def _place_cells(line: Bin) -> list[str]:
+    """Return which values of a feature a line is for."""
+    listed = json.dumps(line.values, ensure_ascii=False) if line.values else ""
+    return [line.kind, _cell(line.above), _cell(line.up_to), listed]
 
 
 def _no_formula(text: str) -> str:
@@ -141,6 +174,8 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     points = book.active
     points.title = "points"
     lines = [_columns(*line) for line in _lines(card)]
+    for line in lines:
+        line[2] = "refused" if line[2] is None else line[2]
     _fill(points, COLUMNS, lines, widths=(28, 40, 10, 12, 12))
     for cell in points["E"][1:]:
         cell.number_format = "0.0%"

@@ -134,6 +134,10 @@ class Card:
         """Return the name of a term, of the columns in tables to score."""
         return f" {TIMES} ".join(map(self.column_name, term.axes))
 
+    def refused_bins(self, term: Variable | Pair) -> list[int]:
+        """Return the bins of a term whose rows are not scored."""
+        return term.unseen_bins() if self.unseen == "refuse" else []
+
     def bins(self, X: Any) -> Indices:
         """Return the bin of each row and term, shape (n_rows, n_terms).
 
@@ -150,14 +154,13 @@ class Card:
         bins = np.zeros((n_rows, len(self.terms)), dtype=np.intp)
         for number, term in enumerate(self.terms):
             bins[:, number] = term.bins(*(columns[one] for one in term.columns))
-        if self.unseen == "refuse":
-            self._refuse_unseen(bins)
+        self._refuse_unseen(bins)
         return bins
 
     def _refuse_unseen(self, bins: Indices) -> None:
         """Raise ValueError for a row with a value that training has not seen."""
         for number, term in enumerate(self.terms):
-            rows = np.flatnonzero(np.isin(bins[:, number], term.unseen_bins()))
+            rows = np.flatnonzero(np.isin(bins[:, number], self.refused_bins(term)))
             if len(rows):
                 label = term.labels()[int(bins[rows[0], number])]
                 raise ValueError(
@@ -246,13 +249,6 @@ def probability(card: Card, totals: Sequence[int] | Indices) -> Floats:
     """
     table = known_risk(card)
     return np.interp(np.asarray(totals, dtype=np.float64), table[:, 0], table[:, 1])
-
-
-def variables_alone(card: Card, form: str) -> tuple[Variable, ...]:
-    """Return the terms of a card without pairs; raise ValueError if it has some."""
-    if card.pairs:
-        raise ValueError(f"{form} can't write pairs: {[one.name for one in card.pairs]}.")
-    return card.variables
 
 
 def _shortened(names: Sequence[str], most: int = 20) -> str:

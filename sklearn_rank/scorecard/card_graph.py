@@ -9,8 +9,8 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.scorecard.card import Card, variables_alone
-from sklearn_rank.scorecard.terms import Variable
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.terms import Pair, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""
@@ -20,11 +20,12 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     """Return an ONNX model that computes the total of each row.
 
     A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
-    categories has an input of shape (n_rows, 1) for each of its variables, called as the
-    feature, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
+    categories has an input of shape (n_rows, 1) for each feature that it needs, called as
+    it is, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
     values. NaN is missing, and so is an empty string, unless the card names it as a category;
     columns of int64 have no missing values. Floats are compared as float64, those of float32
-    after conversion, which is exact: the totals are those of the card for the same X.
+    after conversion, which is exact: the totals are those of the card for the same X. Infinity
+    lies in the outermost range.
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     dtype : {"float64", "float32"}, default="float64"
         Type of the inputs that are floats.
     name : str, default="score"
-        Name of the output, int64 of shape (n_rows,).
+        Name of the output of shape (n_rows,): int64, or float64 with ``unseen="refuse"``, where
+        the total of a row that is refused is NaN.
 
     Returns
     -------
@@ -61,96 +63,104 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     if dtype not in ("float64", "float32"):
         raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
     graph = GraphBuilder(prefix=f"{name}/")
-    kinds = [one.kind for one in variables_alone(card, "to_onnx")]
-    names = [card.column_name(one) for one in variables_alone(card, "to_onnx")]
-    has_categories = bool(set(kinds) - {"number"})
-    inputs = names if has_categories else ["X"]
+    axes = {axis.column: axis for term in card.terms for axis in term.axes}
+    kinds = {card.column_name(one): card.kind_of(column) for column, one in axes.items()}
+    has_categories = bool(set(kinds.values()) - {"number"})
+    inputs = list(kinds) if has_categories else ["X"]
     if name in inputs or not all([name, *inputs]):
         raise ValueError(
             f"The output and all inputs must have names, which differ: the output is called "
             f"{name!r}, the inputs {inputs}. Pass another name."
         )
     if has_categories:
-        for kind, column in zip(kinds, names, strict=True):
+        for column, kind in kinds.items():
             graph.add_input(column, np.dtype(_TYPES.get(kind, dtype)), 1)
     else:
         graph.add_input("X", np.dtype(dtype), card.n_features)
 
-    def column_of(variable: Variable, kind: str) -> str:
+    def column_of(axis: Any, kind: str) -> str:
         if has_categories:
-            values = card.column_name(variable)
+            values = card.column_name(axis)
         else:
-            values = graph.node("Gather", "X", [variable.column], axis=1)
+            values = graph.node("Gather", "X", [axis.column], axis=1)
         is_single = kind not in _TYPES and dtype != "float64"
         return graph.cast(values, np.float64) if is_single else values
 
     total = card_totals(graph, card, inputs[0], column_of)
     graph.node("Identity", total, output=name)
-    return graph.model(name, np.int64)
+    return graph.model(name, np.float64 if card.unseen == "refuse" else np.int64)
 
 
 def card_totals(
     graph: GraphBuilder,
     card: Card,
     first_input: str,
-    column_of: Callable[[Variable, str], str],
+    column_of: Callable[[Any, str], str],
 ) -> str:
-    """Return the totals of a card.
+    """Return the totals of a card, of type double if it refuses what training has not seen.
 
-    `column_of` maps a variable and its kind to its values: of shape (n_rows, 1), double for
-    numbers and "float", int64 for "int" and "bool", strings for "str".
+    `column_of` maps an axis and the kind of its feature to its values: of shape (n_rows, 1),
+    double for numbers and "float", int64 for "int" and "bool", strings for "str".
     """
+    dtype = np.float64 if card.unseen == "refuse" else np.int64
     n_rows = graph.node("Shape", first_input, start=0, end=1)
-    total = graph.node("Expand", [int(card.intercept)], n_rows)
-    for variable in variables_alone(card, "to_onnx"):
-        kind = variable.kind
-        points = _points(graph, variable, kind, column_of(variable, kind))
-        total = graph.node("Add", total, points)
+    total = graph.node("Expand", np.array([card.intercept], dtype=dtype), n_rows)
+    columns: dict[int, str] = {}
+    for term in card.terms:
+        for axis in term.axes:
+            if axis.column not in columns:
+                columns[axis.column] = column_of(axis, card.kind_of(axis.column))
+        points = np.array(term.points, dtype=dtype)
+        refused = card.refused_bins(term)
+        if refused:
+            points[refused] = np.nan
+        bins = _bins_of(graph, card, term, columns)
+        total = graph.node("Add", total, graph.node("Gather", points, bins))
     return total
 
 
-def _points(graph: GraphBuilder, variable: Variable, kind: str, values: str) -> str:
-    """Return the points of a variable, from values of shape (n_rows, 1)."""
-    points = list(map(int, variable.points))
+def _bins_of(
+    graph: GraphBuilder, card: Card, term: Variable | Pair, columns: dict[int, str]
+) -> str:
+    """Return the bin of each row, of a pair its cell."""
+    first, *others = [
+        _bins(graph, axis, card.kind_of(axis.column), columns[axis.column]) for axis in term.axes
+    ]
+    for axis, bins in zip(term.axes[1:], others, strict=True):
+        first = graph.node("Add", graph.node("Mul", first, [axis.n_bins]), bins)
+    return first
+
+
+def _bins(graph: GraphBuilder, axis: Any, kind: str, values: str) -> str:
+    """Return the bins of a feature, from values of shape (n_rows, 1)."""
+    places = list(enumerate(axis.places()))
+    pairs = [(value, number) for number, one in places for value in one.values]
     if kind == "number":
-        return _points_of_numbers(graph, variable, points, values)
-    pairs = [(category, one.points) for one in variable.listed() for category in one.values]
-    of_missing, of_others = points[variable.missing], points[-1]
-    if kind == "str":
-        pairs = list({"": of_missing, **dict(pairs)}.items())
+        is_above = graph.node("Greater", values, np.array(axis.thresholds, dtype=np.float64))
+        found = _sum_where(graph, is_above, [1] * len(axis.thresholds), 0)
         flat = graph.node("Squeeze", values, [1])
+        for code, number in pairs:
+            is_code = graph.node("Equal", flat, [float(code)])
+            found = graph.node("Where", is_code, [number], found)
+    elif kind == "str":
         return graph.node(
             "LabelEncoder",
-            flat,
+            graph.node("Squeeze", values, [1]),
             domain="ai.onnx.ml",
-            keys_strings=[category for category, _ in pairs],
-            values_int64s=[of_one for _, of_one in pairs],
-            default_int64=of_others,
+            keys_strings=list({"": axis.missing, **dict(pairs)}),
+            values_int64s=list({"": axis.missing, **dict(pairs)}.values()),
+            default_int64=axis.other,
         )
-    gains = [of_one - of_others for _, of_one in pairs]
-    categories: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
-    is_equal = graph.node("Equal", values, categories)
-    found = _sum_where(graph, is_equal, gains, of_others)
-    if kind != "float":
-        return found
-    is_missing = graph.node("IsNaN", graph.node("Squeeze", values, [1]))
-    return graph.node("Where", is_missing, [of_missing], found)
-
-
-def _points_of_numbers(
-    graph: GraphBuilder, variable: Variable, points: list[int], values: str
-) -> str:
-    """Return the points of numbers: those of ranges, unless they are special or missing."""
-    n_values = variable.n_values
-    is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))
-    steps = np.diff(points[:n_values]).tolist()
-    found = _sum_where(graph, is_above, steps, points[0])
-    flat = graph.node("Squeeze", values, [1])
-    for code, of_code in zip(variable.special, points[n_values : variable.missing], strict=True):
-        is_code = graph.node("Equal", flat, [float(code)])
-        found = graph.node("Where", is_code, [of_code], found)
-    is_missing = graph.node("IsNaN", flat)
-    return graph.node("Where", is_missing, [points[-1]], found)
+    else:
+        listed: Values = np.array([one for one, _ in pairs], dtype=_TYPES.get(kind, np.float64))
+        is_equal = graph.node("Equal", values, listed)
+        found = _sum_where(
+            graph, is_equal, [number - axis.other for _, number in pairs], axis.other
+        )
+        if kind != "float":
+            return found
+        flat = graph.node("Squeeze", values, [1])
+    return graph.node("Where", graph.node("IsNaN", flat), [axis.missing], found)
 
 
 def _sum_where(graph: GraphBuilder, is_true: str, gains: list[int], start: int) -> str:

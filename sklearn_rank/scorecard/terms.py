@@ -42,6 +42,8 @@ class Bin:
         The categories or the special code.
     parts : tuple of Bin
         Of a cell: its bin of each variable, without points; else empty.
+    is_refused : bool
+        Whether rows in it are not scored.
     """
 
     label: str
@@ -53,6 +55,7 @@ class Bin:
     up_to: float | None = None
     values: tuple[Any, ...] = ()
     parts: tuple[Bin, ...] = ()
+    is_refused: bool = False
 
     @property
     def event_rate(self) -> float:
@@ -140,6 +143,18 @@ class _Binned:
         if self.groups is not None:
             found.append(_place("any other", "other"))
         return found
+
+    def cases(self) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
+        """Return cases in their order, each with its bin, and the bin of all other values.
+
+        A case is "=" with several values or "<=" with one. Missing values, which come first, are
+        none.
+        """
+        bins = list(enumerate(self.places()))
+        ranges = [(number, one) for number, one in bins if one.kind == "range"]
+        cases = [("=", one.values, number) for number, one in bins if one.values]
+        cases += [("<=", (one.up_to,), number) for number, one in ranges[:-1]]
+        return cases, (ranges or bins)[-1][0]
 
     def bins(self, x: Values) -> Indices:
         """Return the bin of each value, numbers or categories; NaN and None are missing."""
@@ -310,18 +325,6 @@ class Variable(_Binned, Term):
 
     def _places(self) -> list[Bin]:
         return self.places()
-
-    def cases(self) -> tuple[list[tuple[str, tuple[Any, ...], int]], int]:
-        """Return cases in their order, each with its points, and the points of all other values.
-
-        A case is "=" with several values or "<=" with one. Missing values, which come first, are
-        none.
-        """
-        bins = self.listed()
-        ranges = [one for one in bins if one.kind == "range"]
-        cases = [("=", one.values, one.points) for one in bins if one.values]
-        cases += [("<=", (one.up_to,), one.points) for one in ranges[:-1]]
-        return cases, (ranges or bins)[-1].points
 
 
 @dataclass(frozen=True, eq=False)

@@ -377,25 +377,6 @@ def test_reasons(small):
         small.reasons(X, k=0)
 
 
-@pytest.mark.slow
-def test_alternatives_are_other_cards_nearly_as_good(credit, small):
-    found = small.alternatives(X, Y, tolerance=0.1, max_cards=2)
-    scores = [ranking_scorer("pauc@0.05")(card, X, Y) for card in (small, *found)]
-    assert 1 <= len(found) <= 2
-    assert scores[1:] == sorted(scores[1:], reverse=True)
-    assert min(scores) >= scores[0] - 0.1
-    cards = {card.to_csv() for card in (small, *found)}
-    assert len(cards) == len(found) + 1
-    assert all(card.p_ == small.p_ for card in found)
-    scorecard = Scorecard(credit_ranker(credit), p=None, cv=2, max_terms=3)
-    scorecard.fit(credit.data, credit.target)
-    assert scorecard.alternatives(credit.data, credit.target, tolerance=1, max_cards=2)
-    with pytest.raises(ValueError, match="a card of from_json lacks"):
-        Scorecard.from_json(small.to_json()).alternatives(X, Y)
-    with pytest.raises(ValueError, match="'tolerance' parameter of alternatives"):
-        small.alternatives(X, Y, tolerance=-1)
-
-
 # As a part of scikit-learn -------------------------------------------------------------
 
 
@@ -459,7 +440,6 @@ def test_the_order_of_classes_is_said_once_in_the_name_of_the_card():
     with pytest.warns(UserWarning, match="^Scorecard ranks 'fine' above 'bad'") as caught:
         card = Scorecard(p=None, cv=2, max_terms=2).fit(X, y)
     assert len(caught) == 1
-    assert card.alternatives(X, y, tolerance=1, max_cards=1)
     assert card.ranker_.classes_.tolist() == card.classes_.tolist() == ["bad", "fine"]
 
 

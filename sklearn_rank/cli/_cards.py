@@ -19,8 +19,9 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
+from sklearn_rank.scorecard._choices import AS_IT_IS
 from sklearn_rank.scorecard.exports import EXPORTS
-from sklearn_rank.scorecard.scorecard import FEW_TERMS, RIDGE, SMALL
+from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
 from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.tables.dataset import Dataset, training_data
 from sklearn_rank.tables.errors import InputError, listing, noting
@@ -51,9 +52,8 @@ def card(settings: MakeCard) -> None:
             if name not in data.X.columns:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
-    n_rows = len(data.y) if data.weight is None else data.weight.sum()
     with progress("fitting"):
-        scorecard = _fit(_unfitted(settings, n_rows), data, notes)
+        scorecard = _fit(_unfitted(settings), data, notes)
         figures = _held_out_figures(scorecard, data, seed)
     positive = str(data.schema.positive)
     others = [one for one in data.schema.classes or () if one != positive]
@@ -66,17 +66,19 @@ def card(settings: MakeCard) -> None:
     print(f"{data.summary()}\n\n{to_text(stored)}\n{figures}\n{settings.output}: stored")
 
 
-def _unfitted(settings: MakeCard, n_rows: float) -> Scorecard:
+def _unfitted(settings: MakeCard) -> Scorecard:
     """Return a scorecard with the parameters of the settings."""
     monotone = {name: values[-1] for name, values in settings.monotone.items()}
     is_small = settings.max_terms <= FEW_TERMS
-    ranker = PNormPushRanker(
-        **({**SMALL, "alpha": RIDGE / n_rows} if is_small else {}),
+    stumps = Stumps(special_values=settings.special or None)
+    ranker = PNormPushRanker(**(SMALL if is_small else {}), weak_ranker=stumps)
+    made = Scorecard(
+        ranker,
+        points=settings.points,
+        max_terms=settings.max_terms,
         monotonic_cst=monotone or None,
-        weak_ranker=Stumps(special_values=settings.special or None),
+        random_state=settings.table.seed,
     )
-    points, seed = settings.points, settings.table.seed
-    made = Scorecard(ranker, points=points, max_terms=settings.max_terms, random_state=seed)
     for name, value in settings.param.items():
         parts = made, ranker, ranker.weak_ranker
         has = next((one for one in parts if name in one.get_params(deep=False)), None)
@@ -98,7 +100,7 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     for train, test in make_folds(data, _FOLDS, seed):
         rows = data.take(train)
         ranker = FrozenEstimator(_fit(clone(scorecard.ranker_), rows, []))
-        rounded = _fit(clone(scorecard).set_params(ranker=ranker, p=None), rows, [])
+        rounded = _fit(clone(scorecard).set_params(ranker=ranker, **AS_IT_IS), rows, [])
         scores = rounded.decision_function(data.X.iloc[test])
         qid = None if data.qid is None else data.qid[test]
         top = tpr_at_fpr_score(data.y[test], scores, qid=qid, max_fpr=0.05)

@@ -13,6 +13,7 @@ from sklearn_rank._release import __version__
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import inferred_end, worst_points
+from sklearn_rank.scorecard._choices import chosen_settings
 from sklearn_rank.scorecard._folds import moments
 from sklearn_rank.scorecard._neutral import neutral_points, with_unseen
 from sklearn_rank.scorecard._risk import RiskCurve, with_risk
@@ -189,6 +190,7 @@ class CardBuilder:
             "made_by": f"sklearn_rank {__version__}",
             "ranker": type(self.ranker).__name__,
             "p": None if not hasattr(self.ranker, "p") else float(self.ranker.p),
+            **chosen_settings(self.ranker),
             "training_loss_of_the_ranker": self._unrounded.loss,
             "training_loss_of_the_card": loss,
             "training_rows": float(data.weight.sum()),

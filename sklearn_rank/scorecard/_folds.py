@@ -152,7 +152,7 @@ class FoldFits:
     ) -> list[FoldFit]:
         """Return the fits of each ranker to some rows, of which all use the same bins."""
         rows = self.data.take(train).with_moderate_weights()  # once for all
-        shared: list[BinnedFeatures] = []
+        shared: dict[float, BinnedFeatures] = {}
         return [self._one(_sharing(ranker, shared), rows, train, test) for ranker in rankers]
 
     def _one(self, ranker: Any, rows: Rows, train: Indices, test: Indices) -> FoldFit:
@@ -178,17 +178,18 @@ class FoldFits:
 
 
 class _SharedBins(Stumps):
-    """The stumps of several fits to the same rows, whose bins are found once."""
+    """The stumps of several fits to the same rows, whose bins of one size are found once."""
 
-    shared: list[BinnedFeatures]
+    shared: dict[float, BinnedFeatures]
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
-        if not self.shared:
-            self.shared.append(super()._binned(rows, constraints))
-        return self.shared[0]
+        size = constraints.min_bin_size
+        if size not in self.shared:
+            self.shared[size] = super()._binned(rows, constraints)
+        return self.shared[size]
 
 
-def _sharing(ranker: Any, shared: list[BinnedFeatures]) -> Any:
+def _sharing(ranker: Any, shared: dict[float, BinnedFeatures]) -> Any:
     """Return a ranker that has validated its parameters, with bins that may be known."""
     ranker = copy(ranker)
     stumps: Any = as_model(ranker.weak_ranker)

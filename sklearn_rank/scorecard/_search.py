@@ -92,6 +92,17 @@ class Search:
         self.path += _records(name, scores, ratio, chosen)
         return scores
 
+    def compare(self, name: str, candidates: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the records of candidates for a setting, all tried in all folds; choose none."""
+        if not self._fits:
+            raise ValueError("There are too few rows of a class, or queries, for folds.")
+        tried = {value: {**self.settings, name: value} for value in candidates}
+        for number in range(len(self._fits)):
+            self._run(number, list(tried.values()))
+        scores = {value: np.concatenate(self._scores[_key(one)]) for value, one in tried.items()}
+        ratio = self._fits[0].ratio
+        return _records(name, scores, ratio, simplest_of_the_best(scores, ratio))
+
     def held_out(self) -> Rows | None:
         """Return the rows with the scores of the chosen ranker fitted without them, standardised.
 

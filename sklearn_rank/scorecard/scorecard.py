@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rank._imports import import_extra
 from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
@@ -34,20 +35,27 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
-from sklearn_rank.metrics.scorers import SCORING, as_scorer
+from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import points_lost
-from sklearn_rank.scorecard._alternatives import exchanged, outline, set_stumps
 from sklearn_rank.scorecard._build import CardBuilder
-from sklearn_rank.scorecard._folds import FoldFits, given_folds, make_folds, measure
+from sklearn_rank.scorecard._choices import (
+    BIN_SIZE,
+    RIDGE,
+    SIGNS,
+    Plan,
+    check_frozen,
+    set_stumps,
+    sizes_up_to,
+    with_parameters,
+)
+from sklearn_rank.scorecard._folds import given_folds
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import OWNER, most_lost, reference_points
 from sklearn_rank.scorecard._recalibration import recalibrated
 from sklearn_rank.scorecard._scaling import SCALING
-from sklearn_rank.scorecard._search import Search
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.exports import ExportsMixin
 
@@ -59,12 +67,6 @@ FEW_TERMS = 50
 
 MOST_POINTS = 1_000_000
 """Points are within this range."""
-
-POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""The candidates for p."""
-
-RIDGE = 5.0
-"""Ridge of these rankers, times the number of training rows."""
 
 
 def _is_points(value: Any) -> bool:
@@ -121,11 +123,9 @@ class Scorecard(ExportsMixin, Predictor):
         A ranker of stumps in binary mode, which is cloned and fitted: `PNormPushRanker`,
         `RankBoost` or `SmoothMarginRanker`, whose parameters constrain the card (monotone
         variables, given thresholds, categories, special codes). ``FrozenEstimator(ranker)``:
-        a fitted ranker, which is only rounded; `max_terms` has no effect on it and p can't be
-        changed. None: ``PNormPushRanker(loss="logistic", solver="corrective", alpha=5/n)``, which
-        ranked best in small cards, with n the weight of the training rows, or their effective
-        number if that is larger because of weights below one; `PNormPushRanker()` above 50 terms
-        and with ``max_terms=None``.
+        a fitted ranker, which is only rounded; `max_terms` has no effect on it, and what would
+        change it is refused. None: ``PNormPushRanker(loss="logistic", solver="corrective")``, which
+        ranked best in small cards; `PNormPushRanker()` above 50 terms and with ``max_terms=None``.
     points : (int, int) or None, default=(-5, 5)
         Minimum and maximum points of a bin; the range must include 0 and not exceed a million. The
         intercept is not limited, nor are points after `scaling`. None, only with `scaling`: points
@@ -133,7 +133,7 @@ class Scorecard(ExportsMixin, Predictor):
     max_terms : int in [1, inf) or None, default=10
         Maximum number of steps of the card: thresholds, sets of categories, and missing values and
         special codes with their own points. It replaces the `max_thresholds` of the ranker's
-        `Stumps`; None keeps it.
+        `Stumps`; None keeps it. With ``alpha="auto"`` fewer may be chosen.
     p : "auto", float in [1, inf) or None, default="auto"
         "auto": the smallest of 1, 2, 4, 8 and 16 within one standard error of the best by
         cross-validation (see Notes), if the ranker has a p. A number is set on the ranker; None
@@ -144,13 +144,14 @@ class Scorecard(ExportsMixin, Predictor):
         "minmax": the smallest possible total is 0 and the largest 100. With scaling the cut-off is
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
     scoring : str, scorer or None, default="pauc@0.05"
-        Metric of the search for p: a name that `ranking_scorer` accepts, or a scorer; None is
+        Metric of the search: a name that `ranking_scorer` accepts, or a scorer; None is
         "auc".
     cv : int, splitter or iterable, default=5
         Number of folds; identical rows of a class share a fold, so that a weight of 2 is the row
         twice here too. Or a splitter or folds of your own, for which `n_repeats` has no effect.
-    n_repeats : int in [1, inf), default=5
-        Number of times the search for p repeats the cross-validation with new folds.
+    n_repeats : int in [1, inf), default=3
+        Number of times the search repeats the cross-validation with new folds. More of them
+        narrow the standard errors little, since all use the same rows.
     n_jobs : int or None, default=None
         Number of processes for the fits of the folds; None means 1, -1 all processors, as in
         joblib.
@@ -165,6 +166,19 @@ class Scorecard(ExportsMixin, Predictor):
     adverse : {"auto", "high", "low"}, default="auto"
         Which end of the totals is bad. "auto": it follows from the names of the classes, where they
         are common ones such as "good" and "bad"; else it stays unknown.
+    alpha : "auto" or float in [0, inf), default="auto"
+        Ridge of a ranker with ``solver="corrective"``, as there. "auto": 5/n unless 20/n or 50/n is
+        better, with n the weight of the training rows, or their effective number if that is larger
+        because of weights below one; and `max_terms` unless 70 or 50 % of them are better. A number
+        switches both searches off. Other rankers have no ridge, and a ranker's own is kept.
+    min_bin_size : "auto" or float in [0, 0.5], default="auto"
+        Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
+        and rare categories pooled, as in `Stumps`. "auto": .02, or .05 if that is better, which is
+        tried where the ridge may be searched. A size that the ranker's `Stumps` has is kept.
+    monotonic_cst : array-like of int of shape (n_features,), dict, "auto" or None, default=None
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
+        dict maps names or indices of features to these. "auto": the direction of each feature's
+        own trend where the data decide it (see Notes), none elsewhere. None: what the ranker has.
 
     Attributes
     ----------
@@ -184,9 +198,20 @@ class Scorecard(ExportsMixin, Predictor):
         A total above it has a risk above one half; 0 without scaling.
     p_ : float or None
         The p of the ranker; None if it has none.
+    alpha_ : float or None
+        Its ridge; None if it has none.
+    min_bin_size_ : float
+        The minimum share of the training rows in a bin.
+    n_terms_ : int or None
+        The maximum number of terms: `max_terms`, or fewer if the search has chosen that.
+    search_ : list of dict
+        The path of the search, a record of each candidate in the order of trial: parameter (p,
+        alpha, min_bin_size or n_terms), value, score (mean over the folds), error (standard error
+        of its difference to the best), n_folds and chosen. Empty for frozen rankers and cards of
+        `from_json`.
     p_scores_ : dict of float to ndarray
-        The scores of each p by fold, one repeat after another; empty without a search. A p more
-        than two standard errors below the best, or larger than it, is left out of further repeats.
+        The scores of each p by fold, one repeat after another; empty without a search. A p that
+        can't be chosen any more is left out of further repeats.
     ranker_ : ranker
         The fitted ranker. A card of `from_json` has none.
     classes_ : ndarray of shape (2,)
@@ -220,13 +245,23 @@ class Scorecard(ExportsMixin, Predictor):
     *Cut.* `predict` says ``classes_[1]`` where the risk is above one half; `cut_` is the greatest
     total whose risk is not. Where the risk of all totals is on one side, it is at their end.
 
-    *p.* The standard error is that of the mean difference to the best p, fold by fold. Folds
-    share training rows: the variance of the mean of K differences is theirs times
+    *Search.* Whatever is "auto" is chosen by the same folds: first p, of 1, 2, 4, 8 and 16; with it
+    the ridge, of 5/n, 20/n and 50/n; then the smallest bin, of 2 and 5 %; then the number of terms,
+    of all, 70 and 50 %. The first candidate within one standard error of the best wins: the
+    default, or the smallest p, unless the rows show otherwise. Candidates that are two standard
+    errors below the best, or come after it, are left out of further repeats. The standard error is
+    that of the mean difference to the best, fold by fold. Folds share training rows: the variance
+    of the mean of K differences is theirs times
 
     .. math:: \frac{1}{K} + \frac{n_{\text{test}}}{n_{\text{train}}},
 
     where K counts the folds of all repeats, and :math:`n_{\text{test}} / n_{\text{train}}` is the
     weight of the rows scored by that of the rows fitted. Folds fit the ranker without rounding it.
+
+    *Directions.* With ``monotonic_cst="auto"`` a feature has a direction if the AUC of its values
+    alone differs from one half by more than 2.576 standard errors (1 %), and no two of five ranges
+    of about equal weight have event rates that differ by more than 2.576 standard errors against
+    it. Missing values, special codes and categories have no part in it. The card states it.
 
     *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
     scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
@@ -282,6 +317,9 @@ class Scorecard(ExportsMixin, Predictor):
         "random_state": SEED,
         "unseen": Choice(UNSEEN),
         "adverse": Choice(("auto", *ADVERSE)),
+        "alpha": RIDGE,
+        "min_bin_size": BIN_SIZE,
+        "monotonic_cst": SIGNS,
     }
 
     def __init__(
@@ -294,11 +332,14 @@ class Scorecard(ExportsMixin, Predictor):
         scaling: Any = None,
         scoring: Any = "pauc@0.05",
         cv: int = 5,
-        n_repeats: int = 5,
+        n_repeats: int = 3,
         n_jobs: int | None = None,
         random_state: Any = None,
         unseen: str = "neutral",
         adverse: str = "auto",
+        alpha: Any = "auto",
+        min_bin_size: Any = "auto",
+        monotonic_cst: Any = None,
     ) -> None:
         self.ranker = ranker
         self.points = points
@@ -312,9 +353,12 @@ class Scorecard(ExportsMixin, Predictor):
         self.random_state = random_state
         self.unseen = unseen
         self.adverse = adverse
+        self.alpha = alpha
+        self.min_bin_size = min_bin_size
+        self.monotonic_cst = monotonic_cst
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the ranker, choose p and round.
+        """Choose what is "auto", fit the ranker and round.
 
         Parameters
         ----------
@@ -373,6 +417,7 @@ class Scorecard(ExportsMixin, Predictor):
         with unchanged_on_error(self):  # Ctrl-C: the earlier card stays whole
             self._set_card(card, ranker.classes_, bool(card.details["queries"]))
             self.ranker_, self.p_scores_ = ranker, fitted["p_scores_"]
+            self.search_ = fitted["search_"]
             self._has_categories_ = ranker.category_codes_ is not None
 
     def _set_card(self, card: Card, classes: Values, has_qid: bool) -> Self:
@@ -387,7 +432,10 @@ class Scorecard(ExportsMixin, Predictor):
         self.terms_ = [term.name for term in card.terms]
         self.cut_ = card.cut
         self.p_ = card.details.get("p")
-        self.p_scores_ = {}
+        self.alpha_ = card.details.get("alpha")
+        self.min_bin_size_ = card.details.get("smallest_bin")
+        self.n_terms_ = card.details.get("most_terms")
+        self.p_scores_, self.search_ = {}, []
         self._has_categories_ = True  # any table is taken, and checked column by column
         return self
 
@@ -413,6 +461,7 @@ class Scorecard(ExportsMixin, Predictor):
         self._check_ranker(ranker)
         if self.max_terms is not None:
             set_stumps(ranker, max_thresholds=self.max_terms)
+        with_parameters(ranker, self.alpha, self.min_bin_size, self.monotonic_cst)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):
@@ -464,36 +513,24 @@ class Scorecard(ExportsMixin, Predictor):
     ) -> dict[str, Any]:
         """Return the fitted attributes, given the folds that the user may have given."""
         check_weight_range(type(self).__name__, data.weight)
-        merged = data.distinct()
-        known, place = merged.everywhere(with_features=False)
-        if self.ranker is None and self._is_small:
-            ranker.set_params(alpha=RIDGE / number_of_rows(known.weight))
-        searches = isinstance(self.p, str) and hasattr(ranker, "p")
-        rows = data
-        if folds is None:
-            rows, random = merged, check_random_state(self.random_state)
-            folds = make_folds(known, place, self.cv, self.n_repeats if searches else 1, random)
-        scorer = as_scorer(self.scoring or "auc")
-        fits = [FoldFits(rows, some, scorer, self.n_jobs) for some in folds]
-        start = {"p": POWERS[0]} if searches else {}
-        search = Search(fits, lambda chosen: copy(ranker).set_params(**chosen), start)
-        scores = search.choose("p", POWERS) if searches else {}
+        plan = Plan.of(self, data, ranker, folds)
+        scores, search = plan.run(), plan.search
         held_out = search.held_out()
-        return self._rounded(refit(search.ranker), merged, known, scores, held_out)
+        found = self._rounded(refit(search.ranker), plan.data, plan.known, held_out)
+        return found | {"p_scores_": scores.get("p", {}), "search_": search.path}
 
     def _rounded(
         self,
         ranker: Any,
         data: Rows,
         known: Rows,
-        scores: dict[float, Floats] | None = None,
         held_out: Rows | None = None,
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
         points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
         policy = self.unseen, self.adverse
         card = CardBuilder(ranker, data, known, points, self.scaling, held_out, *policy).build()
-        return {"card_": card, "ranker_": ranker, "p_scores_": scores or {}}
+        return {"card_": card, "ranker_": ranker, "p_scores_": {}, "search_": []}
 
     @property
     def has_number_of_folds(self) -> bool:
@@ -505,11 +542,7 @@ class Scorecard(ExportsMixin, Predictor):
         ranker = self.ranker.estimator
         self._check_ranker(ranker)
         check_is_fitted(ranker)
-        if not (isinstance(self.p, str) or self.p is None):
-            raise ValueError(
-                f"p={self.p!r} of Scorecard can't be set on a frozen ranker, which is rounded as "
-                "it is. Use p='auto' or p=None, or the ranker without FrozenEstimator."
-            )
+        check_frozen(self)
         data = ranker.training_data(X, y, **arrays, is_fitted=True)
         check_weight_range(type(self).__name__, data.weight)
         return ranker, data.distinct()
@@ -711,70 +744,54 @@ class Scorecard(ExportsMixin, Predictor):
         rows = X if codes is None else codes.decode(X)
         return self._fitted_card().totals(rows).astype(np.float64)
 
-    def alternatives(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        tolerance: float = 0.01,
-        max_cards: int = 10,
-    ) -> list[Self]:
-        """Return other cards that are nearly as good, for a person to choose from.
+    def sizes(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
+        """Return the score of cards of 1, 2, ..., `max_terms` terms on rows held out.
 
-        Each is fitted without one step of this card (a threshold), or without one of its
-        variables, at the same p. Cards are compared by `scoring` on the rows passed.
+        All sizes are fitted in all folds of `cv` and `n_repeats`, without rounding, at the p, ridge
+        and smallest bin of this card; before a fit, at the first candidates for each (Notes).
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
-            Features of the training rows.
+            Features.
         y : array-like of shape (n_samples,)
-            Classes.
+            Two classes.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row.
+            Query of each row; folds are of whole queries.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
-        tolerance : float in [0, inf), default=0.01
-            How much lower than this card's the score of another may be.
-        max_cards : int in [1, inf), default=10
-            Most cards to return.
 
         Returns
         -------
-        list of Scorecard
-            Fitted, no two alike, the best first.
+        DataFrame
+            Columns n_terms, score (the mean of `scoring` over the folds), error (the standard error
+            of its difference to the best, as in the search) and chosen (whether it is the fewest
+            terms within one standard error of the best). Above 20 terms about 20 sizes are tried,
+            each larger than the one before by the same factor. Needs pandas.
 
         Raises
         ------
         ValueError
-            When a parameter is not as described, or this card has no ranker.
+            When max_terms is None, the ranker is frozen, or there are too few rows for folds.
         """
-        check_is_fitted(self)
-        allowed = {"tolerance": Number(0), "max_cards": Number(1, integer=True)}
-        given = {"tolerance": tolerance, "max_cards": max_cards}
-        check_parameters("alternatives", given, allowed)
-        if not hasattr(self, "ranker_"):
-            raise ValueError("alternatives refits the ranker, which a card of from_json lacks.")
-        metadata = {"qid": qid, "sample_weight": sample_weight}
-        data = clone(self.ranker_).training_data(X, y, **metadata)
-        scorer, seen, found = as_scorer(self.scoring or "auc"), {outline(self.card_)}, []
-        least = measure(scorer, data, self.decision_function(X)[data.position]) - tolerance
-        with order_is_known():
-            for number, (ranker, rows) in enumerate(exchanged(self.ranker_, data, X)):
-                frozen = FrozenEstimator(ranker.fit(rows, y, **metadata))
-                card = clone(self).set_params(ranker=frozen, p=None).fit(rows, y, **metadata)
-                score = measure(scorer, data, card.decision_function(X)[data.position])
-                if score >= least and outline(card.card_) not in seen:
-                    seen.add(outline(card.card_))
-                    found.append((-score, number, ranker, rows))
-            best = sorted(found, key=lambda one: one[:2])[: int(max_cards)]
-            options = {"p": None, "max_terms": None}
-            return [
-                clone(self).set_params(ranker=ranker, **options).fit(rows, y, **metadata)
-                for _, _, ranker, rows in best
-            ]
+        self.check_parameters()
+        if self.max_terms is None or isinstance(self.ranker, FrozenEstimator):
+            raise ValueError(
+                "sizes needs max_terms, the largest size, and a ranker to fit. Got "
+                f"max_terms={self.max_terms!r} and ranker={self.ranker!r}."
+            )
+        ranker = self.unfitted_ranker()
+        data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight)
+        folds = None if self.has_number_of_folds else given_folds(data, self.cv, y, qid)
+        search = Plan.of(self, data, ranker, folds, repeats=True).search
+        known = {"p": "p_", "alpha": "alpha_", "min_bin_size": "min_bin_size_"}
+        for name, attribute in known.items():
+            if name in search.settings and hasattr(self, "ranker_"):
+                search.settings[name] = getattr(self, attribute)
+        records = search.compare("n_terms", sizes_up_to(self.max_terms))
+        pandas = import_extra("pandas", "cli", "The curve of sizes of a scorecard")
+        found = pandas.DataFrame(records).rename(columns={"value": "n_terms"})
+        return found[["n_terms", "score", "error", "chosen"]]
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

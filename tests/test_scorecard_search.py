@@ -1,0 +1,212 @@
+"""The search of a card: ridge, smallest bin, number of terms, directions; the curve of sizes."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.frozen import FrozenEstimator
+
+from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank.datasets import make_credit
+from sklearn_rank.models import Stumps
+from sklearn_rank.scorecard import Scorecard
+from sklearn_rank.scorecard._choices import sizes_up_to
+from sklearn_rank.scorecard._trends import direction
+
+CANCER = load_breast_cancer(as_frame=True)
+X, Y = CANCER.data.iloc[:, :6], CANCER.target
+QUICK = {"cv": 2, "n_repeats": 2, "max_terms": 4, "random_state": 0}
+CORRECTIVE = {"loss": "logistic", "solver": "corrective"}
+
+
+# What is searched ------------------------------------------------------------------------
+
+
+def test_each_setting_is_searched_at_those_chosen_before():
+    options = {**QUICK, "n_repeats": 1}
+    card = Scorecard(p=2, **options).fit(X, Y)
+    path = card.search_
+    assert list(dict.fromkeys(one["parameter"] for one in path)) == [
+        "alpha",
+        "min_bin_size",
+        "n_terms",
+    ]
+    chosen = {one["parameter"]: one["value"] for one in path if one["chosen"]}
+    assert chosen == {
+        "alpha": card.alpha_,
+        "min_bin_size": card.min_bin_size_,
+        "n_terms": card.n_terms_,
+    }
+    assert [one["value"] * len(Y) for one in path[:3]] == pytest.approx([5, 20, 50])
+    assert (card.ranker_.alpha, card.p_) == (card.alpha_, 2)
+    stumps = card.ranker_.weak_ranker
+    assert (stumps.min_bin_size, stumps.max_thresholds) == (card.min_bin_size_, card.n_terms_)
+    at_the_end = [one for one in path if one["chosen"]][-1]["score"]
+    fixed = {"alpha": card.alpha_, "min_bin_size": card.min_bin_size_}
+    again = Scorecard(p=2, **fixed, **options | {"max_terms": card.n_terms_}).fit(X, Y)
+    assert again.search_ == []
+    assert repr(again.card_.variables) == repr(card.card_.variables)
+    curve = again.sizes(X, Y)
+    assert curve["n_terms"].tolist() == list(range(1, card.n_terms_ + 1))
+    assert curve["score"].iloc[-1] == pytest.approx(at_the_end, rel=1e-9)
+
+
+def test_the_first_within_one_standard_error_wins_in_each_search():
+    card = Scorecard(**QUICK, scoring="auc").fit(X, Y)
+    for name in ("p", "alpha", "min_bin_size", "n_terms"):
+        records = [one for one in card.search_ if one["parameter"] == name]
+        most = max(one["n_folds"] for one in records)
+        left = [one for one in records if one["n_folds"] == most]
+        best = max(one["score"] for one in left)
+        near = [one for one in left if best - one["score"] <= one["error"] + 1e-12]
+        assert [one["value"] for one in records if one["chosen"]] == [near[0]["value"]]
+
+
+def test_what_is_set_is_not_searched():
+    card = Scorecard(p=1, alpha=0.5, min_bin_size=0.1, **QUICK).fit(X, Y)
+    assert (card.alpha_, card.min_bin_size_, card.n_terms_) == (0.5, 0.1, 4)
+    assert min(min(one.counts[: one.n_values]) for one in card.card_.variables) >= 0.1 * len(Y) - 1
+    assert card.search_ == []
+    own = PNormPushRanker(**CORRECTIVE, alpha=0.25, weak_ranker=Stumps(min_bin_size=0.2))
+    card = Scorecard(own, p=1, **QUICK).fit(X, Y)
+    assert (card.alpha_, card.min_bin_size_) == (0.25, 0.2)
+    assert {one["parameter"] for one in card.search_} == {"n_terms"}
+    card = Scorecard(RankBoost(n_estimators=5), **QUICK).fit(X, Y)
+    assert (card.alpha_, card.min_bin_size_, card.search_) == (None, 0.02, [])
+
+
+def test_bins_hold_two_per_cent_unless_told_otherwise():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(500, 1))
+    y = random.random(500) < 0.3
+    y[rows[:, 0] > np.sort(rows[:, 0])[-6]] = True  # five rows, all of the upper class
+    fine = Scorecard(p=1, alpha=0.001, min_bin_size=0, cv=2).fit(rows, y)
+    card = Scorecard(p=1, alpha=0.001, cv=2).fit(rows, y)
+    sizes = [min(one.card_.variables[0].counts[:-1]) for one in (fine, card)]
+    assert sizes[0] < 10 <= sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("ranker", "options", "message"),
+    [
+        (RankBoost(), {"alpha": 1.0}, "needs a ranker with a ridge"),
+        (PNormPushRanker(**CORRECTIVE, alpha=1.0), {"alpha": 2.0}, "alpha is set on Scorecard and"),
+        (
+            PNormPushRanker(weak_ranker=Stumps(min_bin_size=0.1)),
+            {"min_bin_size": 0.2},
+            "min_bin_size is set on Scorecard and",
+        ),
+        (PNormPushRanker(monotonic_cst=[1] * 6), {"monotonic_cst": "auto"}, "monotonic_cst is set"),
+        (None, {"monotonic_cst": [2] * 6}, "monotonic_cst of Scorecard must be -1, 0 or 1"),
+        (None, {"monotonic_cst": "up"}, "'monotonic_cst' parameter of Scorecard must be 'auto'"),
+        (None, {"alpha": -1}, "'alpha' parameter of Scorecard"),
+        (None, {"min_bin_size": 0.6}, "'min_bin_size' parameter of Scorecard"),
+    ],
+)
+def test_settings_that_contradict_get_a_sentence(ranker, options, message):
+    with pytest.raises(ValueError, match=message):
+        Scorecard(ranker, p=1, **QUICK, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("options", [{"alpha": 1.0}, {"min_bin_size": 0.1}, {"monotonic_cst": {}}])
+def test_a_frozen_ranker_takes_no_settings(options):
+    frozen = FrozenEstimator(RankBoost(n_estimators=3).fit(X, Y))
+    with pytest.raises(ValueError, match="can't be set on a frozen ranker"):
+        Scorecard(frozen, **options).fit(X, Y)
+
+
+def test_weight_2_is_the_row_twice_in_every_search():
+    random = np.random.default_rng(0)
+    rows, y = X.to_numpy()[::7], Y.to_numpy()[::7]
+    weight = random.integers(1, 3, len(y))
+    repeated = random.permutation(np.repeat(np.arange(len(y)), weight))
+    card = Scorecard(p=1, monotonic_cst="auto", **QUICK)
+    weighted = clone(card).fit(rows, y, sample_weight=weight)
+    twice = clone(card).fit(rows[repeated], y[repeated])
+    assert repr(weighted.card_.variables) == repr(twice.card_.variables)
+    assert weighted.card_.details["monotone"] == twice.card_.details["monotone"]
+    paths = [pd.DataFrame(one.search_) for one in (weighted, twice)]
+    pd.testing.assert_frame_equal(*paths, rtol=1e-9)
+
+
+# Sizes -----------------------------------------------------------------------------------
+
+
+def test_the_curve_of_sizes():
+    assert sizes_up_to(20) == list(range(1, 21))
+    assert sizes_up_to(100)[-1] == 100
+    assert len(sizes_up_to(100)) <= 20
+    curve = Scorecard(alpha=0.01, min_bin_size=0.05, p=1, **QUICK).sizes(X, Y)
+    assert list(curve.columns) == ["n_terms", "score", "error", "chosen"]
+    best = curve["score"].max()
+    near = best - curve["score"] <= curve["error"] + 1e-12
+    assert curve.loc[curve["chosen"], "n_terms"].tolist() == [curve["n_terms"][near].min()]
+    with pytest.raises(ValueError, match="sizes needs max_terms"):
+        Scorecard(max_terms=None).sizes(X, Y)
+    with pytest.raises(ValueError, match="too few rows"):
+        Scorecard(**QUICK).sizes(X[:4], [0, 0, 0, 1])
+
+
+# Directions ------------------------------------------------------------------------------
+
+
+def slow_direction(x, y):
+    """The rule as loops over rows, pairs of rows and pairs of ranges."""
+    above, below = x[y], x[~y]
+    wins = sum((a > b) + (a == b) / 2 for a in above for b in below)
+    auc, n = wins / (len(above) * len(below)), len(x)
+    ties = sum(t**3 - t for t in np.unique(x, return_counts=True)[1]) / (n * (n - 1))
+    error = np.sqrt((n + 1 - ties) / (12 * len(above) * len(below)))
+    if error < 1e-6 or abs(auc - 0.5) <= 2.576 * error:
+        return 0
+    sign = 1 if auc > 0.5 else -1
+    middle = np.array([(np.sum(x < one) + np.sum(x == one) / 2) / n for one in x])
+    groups = [y[(middle >= k / 5) & (middle < (k + 1) / 5)] for k in range(5)]
+    groups = [one for one in groups if len(one)]
+    for low, high in combinations(groups, 2):
+        spread = sum(one.mean() * (1 - one.mean()) / len(one) for one in (low, high))
+        if -sign * (high.mean() - low.mean()) > 2.576 * np.sqrt(spread) + 1e-12:
+            return 0
+    return sign
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**16), st.sampled_from([-2.0, -0.5, 0.0, 0.5, 2.0]), st.booleans())
+def test_a_direction_is_that_of_its_definition(seed, slope, bends):
+    random = np.random.default_rng(seed)
+    x = random.integers(0, random.integers(2, 40), 80)
+    z = (x - x.mean()) / (x.std() + 1)
+    y = random.random(80) < 1 / (1 + np.exp(-slope * (z * z - 1 if bends else z)))
+    y[:2] = [True, False]
+    sums = [np.bincount(x[one], minlength=40) for one in (~y, y)]
+    assert direction(*np.array(sums, dtype=float)) == slow_direction(x, y)
+
+
+def test_directions_that_the_data_decide():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(2000, 4)), columns=["up", "down", "bend", "noise"])
+    frame["kind"] = pd.Categorical(random.choice(["a", "b"], 2000))
+    score = frame["up"] - frame["down"] + 2 * frame["bend"] ** 2
+    y = score + random.normal(size=2000) > 2
+    card = Scorecard(p=1, monotonic_cst="auto", **QUICK | {"max_terms": 8}).fit(frame, y)
+    assert card.card_.details["monotone"] == "up rising, down falling"
+    for variable in card.card_.variables:
+        sign = {"up": 1, "down": -1}.get(variable.name, 0)
+        assert (sign * np.diff(variable.points[: variable.n_values]) >= 0).all()
+    assert "up rising, down falling" in card.to_text()
+
+
+def test_constraints_do_not_change_the_algorithm():
+    credit = make_credit(600, random_state=0)
+    card = Scorecard(p=1, monotonic_cst=credit.monotonic_cst, **QUICK)
+    card.fit(credit.data, credit.target)
+    assert card.ranker_.solver == "corrective"
+    assert card.alpha_ > 0
+    for variable in card.card_.variables:
+        sign = credit.monotonic_cst.get(variable.name, 0)
+        assert (sign * np.diff(variable.points[: variable.n_values]) >= 0).all()

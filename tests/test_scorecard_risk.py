@@ -412,3 +412,47 @@ def test_intervals_hold_the_rates_of_new_rows():
         error = (high - low) / (2 * 1.96)
         held.append(np.abs(rate - chance) <= 1.96 * np.sqrt(error**2 + noise))
     assert np.concatenate(held).mean() >= 0.9
+
+
+# Intervals that repeat the fit --------------------------------------------------------
+
+
+def test_risk_intervals_repeat_the_fit():
+    credit = make_credit(400, random_state=0)
+    X, y = credit.data, credit.target
+    scorecard = Scorecard(**QUICK).fit(X, y)
+    found = scorecard.risk_intervals(X, y, n_fits=3)
+    assert found["total"].tolist() == sorted(set(scorecard.card_.totals(X)))
+    np.testing.assert_allclose(found["risk"], oracle_risk(scorecard, found["total"]))
+    seeds = np.random.RandomState(0).randint(2**31 - 1, size=3)
+    log_odds = []
+    for seed in seeds:  # one fit after another
+        weight = np.random.RandomState(seed).poisson(np.ones(400))
+        risk = Scorecard(**QUICK).fit(X, y, sample_weight=weight).predict_risk(X)
+        by_total = pd.Series(risk).groupby(scorecard.card_.totals(X)).mean().to_numpy()
+        log_odds.append(np.log(by_total / (1 - by_total)))
+    error = np.hypot(np.std(log_odds, axis=0, ddof=1), scorecard.card_.details["risk_scatter"])
+    middle = np.log(found["risk"] / (1 - found["risk"]))
+    for name, sign in (("low", -1), ("high", 1)):
+        end = np.log(found[name] / (1 - found[name]))
+        np.testing.assert_allclose(end, middle + sign * 1.959963984540054 * error)
+
+
+def oracle_risk(scorecard, totals):
+    table = scorecard.risk_table_
+    return np.interp(totals, table["total"], table["risk"])
+
+
+def test_risk_intervals_of_queries_and_what_can_not_be_fitted_again():
+    random = np.random.default_rng(0)
+    rows, qid = random.normal(size=(90, 2)), np.arange(90) // 6
+    y = (rows[:, 0] + random.normal(size=90) > 0).astype(int)
+    scorecard = Scorecard(**QUICK).fit(rows, y, qid=qid)
+    found = scorecard.risk_intervals(rows, y, qid=qid, n_fits=2)
+    assert (found["low"] <= found["risk"]).all() and (found["risk"] <= found["high"]).all()
+    with pytest.raises(ValueError, match="qid"):
+        scorecard.risk_intervals(rows, y)
+    with pytest.raises(ValueError, match="'n_fits' parameter of risk_intervals"):
+        scorecard.risk_intervals(rows, y, qid=qid, n_fits=1)
+    with pytest.raises(ValueError, match="fits the card again"):
+        Scorecard.from_json(scorecard.to_json()).risk_intervals(rows, y)

@@ -17,7 +17,7 @@ N_REDRAWN = 300
 """Number of times that the rows are redrawn."""
 
 _SEED = 20_261_123
-_Z = 1.959963984540054
+NORMAL = 1.959963984540054
 """The quantile of the normal distribution for intervals of 95 %."""
 
 _NODES = 40
@@ -141,7 +141,7 @@ class RiskCurve:
         log_odds = basis @ self.coefficients
         ends = np.quantile(self.changes @ basis.T, [0.025, 0.975], axis=0)
         apart = np.maximum([-ends[0], ends[1]], 0)
-        below, above = np.hypot(apart, _Z * self.scatter)
+        below, above = np.hypot(apart, NORMAL * self.scatter)
         return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
 
     def chance(self, totals: Floats) -> Floats:

@@ -26,6 +26,7 @@ from sklearn_rank._validation import (
     OrNone,
     check_lengths,
     check_parameters,
+    check_qid_given,
     check_weight,
     check_weight_range,
     is_upper_label,
@@ -55,6 +56,7 @@ from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import OWNER, most_lost, reference_points
 from sklearn_rank.scorecard._recalibration import recalibrated
+from sklearn_rank.scorecard._refits import refitted_table
 from sklearn_rank.scorecard._scaling import SCALING
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.exports import ExportsMixin
@@ -694,6 +696,56 @@ class Scorecard(ExportsMixin, Predictor):
         found = copy(self)
         found.card_, found.cut_ = card, card.cut
         return found
+
+    def risk_intervals(
+        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, n_fits: int = 50
+    ) -> Any:
+        """Return the risk table with intervals that repeat the fit of the whole card.
+
+        The intervals of `risk_table_` take the card as it is. Here the rows are redrawn (each
+        counts as often as a Poisson variable with its weight as mean; with `qid` whole queries)
+        and a card is fitted to them, `n_fits` times, with all searches that the parameters ask
+        for. So the choice of variables, bins and points is part of what varies.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            The training rows.
+        y : array-like of shape (n_samples,)
+            Classes.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row, if the card was fitted with queries.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+        n_fits : int in [2, inf), default=50
+            Number of fits.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns total, risk, low and high, for the totals of the rows. `random_state` is the
+            seed of the draws.
+
+        Raises
+        ------
+        ValueError
+            When `n_fits` is not as described, or the card has no ranker that can be fitted.
+        """
+        card = self._fitted_card()
+        allowed = {"n_fits": Number(2, integer=True)}
+        check_parameters("risk_intervals", {"n_fits": n_fits}, allowed)
+        if not hasattr(self, "ranker_") or isinstance(self.ranker, FrozenEstimator):
+            raise ValueError(
+                "risk_intervals fits the card again, which one of from_json or of a frozen ranker "
+                "can't be. Use risk_table_, which takes the card as it is."
+            )
+        check_qid_given(self, qid)
+        is_upper = is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
+        check_lengths(X=card.totals(self._rows(X)), y=is_upper)
+        weight = check_weight(sample_weight, len(is_upper))
+        rows = refitted_table(self, X, y, is_upper, weight, qid, int(n_fits))
+        pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
+        return pandas.DataFrame(rows, columns=["total", "risk", "low", "high"])
 
     def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
         """Return the terms that lose each row the most points: why its total is not better.

@@ -150,6 +150,10 @@ class FeatureBins:
         """Return the bin of each value."""
         return self.encode(x).astype(np.intp)
 
+    def of_rows(self, X: Floats, feature: int) -> Indices:
+        """Return the bin of each row of X, by its value of a feature."""
+        return self.encode(X[:, feature])
+
     def encode(self, x: Floats) -> Indices:
         """Return the bin of each value, as integers of few bits where there are many values."""
         if self.categories is not None:
@@ -176,8 +180,10 @@ class FeatureBins:
         is_known = (code == x) & (code >= 0) & (code < len(self.categories))
         return known[np.where(is_known, code, -1)]
 
-    def equal(self, other: FeatureBins) -> bool:
+    def equal(self, other: object) -> bool:
         """Whether two maps are equal."""
+        if not isinstance(other, FeatureBins):
+            return False
         if (self.categories is None) != (other.categories is None):
             return False
         return all(

@@ -20,6 +20,7 @@ from sklearn_rank._protocols import (
     ObjectiveState,
 )
 from sklearn_rank.models.kernel import working_rows
+from sklearn_rank.models.stump_rules import shared_by_pairs
 from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.rows import Preferences, Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
@@ -325,9 +326,11 @@ class BoostingProblem:
             fitted["coef_"] = rules.coefficients(weights, n_features)
         if hasattr(rules, "contributions"):
             fitted["_mean_contributions_"] = self._mean_contributions(rules, indices, weights)
-        importance = None
+        importance: Floats | None = None
         if hasattr(rules, "feature"):
-            importance = np.bincount(rules.feature, credit, n_features)
+            importance = np.bincount(rules.feature, credit, n_features).astype(np.float64)
+            if len(importance) > n_features:
+                importance = shared_by_pairs(importance, n_features, rules.bins)
         elif hasattr(rules, "importances"):
             importance = rules.importances(credit, n_features)
         if importance is not None:

@@ -23,7 +23,14 @@ from sklearn_rank.estimators._early_stopping import Phases
 from sklearn_rank.estimators._record import Coefficients, FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import WEAK_RANKER, StepFunction, StumpConstraints, Stumps, as_model
+from sklearn_rank.models import (
+    WEAK_RANKER,
+    PairFunction,
+    StepFunction,
+    StumpConstraints,
+    Stumps,
+    as_model,
+)
 from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
 from sklearn_rank.rows import FitRows, Rows
 from sklearn_rank.solvers import BoostingSolver, Coordinate
@@ -174,6 +181,12 @@ class BoostingRanker(RoundsRanker):
     def step_functions_(self) -> list[StepFunction]:
         """The fitted model of stumps as a step function for each feature that it uses."""
         found: list[StepFunction] = self.weak_rankers_.step_functions(self.estimator_weights_)
+        return found
+
+    @property
+    def pair_functions_(self) -> list[PairFunction]:
+        """The fitted model of stumps as a function for each pair of features that it uses."""
+        found: list[PairFunction] = self.weak_rankers_.pair_functions(self.estimator_weights_)
         return found
 
     # Fitting -------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.models.bin_sums import first_positive
+from sklearn_rank.models.pair_columns import PairColumns
 from sklearn_rank.models.stump_columns import (
     SIZE_ROUNDING,
     StumpColumns,
@@ -29,7 +30,7 @@ class BoundedStumps(StumpColumns):
 
     Parameters
     ----------
-    binned, rows, subsets
+    binned, rows, subsets, pairs
         As for `StumpColumns`; thresholds have missing values below.
     constraints : StumpConstraints
         The signs, and the largest number of features and of stumps with a net coefficient other
@@ -42,8 +43,9 @@ class BoundedStumps(StumpColumns):
         rows: FitRows,
         constraints: StumpConstraints,
         subsets: Sequence[Subset],
+        pairs: PairColumns | None = None,
     ) -> None:
-        super().__init__(binned, rows, both_sides=False, subsets=subsets)
+        super().__init__(binned, rows, both_sides=False, subsets=subsets, pairs=pairs)
         self._largest = [constraints.max_features, constraints.max_thresholds]
         signs = np.zeros(self._shape[0])
         signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
@@ -98,14 +100,76 @@ class BoundedStumps(StumpColumns):
         """The stumps with a net coefficient other than zero, here or in other parts."""
         return sorted({*(index for index, value in self._net.items() if value), *self._earlier})
 
+    def _best_of_pairs(
+        self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
+    ) -> int | None:
+        """Return the best set of cells of the pairs, none of other stumps."""
+        assert self._pairs is not None
+        is_valid = self._is_valid
+        self._is_valid = is_valid.copy()
+        self._is_valid[: self._pairs.n_features] = False
+        found = super()._best(by_bin, gain, curvature, excluded)
+        self._is_valid = is_valid
+        return found
+
+    # Pairs ----------------------------------------------------------------------------------
+
+    def _used_features(self) -> set[int]:
+        """Return the features that the model looks at, or may look at by its pairs."""
+        numbers = {self.feature_and_members(index)[0] for index in self._in_model}
+        pairs = self._used_pairs(self._in_model)
+        return numbers.difference(pairs).union(*(self.bins[one].features for one in pairs))
+
+    def _used_pairs(self, indices: Sequence[int]) -> set[int]:
+        """Return the pairs of some stumps, and all that a search may choose from."""
+        if self._pairs is None:
+            return set()
+        numbers = {self.feature_and_members(index)[0] for index in indices}
+        found = {number for number in numbers if number >= self._pairs.n_features}
+        return found.union(self._pairs.known) if self._searches_pairs else found
+
+    def _n_terms(self, indices: Sequence[int]) -> int:
+        """Return the number of stumps, of which all those of one pair count as one."""
+        n_singles = sum(not self.is_of_pair(index) for index in indices)
+        return n_singles + len(self._used_pairs(indices))
+
+    @property
+    def _known_pairs_left(self) -> list[int]:
+        """The pairs that are yet to be used in a bag and that the model has already."""
+        used = self._used_pairs(self._in_model)
+        return [number for number in self._unused_pairs if number in used]
+
+    @property
+    def _n_new_pairs(self) -> int:
+        """Number of pairs for which the model keeps a place."""
+        n_new, most = super().n_pairs_left - len(self._known_pairs_left), self._largest[1]
+        return n_new if most is None else max(0, min(n_new, most - self._n_terms(self._in_model)))
+
+    @property
+    def n_pairs_left(self) -> int:
+        """Number of pairs that may still be found, or, of a bag, used."""
+        return self._n_new_pairs + len(self._known_pairs_left)
+
+    def _next_known_pair(self) -> int | None:
+        left = self._known_pairs_left
+        if left:
+            self._unused_pairs.remove(left[0])
+        return left[0] if left else super()._next_known_pair()
+
+    def _may_pair(self, pair: tuple[int, int]) -> bool:
+        most = self._largest[0]
+        return most is None or len(self._used_features().union(pair)) <= most
+
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
         most, (is_tried, _) = self._largest[0], super()._allowed()
         if most is not None:
             used = np.zeros(self._shape[0], dtype=bool)
-            used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
+            used[list(self._used_features())] = True
             if np.count_nonzero(used) >= most:  # the model has all its features
+                if self._pairs is not None:
+                    used[self._pairs.n_features :] = True  # theirs are among them
                 is_tried = is_tried & used[:, np.newaxis, np.newaxis]
         if not self._sign.any():
             return is_tried, None
@@ -116,9 +180,12 @@ class BoundedStumps(StumpColumns):
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
         in_model, most = self._in_model, self._largest[1]
-        if most is None or len(in_model) < most:
+        if most is None or self._n_terms(in_model) + self._n_new_pairs < most:
             return super()._best(by_bin, gain, curvature, excluded)
         left = [index for index in in_model if index not in excluded]
+        if self._searches_pairs:  # further sets of cells are no further terms
+            further = self._best_of_pairs(by_bin, gain, curvature, excluded)
+            left += [] if further is None or further in left else [further]
         if not left:
             return None
         members = [self.feature_and_members(index) for index in left]

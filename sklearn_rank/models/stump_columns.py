@@ -11,8 +11,11 @@ import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes, FeatureBins
+from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
-from sklearn_rank.models.stump_rules import StumpRules
+from sklearn_rank.models.pair_columns import PairColumns
+from sklearn_rank.models.pair_search import Slopes
+from sklearn_rank.models.stump_rules import StumpRules, shared_by_pairs
 from sklearn_rank.rows import FitRows, shared_property
 
 _BELOW, _ALL_BUT_ONE = 1, 2
@@ -46,6 +49,8 @@ class StumpConstraints:
         Number of codes 0, 1, ... of each categorical feature.
     special : dict of int to ndarray
         Special codes of some features, increasing.
+    max_pairs : int
+        Largest number of pairs of features.
     """
 
     monotonic: Mapping[int, int] = field(default_factory=dict)
@@ -56,6 +61,7 @@ class StumpConstraints:
     min_bin_events: float = 0.0
     n_categories: Mapping[int, int] = field(default_factory=dict)
     special: Mapping[int, Floats] = field(default_factory=dict)
+    max_pairs: int = 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -73,6 +79,7 @@ class StumpConstraints:
             "min_bin_events": self.min_bin_events,
             "categorical_features": sorted(self.n_categories),
             "special_values": plain(self.special),
+            "max_pairs": self.max_pairs,
         }
 
     def binning(self, max_bins: int) -> Binning:
@@ -87,6 +94,13 @@ class StumpConstraints:
         if least > 0:
             least *= float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
         return BinSizes(weight, events, least, self.min_bin_events * (1 - SIZE_ROUNDING), rows)
+
+    def pairs(self, binned: BinnedFeatures, rows: FitRows) -> PairColumns | None:
+        """Return the pairs of a fit, none of them found; None if there are to be none."""
+        allowed = [j for j in range(len(binned.bins)) if not self.monotonic.get(j)]
+        if not self.max_pairs or len(allowed) < 2:
+            return None
+        return PairColumns(binned, rows, self.bin_sizes(rows), self.max_pairs, allowed)
 
 
 class StumpColumns:
@@ -122,6 +136,8 @@ class StumpColumns:
         Whether a threshold may have missing values on its upper side.
     subsets : list of (int, ndarray)
         Feature and members of the subsets that already have coordinates.
+    pairs : PairColumns or None
+        The pairs, which are features after the others: their cells are categories.
     """
 
     is_two_sided = True
@@ -134,19 +150,26 @@ class StumpColumns:
         *,
         both_sides: bool,
         subsets: Sequence[Subset] = (),
+        pairs: PairColumns | None = None,
     ) -> None:
+        if pairs is not None:
+            binned = pairs.padded(binned)
+        self._pairs = pairs
         bins, usable = binned.bins, binned.is_usable
         n_features, depth = usable.shape
-        self.bins = bins
+        self.bins: list[Any] = list(bins)
         self._sums = BinSums(binned.codes, depth, rows.threads)
         self._weight = rows.weight
         self._rows = rows
         self._n_values = [one.n_values for one in bins]
+        self._searches_pairs, self._unused_pairs = False, list[int]()
         n_values = np.array(self._n_values)
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
         is_valid = usable.copy()
         is_valid[n_values > 0, 0] = False  # no threshold lies below the first bin
-        self._categorical = [j for j, one in enumerate(bins) if one.categories is not None]
+        self._categorical = [
+            j for j, one in enumerate(bins) if one.categories is not None and one.n_values
+        ]
         self._is_subset = np.zeros(usable.shape, dtype=bool)
         self._is_subset[self._categorical] = self._is_value[self._categorical]
         # Missing values of features that have some and may have them on both sides of a threshold.
@@ -160,6 +183,9 @@ class StumpColumns:
         if n_sides == 2:
             self._is_valid[..., 1] &= self._is_value & has_both[:, np.newaxis]
         self._n_fixed = int(np.prod(self._shape))
+        if pairs is not None:
+            for number, one in pairs.known.items():
+                self._take_pair(number, one, pairs.codes_of(one))
         self._subsets = list(subsets)
         self._number_of = {_key(*one): number for number, one in enumerate(subsets)}
 
@@ -185,7 +211,78 @@ class StumpColumns:
         part = copy(self)
         part._sums, part._weight = self._sums.at(rows), weight
         vars(part).pop("_weight_by_bin", None)
+        part._unused_pairs = [] if self._pairs is None else list(self._pairs.known)
         return part
+
+    # Pairs ----------------------------------------------------------------------------------
+
+    @property
+    def n_pairs_left(self) -> int:
+        """Number of pairs that may still be found, or, of a bag, used."""
+        return 0 if self._pairs is None else self._pairs.n_left + len(self._unused_pairs)
+
+    def next_pair(self, gradient: RowGradient, power: float, ridge: float) -> list[int]:
+        """Find the pair with the largest gain; return a coordinate for each of its cells.
+
+        Without a pair that has a gain there are none, and none is sought any more. In a bag it is
+        the next one of those that all rows have told.
+        """
+        assert self._pairs is not None
+        number = self._next_known_pair()
+        if number is None:
+            slopes = Slopes.of(gradient, self._weight, self._rows, power, ridge)
+            found = self._pairs.find(slopes, self._may_pair)
+            if found is None:
+                return []
+            number = found[0]
+            self._take_pair(*found)
+        is_one = np.eye(self._n_values[number], dtype=bool)
+        return [self._subset(number, one) for one in is_one]
+
+    def _next_known_pair(self) -> int | None:
+        """Return the next pair that a bag has not used, of those that are known."""
+        return self._unused_pairs.pop(0) if self._unused_pairs else None
+
+    def _may_pair(self, pair: tuple[int, int]) -> bool:
+        """Whether two features may become a pair."""
+        return True
+
+    def close_pairs(self) -> None:
+        """Let no more pairs be found."""
+        if self._pairs is not None:
+            self._pairs.n_left = 0
+
+    def search_pairs(self) -> None:
+        """Let `search` find sets of cells of pairs, those known and those still to be found."""
+        if self._pairs is not None:
+            self._searches_pairs, self._unused_pairs = True, []
+            for number in self._pairs.known:
+                self._open_pair(number)
+
+    def is_of_pair(self, index: int) -> bool:
+        """Whether a coordinate is that of cells of a pair."""
+        if self._pairs is None or index < self._n_fixed:
+            return False
+        return self._subsets[index - self._n_fixed][0] >= self._pairs.n_features
+
+    def _take_pair(self, number: int, bins: PairBins, codes: Indices) -> None:
+        """Make a pair one of the features."""
+        n_values = bins.n_values
+        self._sums = self._sums.replaced(number, codes)
+        self.bins[number] = bins
+        self._n_values[number], self._missing_bin[number] = n_values, bins.missing
+        self._is_value[number, :n_values] = True
+        vars(self).pop("_weight_by_bin", None)
+        if self._searches_pairs:
+            self._open_pair(number)
+
+    def _open_pair(self, number: int) -> None:
+        """Let `search` find sets of cells of a pair."""
+        n_values = self._n_values[number]
+        self._is_subset[number, :n_values] = True
+        self._is_valid[number, 1:n_values] = True
+        if number not in self._categorical:
+            self._categorical.append(number)
 
     @property
     def n_coordinates(self) -> int:
@@ -314,6 +411,10 @@ class StumpColumns:
             members[places[place]] = False
         else:
             members[places[:place] if side == _BELOW else places[place:n_values]] = True
+        return self._subset(feature, members)
+
+    def _subset(self, feature: int, members: Mask) -> int:
+        """Return the coordinate of a subset of the bins of a feature."""
         number = self._number_of.setdefault(_key(feature, members), len(self._subsets))
         if number == len(self._subsets):  # a new one
             self._subsets.append((feature, members))
@@ -382,7 +483,10 @@ class StumpColumns:
         coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
         by_bin = self._weight_by_bin
         means = np.einsum("jb,jb->j", self._values_by_bin(coefficients), by_bin)
-        return np.asarray(means / by_bin[0].sum())
+        means = np.asarray(means / by_bin[0].sum())
+        if self._pairs is None:
+            return means
+        return shared_by_pairs(means, self._pairs.n_features, dict(enumerate(self.bins)))
 
     @shared_property
     def _weight_by_bin(self) -> Floats:
@@ -404,7 +508,10 @@ class StumpColumns:
         members = np.zeros((len(self._subsets), longest), dtype=bool)
         for row, (_, one) in zip(members, self._subsets, strict=True):
             row[: len(one)] = one
-        bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
+        used = {*feature.tolist()}
+        if self._pairs is not None:
+            used |= {*of_subset.tolist()}  # of earlier rules, pairs that they know are not sought
+        bins = {j: self.bins[j] for j in sorted(used)}
         right = (side == 1) | (first == self._missing_bin[feature])
         return StumpRules(feature, first, right, subset, members, of_subset, bins)
 
@@ -422,7 +529,8 @@ def _key(feature: int, members: Mask) -> tuple[int, bytes]:
 
 def subsets_of(rules: StumpRules, bins: Sequence[FeatureBins]) -> list[Subset]:
     """Return the subsets of earlier rules in the order of their coordinates."""
+    pairs = rules.pairs
     return [
-        (j, members[: bins[j].n_values])
+        (j, members[: (pairs[j] if j in pairs else bins[j]).n_values])
         for j, members in zip(rules.subset_feature.tolist(), rules.subsets, strict=True)
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.binned_features import FeatureBins
+from sklearn_rank.bins.pair_bins import PairBins
 
-__all__ = ["StepFunction", "StumpRules"]
+__all__ = ["PairFunction", "StepFunction", "StumpRules"]
 
 _LAST = "_last"
 _CHUNK = 65_536
@@ -30,12 +31,13 @@ class StumpRules:
     - ``1[x > t]`` with t between two bins of values: 0 where x is a special code, and 0 or 1
       where it is missing;
     - ``1[x is missing]`` or ``1[x == code]``, a single bin;
-    - ``1[x in S]`` with S a subset of the categories.
+    - ``1[x in S]`` with S a subset of the categories;
+    - ``1[(x, z) in S]`` with S a set of cells of a pair of features.
 
     Attributes
     ----------
     feature : ndarray of shape (n_rules,)
-        Column that each looks at.
+        Column that each looks at; of a pair its number, at least the number of columns.
     first_bin : ndarray of shape (n_rules,)
         Number of the first bin with h = 1: of a threshold the bin above it, of a single bin
         that bin; -1 of a subset.
@@ -47,8 +49,8 @@ class StumpRules:
         Which groups of categories belong to each subset, padded with False.
     subset_feature : ndarray of shape (n_subsets,)
         Their columns.
-    bins : dict of int to FeatureBins
-        The bins of each column, at least of those in `feature`.
+    bins : dict of int to FeatureBins or PairBins
+        The bins of each column and pair, at least of those in `feature`.
 
     Examples
     --------
@@ -72,7 +74,12 @@ class StumpRules:
     subset: Indices
     subsets: Mask
     subset_feature: Indices
-    bins: dict[int, FeatureBins]
+    bins: dict[int, FeatureBins | PairBins]
+
+    @property
+    def pairs(self) -> dict[int, PairBins]:
+        """The bins of each pair by its number."""
+        return {j: bins for j, bins in self.bins.items() if isinstance(bins, PairBins)}
 
     @property
     def threshold(self) -> Floats:
@@ -126,9 +133,9 @@ class StumpRules:
     def step_functions(self, weights: Floats) -> list[StepFunction]:
         """Return the sum of the rules on each feature that has some, by feature.
 
-        Bins between which no stump with a coefficient other than zero tells are one. Rising
-        (falling) step functions are those of coefficients none of which is negative (positive),
-        exactly: they are running sums.
+        Pairs are left out, see `pair_functions`. Bins between which no stump with a coefficient
+        other than zero tells are one. Rising (falling) step functions are those of coefficients
+        none of which is negative (positive), exactly: they are running sums.
         """
         rules, coefficients = self.net_coefficients(weights)
         used = np.flatnonzero(coefficients)
@@ -139,7 +146,37 @@ class StumpRules:
         return [
             self._step_function(feature, rules[begin:end], coefficients[begin:end])
             for feature, (begin, end) in zip(features.tolist(), pairwise(ends), strict=True)
+            if isinstance(self.bins[feature], FeatureBins)
         ]
+
+    def pair_functions(self, weights: Floats) -> list[PairFunction]:
+        """Return the sum of the rules on each pair that has some, in the order of their choice.
+
+        Cells between which no rule with a coefficient other than zero tells are one bin.
+        """
+        rules, coefficients = self.net_coefficients(weights)
+        found = []
+        for number, bins in sorted(self.pairs.items()):
+            used = np.flatnonzero((self.feature[rules] == number) & (coefficients != 0))
+            if len(used):
+                values, group = self._subset_values(bins.n_values, rules[used], coefficients[used])
+                merged = replace(bins, categories=group[bins.categories])
+                found.append(PairFunction(merged, np.append(values, 0.0) + 0.0))
+        return found
+
+    def _subset_values(
+        self, n_values: int, rules: Indices, coefficients: Floats
+    ) -> tuple[Floats, Indices]:
+        """Return the sum of some rules of subsets by group of bins, and the group of each bin.
+
+        The last group is -1, for categories that count as missing.
+        """
+        h = self.subsets[self.subset[rules], :n_values]
+        groups, group = np.zeros((0, min(1, n_values))), np.zeros(n_values, dtype=np.intp)
+        if h.size:
+            groups, group = np.unique(h, axis=1, return_inverse=True)
+        values = (coefficients[:, np.newaxis] * groups).sum(axis=0)
+        return np.asarray(values), np.append(group.ravel(), -1)
 
     def _step_function(self, feature: int, rules: Indices, coefficients: Floats) -> StepFunction:
         """Return the sum of some rules on a feature, sorted by their first bins."""
@@ -155,12 +192,7 @@ class StumpRules:
             values = np.append(0.0, np.cumsum(coefficients)[last])
             found = FeatureBins(bins.thresholds[first[last] - 1], bins.special)
         else:
-            h = self.subsets[self.subset[rules], :n_values]
-            groups, group = np.zeros((0, min(1, n_values))), np.zeros(n_values, dtype=np.intp)
-            if h.size:
-                groups, group = np.unique(h, axis=1, return_inverse=True)
-            values = (coefficients[:, np.newaxis] * groups).sum(axis=0)
-            group = np.append(group.ravel(), -1)  # of categories that count as missing
+            values, group = self._subset_values(n_values, rules, coefficients)
             found = FeatureBins(special=bins.special, categories=group[bins.categories])
         return StepFunction(feature, found, np.concatenate([values, singles]) + 0.0)
 
@@ -172,7 +204,8 @@ class StumpRules:
         has the larger value of every step function.
         """
         table = self._table(weights)
-        if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * len(table.steps):
+        n_functions = len(table.steps) + len(table.pairs)
+        if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * n_functions:
             return table.score_few(X)
         out = np.zeros(X.shape[0])
 
@@ -181,6 +214,8 @@ class StumpRules:
             by_feature = np.ascontiguousarray(X[rows].T[table.features])
             for x, step in zip(by_feature, table.steps, strict=True):
                 out[rows] += step(x)
+            for pair in table.pairs:
+                out[rows] += pair.of_rows(X[rows])
 
         (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
         return out
@@ -192,7 +227,8 @@ class StumpRules:
         """
         last: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
         if last is None or not np.array_equal(last[0], weights):
-            last = weights.copy(), StepTable(self.step_functions(weights))
+            table = StepTable(self.step_functions(weights), self.pair_functions(weights))
+            last = weights.copy(), table
             vars(self)[_LAST] = last
         return last[1]
 
@@ -201,20 +237,25 @@ class StumpRules:
         return {name: value for name, value in vars(self).items() if name != _LAST}
 
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
-        """Return the sum of the rules on each feature, for each row of X."""
-        out = np.zeros((X.shape[0], n_features))
-        for step in self._table(weights).steps:
+        """Return the sum of the rules on each feature, for each row of X.
+
+        Each feature of a pair has half of the rules on the pair.
+        """
+        out, table = np.zeros((X.shape[0], n_features)), self._table(weights)
+        for step in table.steps:
             out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
+        for pair in table.pairs:
+            out[:, pair.features] += pair.of_rows(X)[:, np.newaxis] / 2
         return out
 
     def values(self, X: Floats, number: int) -> Mask:
         """Return h of one rule for each row of X."""
         feature = int(self.feature[number])
-        return self.members(number).take(self.bins[feature].encode(X[:, feature]))
+        return self.members(number).take(self.bins[feature].of_rows(X, feature))
 
     def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
-        codes = {j: self.bins[j].encode(X[:, j]) for j in np.unique(self.feature).tolist()}
+        codes = {j: self.bins[j].of_rows(X, j) for j in np.unique(self.feature).tolist()}
         out = np.zeros(X.shape[0])
         for number, weight in enumerate(weights):
             out = out + weight * self.members(number).take(codes[int(self.feature[number])])
@@ -251,6 +292,70 @@ class StepFunction:
         """Return the addition to the score of each value."""
         return self.values.take(self.bins.encode(x))
 
+    def of_rows(self, X: Floats) -> Floats:
+        """Return the addition to the score of each row of X."""
+        return self.values.take(self.bins.of_rows(X, self.feature))
+
+
+@dataclass(frozen=True, eq=False)
+class PairFunction:
+    """What a model adds to the score for each bin of a pair of features.
+
+    Attributes
+    ----------
+    bins : PairBins
+        Its bins.
+    values : ndarray of shape (n_bins,)
+        What each adds; 0 for cells that no training row was in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.models import FeatureBins, PairBins, PairFunction
+    >>> axis = FeatureBins(np.array([0.0]))
+    >>> bins = PairBins(axis, axis, (3, 5), np.array([0, 1, -1, 1, 0, -1, -1, -1, -1]))
+    >>> pair = PairFunction(bins, np.array([-0.5, 0.5, 0.0]))
+    >>> pair.grid
+    array([[-0.5,  0.5,  0. ],
+           [ 0.5, -0.5,  0. ],
+           [ 0. ,  0. ,  0. ]])
+    >>> pair(np.array([-1.0, 1.0]), np.array([1.0, 1.0]))
+    array([ 0.5, -0.5])
+    """
+
+    bins: PairBins
+    values: Floats
+
+    @property
+    def features(self) -> list[int]:
+        """The columns of both features."""
+        return list(self.bins.features)
+
+    @property
+    def grid(self) -> Floats:
+        """What each cell adds: the bins of the first feature are rows, of the second columns."""
+        return self.values.take(self.bins.bin_of_cell).reshape(self.bins.shape)
+
+    def __call__(self, x: Floats, z: Floats) -> Floats:
+        """Return the addition to the score of each row, given the values of both features."""
+        return self.values.take(self.bins(x, z))
+
+    def of_rows(self, X: Floats) -> Floats:
+        """Return the addition to the score of each row of X."""
+        return self(*(X[:, j] for j in self.bins.features))
+
+
+def shared_by_pairs(
+    by_number: Floats, n_features: int, bins: Mapping[int, FeatureBins | PairBins]
+) -> Floats:
+    """Return values of columns and pairs as values of columns, half of a pair's for each."""
+    found = by_number[:n_features].copy()
+    for number in range(n_features, len(by_number)):
+        pair = bins.get(number)
+        if isinstance(pair, PairBins):
+            found[list(pair.features)] += by_number[number] / 2
+    return found
+
 
 class StepTable:
     """Step functions, and those of numbers without special codes also as one table.
@@ -259,10 +364,12 @@ class StepTable:
     ----------
     steps : sequence of StepFunction
         One for each feature with a rule.
+    pairs : sequence of PairFunction
+        One for each pair with a rule.
     """
 
-    def __init__(self, steps: Sequence[StepFunction]) -> None:
-        self.steps = steps
+    def __init__(self, steps: Sequence[StepFunction], pairs: Sequence[PairFunction] = ()) -> None:
+        self.steps, self.pairs = steps, pairs
         self.features = np.array([step.feature for step in steps], dtype=np.intp)
         is_plain = [one.bins.categories is None and not len(one.bins.special) for one in steps]
         self._plain = np.flatnonzero(is_plain)
@@ -287,7 +394,10 @@ class StepTable:
         for number in self._others:
             found[:, number] = self.steps[number](X[:, self.steps[number].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
-        return np.cumsum(found, axis=1)[:, -1]
+        total: Floats = np.cumsum(found, axis=1)[:, -1]
+        for pair in self.pairs:
+            total = total + pair.of_rows(X)
+        return total
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""

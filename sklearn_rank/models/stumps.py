@@ -89,7 +89,7 @@ def check_monotonic(
 
 
 class Stumps(BaseEstimator):
-    """Threshold weak rankers: h is 1 where a feature exceeds a threshold, or is in a set.
+    r"""Threshold weak rankers: h is 1 where a feature exceeds a threshold, or is in a set.
 
     Pass it as `weak_ranker` of a boosting ranker: ``weak_ranker="stump"`` is ``Stumps()``. It has
     parameters, as an estimator has, but no `fit`: the booster chooses a stump in each round.
@@ -128,10 +128,47 @@ class Stumps(BaseEstimator):
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
         with `min_bin_size`. Only with ``relevance="binary"``.
+    max_pairs : int in [0, inf), default=0
+        Maximum number of pairs of features in the model. A pair is a grid: each of the two has at
+        most four bins of ordinary values, groups if they are categories, and one for missing
+        values and for each special code. A weak ranker of a pair is 1 in some of the cells. All
+        those of a pair count as one in `max_thresholds`, and both features count in
+        `max_features_used`. Constrained features (`monotonic_cst`) are in no pair. See Notes.
 
     See Also
     --------
     sklearn_rank.RankBoost, sklearn_rank.PNormPushRanker : Boosters of stumps.
+
+    Notes
+    -----
+    A pair is sought at the scores that the model has reached: that of the largest gain
+
+    .. math:: \sum_c \Bigl( \frac{g_c^2}{h_c + \rho} - \nu \Bigr) - m \nu
+
+    where
+
+    - :math:`g_c` and :math:`h_c` are the sums of the first and second derivatives of the objective
+      by the scores over the rows in cell c;
+    - :math:`\rho` is the ridge and a thousandth of the sum of all second derivatives;
+    - :math:`\nu = 4 \sum_i (g_i^2 / w_i) / \sum_i h_i`, with :math:`w_i` the weights of the rows,
+      is what a cell costs: its slope must be two standard errors from 0;
+    - m is the number of categories, which are sorted by :math:`g / h`.
+
+    The pairs of all features are compared (of more than 60, those of the 60 with the largest gain)
+    on 16 places each of about equal weight; of the best eight the cuts of one axis after the other
+    are the best ones given those of the other, by dynamic programming. A bin on an axis has at
+    least 2 % of the weight of the rows. Cells of less than 1 % (or `min_bin_size` and
+    `min_bin_events`, if these are more) are merged with the neighbouring one whose ratio g / h is
+    nearest; cells of missing values and special codes only with others of these. Cells that
+    training has not seen, or too few of, add 0 to the score.
+
+    ``solver="corrective"`` chooses single stumps first, all but one for each pair of
+    `max_thresholds`, then pairs, each cell with a coefficient of its own, refitted with all others,
+    and then single stumps in the places of pairs that had no gain. Boosting seeks the pairs before
+    rounds of its second half, evenly spaced; each further round takes a single stump or a set of
+    cells. All bags have the pairs that all rows tell.
+
+    `contributions` and `feature_importances_` give each feature of a pair one half.
 
     Examples
     --------
@@ -167,6 +204,7 @@ class Stumps(BaseEstimator):
         "max_thresholds": Number(1, integer=True, other=(None,)),
         "min_bin_size": Number(0, 0.5),
         "min_bin_events": Number(0, closed="left"),
+        "max_pairs": Number(0, integer=True),
     }
 
     def __init__(
@@ -181,6 +219,7 @@ class Stumps(BaseEstimator):
         max_thresholds: int | None = None,
         min_bin_size: float = 0.0,
         min_bin_events: float = 0,
+        max_pairs: int = 0,
     ) -> None:
         self.max_bins = max_bins
         self.monotonic_cst = monotonic_cst
@@ -191,6 +230,7 @@ class Stumps(BaseEstimator):
         self.max_thresholds = max_thresholds
         self.min_bin_size = min_bin_size
         self.min_bin_events = min_bin_events
+        self.max_pairs = max_pairs
 
     def check(self) -> None:
         """Raise ValueError for a parameter that is not as described."""
@@ -238,6 +278,7 @@ class Stumps(BaseEstimator):
             float(self.min_bin_events),
             n_categories,
             numbers("special_values"),
+            self.max_pairs,
         )
 
     def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> StumpColumns:
@@ -248,11 +289,12 @@ class Stumps(BaseEstimator):
         """
         found = self.constraints(rows.X.shape[1]) if constraints is None else constraints
         binned = self._binned(rows, found)
+        pairs = found.pairs(binned, rows)
         subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
         if not (found.monotonic or found.max_features or found.max_thresholds):
             is_free = not any(found.settings.values())
-            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
-        return BoundedStumps(binned, rows, found, subsets)
+            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets, pairs=pairs)
+        return BoundedStumps(binned, rows, found, subsets, pairs)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""

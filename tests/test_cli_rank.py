@@ -245,7 +245,7 @@ def test_a_card_from_python_ranks_tables(capsys):
 
 @pytest.mark.parametrize("form", ["sql", "pmml", "csv", "html", "text", "xlsx", "onnx"])
 def test_exports(form, capsys):
-    run("card old.csv --target bad --drop q -o card.json", *CARD)
+    run("card old.csv --target bad --drop q -o card.json --param adverse=high", *CARD)
     capsys.readouterr()
     suffix = "txt" if form == "text" else form
     run(f"card export card.json --to {form} -o out.{suffix}")

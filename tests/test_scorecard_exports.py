@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from sklearn_rank import PNormPushRanker
+from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._validation import is_missing
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.models import Stumps
@@ -38,6 +38,7 @@ from sklearn_rank.scorecard import (
     to_sql,
     to_text,
 )
+from sklearn_rank.scorecard._adverse import best_points
 from sklearn_rank.scorecard.exports import EXPORTS
 
 AGE = Variable(
@@ -71,8 +72,9 @@ NOT_WRITTEN = {
     "no strings with the character NUL": (to_sql, categories_card("a\0"), {}),
     r"must be finite in SQL\. 'x0' has inf": (to_sql, numbers_card(math.inf), {}),
     r"all strings or all numbers\. Got int, str": (to_sql, categories_card("a", 1), {}),
+    "which end of the totals is bad": (to_pmml, CARD, {}),
     "needs a variable": (to_pmml, EMPTY_CARD, {}),
-    "XML cannot hold": (to_pmml, categories_card("a\x01"), {}),
+    "XML cannot hold": (to_pmml, replace(categories_card("a\x01"), adverse="low"), {}),
 }
 
 
@@ -139,7 +141,22 @@ def test_pmml_gives_the_totals(card, is_refusing, seed):
     card = refusing(card, seed) if is_refusing else card
     X = rows_of(card)
     names = list(column_names(card))
+    card = replace(card, adverse="low" if seed % 2 else "high")
     assert list(pmml_scores(to_pmml(card), names, X)) == totals_or_none(card, X)
+
+
+@pytest.mark.parametrize("adverse", ["high", "low"])
+def test_pmml_reasons_go_to_the_bad_end(adverse):
+    """Differences of partial and baseline scores, by the words of PMML, are points lost."""
+    card = replace(CARD, adverse=adverse)
+    root = ElementTree.fromstring(to_pmml(card))
+    model = root.find(f"{SPACE}Scorecard")
+    sign = {"pointsAbove": 1, "pointsBelow": -1}[model.get("reasonCodeAlgorithm")]
+    assert sign == (1 if adverse == "high" else -1)
+    best = best_points(card, "this").tolist()
+    found = list(model.iter(f"{SPACE}Characteristic"))
+    assert [int(one.get("baselineScore")) for one in found] == best
+    assert [one.get("reasonCode") for one in found] == ["age", "job"]
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +179,7 @@ def test_pypmml_gives_the_totals(pmml_reader, card, is_refusing, seed):
     assume(card.terms)
     card = refusing(card, seed) if is_refusing else card
     X = rows_of(card, seed)
-    model = pmml_reader.fromString(to_pmml(card))
+    model = pmml_reader.fromString(to_pmml(replace(card, adverse="low")))
     names = column_names(card)
     rows = [dict(zip(names, map(as_pypmml_has_it, row), strict=True)) for row in X.tolist()]
     used = {names[column] for column in card.features}
@@ -605,7 +622,7 @@ def check_loads_or_says(text):
     assert to_html(card)
     assert list(csv_scores(to_csv(card), list(column_names(card)), X)) == card.totals(X).tolist()
     try:
-        to_sql(card), to_pmml(card)
+        to_sql(card), to_pmml(replace(card, adverse="low"))
     except ValueError as error:  # characters that neither can hold
         assert "character" in str(error) or "needs a variable" in str(error)
 
@@ -686,7 +703,7 @@ def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     special = {"debt_to_income": [-998.0], "utilisation": [-999.0]}
     ranker = PNormPushRanker(n_estimators=60, weak_ranker=Stumps(special_values=special))
     scaling = {"pdo": 20, "score": 600, "odds": 50}
-    scorecard = Scorecard(ranker, p=None, max_terms=None, scaling=scaling)
+    scorecard = Scorecard(ranker, p=None, max_terms=None, scaling=scaling, adverse="high")
     card = scorecard.fit(data.data, data.target).card_
     assert {one.groups is None for one in card.variables} == {True, False}
     assert any(one.special for one in card.variables)
@@ -702,6 +719,30 @@ def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     assert card_from_json(scorecard.to_json()).totals(X).tolist() == expected
     missing = np.array([[is_missing(one) for one in row] for row in X])
     assert onnx_scores(card, np.where(missing, None, X)).tolist() == expected
+
+
+def test_infinity_lies_in_the_outermost_range(onnx_scores):
+    """One law for the fitted card, the card from JSON, SQL, PMML, ONNX and CSV."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[:20, 0] = np.nan
+    y = X[:, 1] > rng.normal(size=300)
+    scorecard = Scorecard(RankBoost(n_estimators=20), p=None, max_terms=None, adverse="low")
+    scorecard.fit(X, y)
+    ends = np.array([[-np.inf, np.inf], [np.inf, -np.inf], [np.inf, np.nan], [0.0, -np.inf]])
+    huge = np.nan_to_num(ends, nan=np.nan, posinf=1e300, neginf=-1e300)
+    card, rows = scorecard.card_, ends.astype(object)
+    expected = scorecard.card_.totals(huge).tolist()
+    assert (scorecard.decision_function(ends) + scorecard.cut_).tolist() == expected
+    assert scorecard.predict_proba(ends).shape == (4, 2)
+    assert Scorecard.from_json(scorecard.to_json()).card_.totals(ends).tolist() == expected
+    assert list(pmml_scores(scorecard.to_pmml(), list(column_names(card)), rows)) == expected
+    assert list(csv_scores(scorecard.to_csv(), list(column_names(card)), rows)) == expected
+    assert onnx_scores(card, rows).tolist() == expected
+    with DATABASES["sqlite"]() as database:
+        assert [total for (total,) in database.answers(card, rows)[1]] == expected
+    with pytest.raises(ValueError, match="infinity"):
+        Scorecard(RankBoost()).fit(np.where(np.isnan(X), np.inf, X), y)
 
 
 def test_values_of_reach_every_bin():

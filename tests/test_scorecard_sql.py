@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scorecard_exports import CARD
 
-from sklearn_rank.scorecard import Card, Variable, to_sql
+from sklearn_rank.datasets import make_credit
+from sklearn_rank.scorecard import Card, Scorecard, Variable, to_sql
+from sklearn_rank.scorecard._adverse import best_points
 from sklearn_rank.scorecard._sql.dialects import DIALECTS
 from sklearn_rank.scorecard.card import probability
 
@@ -43,9 +45,14 @@ def assert_right(database, card, X):
     expected = totals_or_none(card, X)
     _, found = database.answers(card, X)
     assert [total for (total,) in found] == expected
-    titles, found = database.answers(card, X, points=True, risk=bool(card.risk))
+    card = replace(card, adverse="low" if card.intercept % 2 else "high")
+    options = {"risk": bool(card.risk), "reasons": True}
+    titles, found = database.answers(card, X, points=True, **options)
     assert [row[0] for row in found] == expected
-    assert len(titles) == 1 + len(card.terms) + bool(card.risk)
+    n_before = 1 + len(card.terms) + bool(card.risk)
+    assert titles[n_before:] == [f"reason_{k + 1}" for k in range(len(titles) - n_before)]
+    assert [row[n_before:] for row in found] == reasons_of(card, found, len(titles) - n_before)
+    found = [row[:n_before] for row in found]
     points = replace(card, unseen="neutral").points(X).tolist()
     bins = replace(card, unseen="neutral").bins(X).tolist()
     refused = [set(card.refused_bins(term)) for term in card.terms]
@@ -56,6 +63,18 @@ def assert_right(database, card, X):
         if card.risk:
             assert row[-1] == (None if row[0] is None else probability(card, [row[0]])[0])
     return len(found)
+
+
+def reasons_of(card, found, k):
+    """Return the names of the terms that lose most, given the total and the points of each row."""
+    best, reasons = best_points(card, "this"), []
+    for total, *others in found:
+        points = np.array(others[: len(card.terms)], dtype=float)
+        lost = (points - best) * (1 if card.adverse == "high" else -1)
+        order = sorted(range(len(best)), key=lambda j: (-lost[j], j))
+        names = [] if total is None else [card.terms[j].name for j in order if lost[j] > 0]
+        reasons.append((*names, *[None] * 4)[:k])
+    return reasons
 
 
 @MANY
@@ -188,16 +207,17 @@ SQLGLOT = {"postgresql": "postgres", "mariadb": "mysql"}
 def test_every_dialect_can_be_parsed(card, is_refusing):
     sqlglot = pytest.importorskip("sqlglot")
     card = refusing(card) if is_refusing else card
+    options = {"points": True, "risk": bool(card.risk), "reasons": True}
     for dialect in DIALECTS:
         try:
-            sql = to_sql(card, dialect, table="t", keep="id", points=True, risk=bool(card.risk))
+            sql = to_sql(replace(card, adverse="low"), dialect, table="t", keep="id", **options)
         except ValueError as error:
             assert "Oracle" in str(error)
             continue
         if dialect == "oracle":  # whose literals of BINARY_DOUBLE sqlglot does not know
             sql = re.sub(r"(\d)d\b", r"\1", sql)
         parsed = sqlglot.parse_one(sql, read=SQLGLOT.get(dialect, dialect))
-        assert len(parsed.expressions) == 2 + len(card.terms) + bool(card.risk)
+        assert len(parsed.expressions) >= 2 + len(card.terms) + bool(card.risk)
 
 
 def test_columns_beside_the_total_need_a_table_and_have_names_of_their_own():
@@ -209,6 +229,24 @@ def test_columns_beside_the_total_need_a_table_and_have_names_of_their_own():
     outer = sql[: sql.index("FROM")]
     names = ["RISK", "points_job", "score", "points_age", "points_job_2", "risk_2"]
     assert re.findall(r' AS "(\w+)"', outer) == names
+
+
+def test_reasons_are_asked_for_a_direction():
+    with pytest.raises(ValueError, match="which end of the totals is bad"):
+        to_sql(CARD, table="t", reasons=True)
+
+
+@pytest.mark.parametrize("adverse", ["high", "low"])
+def test_reasons_are_those_of_the_scorecard(adverse):
+    data = make_credit(1_000, random_state=0)
+    card = Scorecard(p=1, adverse=adverse, max_terms=6).fit(data.data, data.target)
+    X, n = card.card_, min(4, len(card.terms_))
+    rows = data.data.astype(object).to_numpy()[:200]
+    with DATABASES["sqlite"]() as database:
+        _, found = database.answers(X, rows, reasons=True)
+    expected = card.reasons(data.data[:200], k=n)
+    assert [row[1:] for row in found] == [tuple(row) for row in expected.tolist()]
+    assert len({row[1] for row in found}) > 1
 
 
 def test_risk_between_totals_of_the_table_is_that_of_python():

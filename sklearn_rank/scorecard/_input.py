@@ -53,7 +53,7 @@ def checked_rows(scorecard: Any, X: Any, has_categories: bool) -> Any:
 def _numbers(scorecard: Any, X: Any) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):  # as in a ranker's check
         rows: Floats = validate_data(
-            scorecard, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            scorecard, X, reset=False, dtype=np.float64, ensure_all_finite=False
         )
     return rows
 

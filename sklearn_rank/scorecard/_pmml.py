@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sklearn_rank._release import __version__
+from sklearn_rank.scorecard._adverse import adverse_end, best_points
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Pair, Variable, number_text
 
@@ -31,9 +32,9 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     """Return the card as a Scorecard element of PMML 4.4.
 
     The predicted value is the total. Fields are named after the features, or x0, x1, ... Reason
-    codes are the names of the terms, ordered by the points lost compared with the largest
-    points of each. The PMML reader decides the order of ties, and what the reason fields hold if
-    fewer terms lose points.
+    codes are the names of the terms, ordered by the points lost compared with the best attainable
+    ones of each: the smallest where high totals are bad, else the largest. The PMML reader decides
+    the order of ties, and what the reason fields hold if fewer terms lose points.
 
     A Characteristic of a pair has predicates of two fields, joined by "and"; the document says
     in words that those of one Characteristic refer to one field, but its schema and the readers
@@ -53,11 +54,17 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     str
         The document.
 
+    Raises
+    ------
+    ValueError
+        When it is unknown which end of the totals is bad, when the card has no term, and for
+        characters that XML cannot hold.
+
     Examples
     --------
     >>> from sklearn_rank.scorecard import Card, Variable, to_pmml
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
-    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",), adverse="low")
     >>> print(to_pmml(card).partition("<Characteristics>")[2].partition("</Characteristics>")[0])
     <BLANKLINE>
           <Characteristic name="age" reasonCode="age" baselineScore="2">
@@ -77,6 +84,7 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
         raise ValueError(f"The name of to_pmml must be a string with a character. Got {name!r}.")
     if not card.terms:
         raise ValueError("A Scorecard of PMML needs a variable, and this card has none.")
+    is_high = adverse_end(card, "to_pmml") == "high"
     document = _element(None, "PMML", version="4.4", xmlns="http://www.dmg.org/PMML-4_4")
     header = _element(document, "Header")
     _element(header, "Application", name="sklearn_rank", version=__version__)
@@ -93,8 +101,8 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
         functionName="regression",
         initialScore=str(int(card.intercept)),
         useReasonCodes="true",
-        reasonCodeAlgorithm="pointsBelow",
-        baselineMethod="max",
+        reasonCodeAlgorithm="pointsAbove" if is_high else "pointsBelow",
+        baselineMethod="min" if is_high else "max",
     )
     schema = _element(model, "MiningSchema")
     for field, _ in fields:
@@ -102,8 +110,8 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
         _element(schema, "MiningField", name=field, invalidValueTreatment="asIs")
     _add_output(model, name, len(card.terms))
     characteristics = _element(model, "Characteristics")
-    for term in card.terms:
-        _add_characteristic(characteristics, card, term)
+    for term, best in zip(card.terms, best_points(card, "to_pmml").tolist(), strict=True):
+        _add_characteristic(characteristics, card, term, best)
     ElementTree.indent(document)
     declaration = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return declaration + ElementTree.tostring(document, encoding="unicode") + "\n"
@@ -136,7 +144,7 @@ def _add_output(model: Any, name: str, n_variables: int) -> None:
         )
 
 
-def _add_characteristic(parent: Any, card: Card, term: Variable | Pair) -> None:
+def _add_characteristic(parent: Any, card: Card, term: Variable | Pair, best: int) -> None:
     """Add the points of a term; the first attribute whose predicate holds counts."""
     points = list(map(int, term.points))
     of_term = _element(
@@ -144,7 +152,7 @@ def _add_characteristic(parent: Any, card: Card, term: Variable | Pair) -> None:
         "Characteristic",
         name=card.term_name(term),
         reasonCode=term.name,
-        baselineScore=str(max(points)),
+        baselineScore=str(best),
     )
     for number, predicate in _attributes(card, term):
         _write(_element(of_term, "Attribute", partialScore=str(points[number])), predicate)

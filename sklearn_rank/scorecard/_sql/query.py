@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank.scorecard._adverse import adverse_end, best_points, points_lost
 from sklearn_rank.scorecard._sql.dialects import DIALECTS, Sqlite
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Pair, Variable
 
+_MOST_REASONS = 4
 _MOST_VALUES = 1000
 """Values of a list: Oracle takes no more."""
 
@@ -26,6 +28,7 @@ def to_sql(
     keep: Sequence[str] = (),
     points: bool = False,
     risk: bool = False,
+    reasons: bool = False,
 ) -> str:
     """Return SQL that computes the total of each row.
 
@@ -68,6 +71,12 @@ def to_sql(
         risk table get its doubles; those between are interpolated, in double precision. The totals
         decide nothing else: no row is rounded.
 
+    reasons : bool, default=False
+        Whether the result has columns ``reason_1`` to ``reason_4``: the terms that lose the row
+        most points compared with the best attainable ones, as `Scorecard.reasons` names them, ties
+        in the order of the card; NULL where no more terms lose points. A card has at most as many
+        as it has terms that can lose points.
+
     Returns
     -------
     str
@@ -77,7 +86,8 @@ def to_sql(
     ------
     ValueError
         When the card, or a name, cannot be written in the dialect; when columns are asked for
-        without a table, or the risk of a card that has no risk table.
+        without a table, the risk of a card that has no risk table, or reasons while it is unknown
+        which end of the totals is bad.
 
     Examples
     --------
@@ -98,12 +108,13 @@ def to_sql(
         )
     sql = DIALECTS[dialect]
     kept = [keep] if isinstance(keep, str) else list(keep)
-    _check(card, table, kept, points, risk)
+    _check(card, table, risk, {"keep": kept, "points": points, "risk": risk, "reasons": reasons})
     result = quoted(sql, name)
     source = "" if table is None else ".".join(quoted(sql, part) for part in _parts(table))
     cases = [_points_of(sql, card, term) for term in card.terms]
-    if points or risk:
-        return _query(sql, card, source, name, kept, cases, points, risk)
+    if points or risk or reasons:
+        lost = _points_lost(card) if reasons else []
+        return _query(sql, card, source, name, kept, cases, points, risk, lost)
     expression = "(\n  " + "\n  + ".join([str(int(card.intercept)), *cases]) + "\n)"
     if table is None:
         return expression
@@ -111,11 +122,10 @@ def to_sql(
     return f"SELECT {', '.join(columns)} FROM {source}"
 
 
-def _check(card: Card, table: Any, kept: list[str], points: bool, risk: bool) -> None:
+def _check(card: Card, table: Any, risk: bool, asked: dict[str, Any]) -> None:
     """Raise ValueError for what does not fit together."""
-    if table is None and (kept or points or risk):
-        asked = {"keep": kept, "points": points, "risk": risk}
-        named = " and ".join(key for key, value in asked.items() if value)
+    named = " and ".join(key for key, value in asked.items() if value)
+    if table is None and named:
         raise ValueError(f"to_sql with {named} writes a query: it needs the name of the table.")
     if risk and not card.risk:
         raise ValueError("This scorecard has no risk table, and so no probabilities.")
@@ -151,6 +161,7 @@ def _query(
     cases: list[str],
     points: bool,
     risk: bool,
+    lost: list[tuple[int, str, str]],
 ) -> str:
     """Return a query with more columns than the total: points first, then what needs them."""
     terms = [sql.name(f"points_{number}") for number in range(1, len(cases) + 1)]
@@ -159,12 +170,15 @@ def _query(
     inner = [f"{quoted(sql, old)} AS {new}" for old, new in zip(kept, keys, strict=True)]
     inner += [f"{case} AS {term}" for case, term in zip(cases, terms, strict=True)]
     middle = [*keys, *terms, " + ".join([str(int(card.intercept)), *terms]) + f" AS {total}"]
+    of_terms = [(terms[number], text, formula) for number, text, formula in lost]
+    middle += _ranks(sql, of_terms)
     shown = [*zip(keys, kept, strict=True), (total, name)]
     if points:
         names = ["points_" + "_x_".join(map(card.column_name, one.axes)) for one in card.terms]
         shown += zip(terms, names, strict=True)
     if risk:
         shown.append((_risk(sql, card, total), "risk"))
+    shown += _reasons(sql, of_terms, total)
     names = _distinct([called for _, called in shown])
     outer = [f"{one} AS {quoted(sql, new)}" for (one, _), new in zip(shown, names, strict=True)]
     below = f"SELECT {_listed(inner)}\nFROM {source}" if inner else f"SELECT 1 AS x FROM {source}"
@@ -205,6 +219,45 @@ def _risk(sql: Sqlite, card: Card, total: str) -> str:
             lines.append(f"WHEN {total} < {sql.number(high)} THEN {between}")
         lines.append(f"WHEN {total} <= {sql.number(high)} THEN {sql.double(end)}")
     return "CASE " + "\n    ".join([*lines, f"ELSE {sql.double(rows[-1][1])} END"])
+
+
+# Reasons ---------------------------------------------------------------------------------
+
+
+def _points_lost(card: Card) -> list[tuple[int, str, str]]:
+    """Return of each term that can lose points its number, its name, and a formula of them."""
+    owner = "to_sql(reasons=True)"
+    best = best_points(card, owner).tolist()
+    is_high = adverse_end(card, owner) == "high"
+    return [
+        (number, term.name, f"({{0}} - {one})" if is_high else f"({one} - {{0}})")
+        for number, (term, one) in enumerate(zip(card.terms, best, strict=True))
+        if points_lost(card, term.points, one, owner).max() > 0
+    ]
+
+
+def _ranks(sql: Sqlite, terms: list[tuple[str, str, str]]) -> list[str]:
+    """Return columns with the number of terms that lose more than each, or as much before it."""
+    lost = [formula.format(column) for column, _, formula in terms]
+    ranks = []
+    for number, own in enumerate(lost):
+        more = [f"{one} >= {own}" for one in lost[:number]]
+        more += [f"{one} > {own}" for one in lost[number + 1 :]]
+        counted = [f"CASE WHEN {one} THEN 1 ELSE 0 END" for one in more]
+        ranks.append(f"{' + '.join(counted) or '0'} AS {sql.name(f'rank_{number + 1}')}")
+    return ranks
+
+
+def _reasons(sql: Sqlite, terms: list[tuple[str, str, str]], total: str) -> list[tuple[str, str]]:
+    """Return the names of the terms that lose most points, with the names of their columns."""
+    shown = []
+    for rank in range(min(_MOST_REASONS, len(terms))):
+        lines = [f"WHEN {total} IS NULL THEN NULL"]
+        for number, (column, text, formula) in enumerate(terms, start=1):
+            is_here = f"{sql.name(f'rank_{number}')} = {rank} AND {formula.format(column)} > 0"
+            lines.append(f"WHEN {is_here} THEN {_text(sql, text)}")
+        shown.append(("CASE " + "\n    ".join([*lines, "ELSE NULL END"]), f"reason_{rank + 1}"))
+    return shown
 
 
 # Points ------------------------------------------------------------------------------------
@@ -254,12 +307,17 @@ def _is_in(column: str, listed: list[str]) -> str:
     return " OR ".join(f"{column} IN ({part})" for part in parts)
 
 
+def _text(sql: Sqlite, value: str) -> str:
+    """Return a string as a literal."""
+    if "\0" in value:
+        raise ValueError(f"SQL has no strings with the character NUL. Got {value!r}.")
+    return sql.text(value)
+
+
 def _literal(sql: Sqlite, value: Any, kind: str, name: str) -> str:
     """Return a threshold, a code or a category as a literal."""
     if kind == "str":
-        if "\0" in value:
-            raise ValueError(f"SQL has no strings with the character NUL. Got {value!r}.")
-        return sql.text(value)
+        return _text(sql, value)
     if kind == "bool":
         return sql.truth(value)
     if not math.isfinite(value):

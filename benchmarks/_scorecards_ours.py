@@ -79,8 +79,7 @@ def fit_small(rows: Any, seed: int, **options: Any) -> Record:
     """Fit a small card, with the defaults of `Scorecard` but for special codes."""
     codes, ranker = codes_of(rows), None
     if codes:
-        ridge = 5 / len(rows["y"])
-        ranker = PNormPushRanker(**SMALL, alpha=ridge, weak_ranker=Stumps(special_values=codes))
+        ranker = PNormPushRanker(**SMALL, weak_ranker=Stumps(special_values=codes))
     card = Scorecard(ranker, random_state=seed, **options)
     found = measured(card, rows)
     real = quality(rows["y_test"], card.ranker_.decision_function(features_of(rows, "X_test")))

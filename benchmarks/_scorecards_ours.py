@@ -11,6 +11,7 @@ import json
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ SMALL = {"loss": "logistic", "solver": "corrective"}  # what a card takes withou
 FULL = {"p": 1, "loss": "logistic", "learning_rate": 0.3, "n_estimators": 200, "n_bags": 8}
 # The same settings for all tables.
 THRESHOLDS = 300
+PAIRS = 10
 
 
 def quality(y: Any, scores: Any) -> Record:
@@ -62,9 +64,14 @@ def codes_of(rows: Any) -> dict[int, list[float]] | None:
 
 
 def n_steps(ranker: Any) -> int:
-    """Return the number of stumps with a coefficient: what `max_thresholds` counts."""
-    coefficients = ranker.weak_rankers_.net_coefficients(ranker.estimator_weights_)[1]
-    return int(np.count_nonzero(coefficients))
+    """Return the number of steps of the variables, and of cells of pairs without missing values."""
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    chosen, coefficients = rules.net_coefficients(weights)
+    of_variables = rules.feature[chosen] < ranker.n_features_in_
+    cells = sum(
+        (one.bins.shape[0] - 1) * (one.bins.shape[1] - 1) for one in rules.pair_functions(weights)
+    )
+    return int(np.count_nonzero(coefficients * of_variables)) + cells
 
 
 def fit_full(rows: Any, seed: int, **options: Any) -> Record:
@@ -145,6 +152,7 @@ def bands(card: Scorecard, y: Any, X: Any) -> list[Record]:
 VARIANTS = {
     "small": fit_small,
     "full": fit_full,
+    "full_pairs": partial(fit_full, max_pairs=PAIRS),
 }
 
 

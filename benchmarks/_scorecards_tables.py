@@ -10,10 +10,11 @@ from _report import Cell, PartResult, Table, Verdict, judged
 from _scorecards_data import DATA_TITLES, NORMAL
 from _scorecards_others import OTHERS
 
-SMALL, FULL = "small", "full"
+SMALL, FULL, FULL_PAIRS = "small", "full", "full_pairs"
 OURS = {
     SMALL: "small card",
     FULL: "full card",
+    FULL_PAIRS: "full card with pairs",
 }
 MEASURES = {"auc": "AUC", "pauc": "pAUC5"}
 LIKE_SIZE = ("fasterrisk", "optbinning_small")
@@ -41,6 +42,10 @@ COMPARED = (
     (SMALL, BEST, "pauc"),
     (FULL, "ebm", "auc"),
     (FULL, "ebm", "pauc"),
+    (FULL_PAIRS, "ebm_pairs", "auc"),
+    (FULL_PAIRS, "ebm_pairs", "pauc"),
+    (FULL_PAIRS, FULL, "auc"),
+    (FULL_PAIRS, FULL, "pauc"),
 )
 """What is compared: ours, theirs, the measure."""
 
@@ -250,11 +255,16 @@ def verdicts_of(found: Found) -> list[Verdict]:
         lead(found, SMALL, BEST, "pauc", 0.005),
         lead(found, FULL, "ebm", "auc", -0.005),
         below,
-        judged(f"thresholds, {LABELS[FULL]}", 300, lambda: most(found, FULL, "n")),
+        lead(found, FULL_PAIRS, "ebm_pairs", "auc", -0.003),
         judged(
-            f"seconds, {LABELS['ebm']} / {LABELS[FULL]}",
+            f"thresholds and cells, {LABELS[FULL_PAIRS]}",
+            300,
+            lambda: most(found, FULL_PAIRS, "n"),
+        ),
+        judged(
+            f"seconds, {LABELS['ebm_pairs']} / {LABELS[FULL_PAIRS]}",
             5.0,
-            lambda: times_faster(found, FULL, "ebm"),
+            lambda: round(times_faster(found, FULL_PAIRS, "ebm_pairs"), 3),
             at_least=True,
         ),
         judged(

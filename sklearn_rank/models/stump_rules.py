@@ -292,9 +292,14 @@ class StepFunction:
         """Return the addition to the score of each value."""
         return self.values.take(self.bins.encode(x))
 
-    def of_rows(self, X: Floats) -> Floats:
-        """Return the addition to the score of each row of X."""
-        return self.values.take(self.bins.of_rows(X, self.feature))
+    @property
+    def features(self) -> list[int]:
+        """The column, in a list."""
+        return [self.feature]
+
+    def bins_of_rows(self, X: Floats) -> Indices:
+        """Return the bin of each row of X."""
+        return self.bins.of_rows(X, self.feature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,9 +345,13 @@ class PairFunction:
         """Return the addition to the score of each row, given the values of both features."""
         return self.values.take(self.bins(x, z))
 
+    def bins_of_rows(self, X: Floats) -> Indices:
+        """Return the bin of each row of X."""
+        return self.bins(*(X[:, j] for j in self.bins.features))
+
     def of_rows(self, X: Floats) -> Floats:
         """Return the addition to the score of each row of X."""
-        return self(*(X[:, j] for j in self.bins.features))
+        return self.values.take(self.bins_of_rows(X))
 
 
 def shared_by_pairs(

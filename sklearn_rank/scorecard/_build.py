@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._release import __version__
+from sklearn_rank.models import PairFunction, StepFunction
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import inferred_end, worst_points
@@ -25,9 +26,9 @@ from sklearn_rank.scorecard._scaling import (
     scaled_points,
 )
 from sklearn_rank.scorecard._training import BinnedTraining
-from sklearn_rank.scorecard._variables import make_variables
+from sklearn_rank.scorecard._variables import make_pairs, make_variables
 from sklearn_rank.scorecard.card import Card
-from sklearn_rank.scorecard.terms import Variable
+from sklearn_rank.scorecard.terms import Pair, Variable
 
 Tables = list[Indices]
 
@@ -88,8 +89,9 @@ class CardBuilder:
         loss = self.training.best_multiplier(totals, near)[1]
         # One curve: with odds on the scale it is the one that they are on.
         curve = self._curve(totals, 2) if scale is None else scale.on_scale(self.scaling)
+        variables, pairs = self._terms(tables, worst)
         card = Card(
-            self._variables(tables, worst),
+            variables,
             intercept,
             0,
             classes,
@@ -98,6 +100,7 @@ class CardBuilder:
             details=self._details(loss),
             adverse=adverse,
             unseen=self.unseen,
+            pairs=pairs,
         )
         if self.unseen == "neutral":
             card = self._with_neutral_points(card, curve, totals, tables)
@@ -108,7 +111,7 @@ class CardBuilder:
     ) -> Card:
         """Return the card with points of unseen values that leave the mean risk as it is."""
         points = {
-            tuple(getattr(step, "features", None) or [step.feature]): np.asarray(table)[bins]
+            tuple(step.features): np.asarray(table)[bins]
             for step, table, bins in zip(
                 self.training.steps, tables, self.training.bins, strict=True
             )
@@ -123,17 +126,20 @@ class CardBuilder:
         names = getattr(self.ranker, "feature_names_in_", None)
         return None if names is None else names.tolist()
 
-    def _variables(
+    def _terms(
         self, tables: Tables, worst: Callable[[Iterable[int]], int] | None
-    ) -> tuple[Variable, ...]:
-        """Return the variables with these points by bin of the step functions."""
+    ) -> tuple[tuple[Variable, ...], tuple[Pair, ...]]:
+        """Return the variables and pairs with these points by bin of the step functions."""
         columns = self._names or [f"x{j}" for j in range(int(self.ranker.n_features_in_))]
         given = tuple(self.ranker.stump_settings()["thresholds"])
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
-        return make_variables(
-            self.training.steps, tables, self.data, columns, categories, given, worst
-        )
+        known = (self.data, columns, categories, given, worst)
+        steps = self.training.steps
+        single = [one for one in steps if isinstance(one, StepFunction)]
+        pairs = [one for one in steps if isinstance(one, PairFunction)]
+        variables = make_variables(single, tables[: len(single)], *known)
+        return variables, make_pairs(pairs, tables[len(single) :], *known)
 
     def _told(self, number: int, table: Indices) -> Indices:
         """Return points, neutral ones for missing values and codes of which no rule tells.

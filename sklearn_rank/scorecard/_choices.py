@@ -34,11 +34,15 @@ BIN_SIZES = (0.02, 0.05)
 SHARES_OF_TERMS = (1.0, 0.7, 0.5)
 """Those for the number of terms, as shares of the most."""
 
+NUMBERS_OF_PAIRS = (0, 1, 3, 5)
+"""Those for the number of pairs of variables."""
+
 AS_IT_IS: dict[str, Any] = {
     "p": "auto",
     "alpha": "auto",
     "min_bin_size": "auto",
     "monotonic_cst": None,
+    "max_pairs": 0,
 }
 """The parameters of a scorecard that change a ranker, at the values that leave it as it is."""
 
@@ -57,6 +61,7 @@ def _are_signs(value: Any) -> bool:
 
 SIGNS = Described("'auto', None, an array of -1, 0 and 1, or a dict of these", _are_signs)
 RIDGE = Number(0, closed="left", other=("auto",))
+PAIRS = Number(0, integer=True, other=("auto",))
 BIN_SIZE = Number(0, 0.5, other=("auto",))
 
 
@@ -76,7 +81,7 @@ def check_frozen(card: Any) -> None:
     """Raise ValueError for parameters of a scorecard that a fitted ranker can't take."""
     for name, left in AS_IT_IS.items():
         value = getattr(card, name)
-        is_left = value is None or (isinstance(value, str) and isinstance(left, str))
+        is_left = value is None or (name != "monotonic_cst" and value == left)
         if not is_left:
             raise ValueError(
                 f"{name}={value!r} of Scorecard can't be set on a frozen ranker, which is "
@@ -129,6 +134,25 @@ def with_parameters(ranker: Any, alpha: Any, min_bin_size: Any, monotonic_cst: A
     return ranker
 
 
+def with_pairs(ranker: Any, max_pairs: Any) -> Any:
+    """Set the number of pairs of a scorecard on its ranker, and return it.
+
+    Raises
+    ------
+    ValueError
+        When the ranker has a number of its own.
+    """
+    own = _own(ranker, "max_pairs")
+    if isinstance(max_pairs, str) or not max_pairs:
+        return ranker
+    if own is not None:
+        raise ValueError(
+            "max_pairs is set on Scorecard and on its ranker. Set it on one of them; 0 of "
+            f"Scorecard keeps the ranker's. Got {max_pairs!r} and {own!r}."
+        )
+    return set_stumps(ranker, max_pairs=max_pairs)
+
+
 def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:
     """Return the candidates of all that is searched for a ranker, in order.
 
@@ -150,6 +174,9 @@ def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:
         own = None if card.ranker is None else _own(card.ranker, "min_bin_size")
         if isinstance(card.min_bin_size, str) and own is None:
             found["min_bin_size"] = BIN_SIZES
+        if isinstance(card.max_pairs, str) and _own(ranker, "max_pairs") is None:
+            most = np.inf if card.max_terms is None else card.max_terms
+            found["max_pairs"] = tuple(one for one in NUMBERS_OF_PAIRS if one <= most)
         if card.max_terms is not None:
             sizes = [max(1, round(share * card.max_terms)) for share in SHARES_OF_TERMS]
             found["n_terms"] = tuple(dict.fromkeys(sizes))
@@ -176,7 +203,11 @@ def sizes_up_to(most: int) -> list[int]:
 def at_settings(ranker: Any, settings: Settings) -> Any:
     """Return a copy of a ranker, which has validated its data, at some settings."""
     own = copy(ranker)
-    names = {"min_bin_size": "min_bin_size", "n_terms": "max_thresholds"}
+    names = {
+        "min_bin_size": "min_bin_size",
+        "max_pairs": "max_pairs",
+        "n_terms": "max_thresholds",
+    }
     of_stumps = {names[name]: value for name, value in settings.items() if name in names}
     others = {name: value for name, value in settings.items() if name not in names}
     if of_stumps:
@@ -192,6 +223,7 @@ def chosen_settings(ranker: Any) -> dict[str, Any]:
     return {
         "alpha": None if alpha is None else float(alpha),
         "smallest_bin": float(stumps.min_bin_size) if is_stumps else None,
+        "most_pairs": stumps.max_pairs if is_stumps else None,
         "most_terms": stumps.max_thresholds if is_stumps else None,
         "monotone": _directions(ranker),
     }

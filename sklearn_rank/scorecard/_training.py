@@ -11,8 +11,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.models import StepFunction
+from sklearn_rank.models import PairFunction, StepFunction
 from sklearn_rank.rows import Preferences, Rows
+
+
+def functions_of(ranker: Any) -> list[StepFunction | PairFunction]:
+    """Return the step functions of a fitted ranker, and its functions of pairs, if it has some."""
+    return [*ranker.step_functions_, *getattr(ranker, "pair_functions_", ())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +39,18 @@ class BinnedTraining:
     @classmethod
     def of(cls, ranker: Any, data: Rows) -> BinnedTraining:
         """Sum up training rows by their bins."""
-        steps = ranker.step_functions_
+        steps = functions_of(ranker)
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
-            bins[:, column] = step.bins(data.X[:, step.feature])
+            bins[:, column] = step.bins_of_rows(data.X)
         everywhere, _ = replace(data, X=bins).distinct().everywhere()
         summed = everywhere.with_moderate_weights()
         return cls(ranker, replace(summed, X=summed.X.astype(np.intp)))
 
     @cached_property
-    def steps(self) -> list[StepFunction]:
-        """The step functions of the ranker."""
-        return list(self.ranker.step_functions_)
+    def steps(self) -> list[StepFunction | PairFunction]:
+        """The step functions of the ranker, and its functions of pairs."""
+        return functions_of(self.ranker)
 
     @property
     def preferences(self) -> Preferences:

@@ -9,10 +9,10 @@ from decimal import ROUND_CEILING, Context, Decimal
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.models import StepFunction
+from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
 from sklearn_rank.scorecard._scaling import nearest
-from sklearn_rank.scorecard.terms import Pair, Variable
+from sklearn_rank.scorecard.terms import Axis, Pair, Variable
 
 Worst = Callable[[Iterable[int]], int]
 """Returns the worst of some points: `min` or `max`."""
@@ -103,10 +103,88 @@ def _of_categories(
         for number in range(len(points))
     )
     variable = Variable(name, step.feature, (*points.tolist(), of_missing), groups=groups)
-    number = np.full(len(x), variable.missing)
+    return variable, _with_missing(group.ravel(), x, variable.missing)
+
+
+def make_pairs(
+    pairs: Sequence[PairFunction],
+    tables: Sequence[Indices],
+    data: Rows,
+    names: Sequence[str],
+    categories: dict[int, Values],
+    given: Sequence[int] = (),
+    worst: Worst | None = None,
+) -> tuple[Pair, ...]:
+    """Return the pairs with points other than zero, by columns; arguments as `make_variables`."""
+    made = []
+    for one, table in zip(pairs, tables, strict=True):
+        if not table.any():
+            continue
+        grid = table[one.bins.bin_of_cell].reshape(one.bins.shape)
+        axes, numbers = [], []
+        for bins, j in zip((one.bins.first, one.bins.second), one.bins.features, strict=True):
+            x = data.X[:, j]
+            if bins.categories is None:
+                axis, lines = _axis_of_numbers(bins, grid, x, (names[j], j), j in given, data)
+                numbers.append(axis.bins(x))
+            else:
+                axis, lines, group = _axis_of_categories(bins, grid, (names[j], j), categories[j])
+                numbers.append(_with_missing(group, x, axis.missing))
+            axes.append(axis)
+            grid = grid[lines].T  # the other axis next
+        pair = Pair(axes[0], axes[1], tuple(grid.ravel().tolist()))
+        counts, events = _counts(numbers[0] * axes[1].n_bins + numbers[1], pair.n_bins, data)
+        pair = replace(pair, counts=counts, events=events)
+        made.append(replace(pair, points=points_with_unseen(pair, worst)))
+    return tuple(sorted(made, key=lambda one: one.columns))
+
+
+def _axis_of_numbers(
+    bins: FeatureBins, grid: Indices, x: Floats, name: tuple[str, int], is_given: bool, rows: Sums
+) -> tuple[Axis, Indices]:
+    """Return an axis of numbers, and the row of a grid of points for each of its bins.
+
+    Neighbouring bins with equal points in every cell are one.
+    """
+    n_values = bins.n_values
+    is_step = (np.diff(grid[:n_values], axis=0) != 0).any(axis=1)
+    thresholds = bins.thresholds[is_step]
+    if not is_given:
+        thresholds = short_thresholds(thresholds, x[~np.isin(x, bins.special)], rows)
+    others = np.arange(n_values, len(grid))
+    lines = np.concatenate([[0], 1 + np.flatnonzero(is_step), others]).astype(np.intp)
+    special = tuple(bins.special.tolist())
+    return Axis(*name, thresholds=tuple(thresholds.tolist()), special=special), lines
+
+
+def _axis_of_categories(
+    bins: FeatureBins, grid: Indices, name: tuple[str, int], categories: Values
+) -> tuple[Axis, Indices, Indices]:
+    """Return an axis of categories, the row of a grid for each bin, and the bin of each code.
+
+    Groups with equal points in every cell are one. Those that were too few for a bin of the
+    ranker have the points of missing values.
+    """
+    assert bins.categories is not None
+    of_codes = np.where(bins.categories < 0, bins.missing, bins.categories)
+    _, first, group = np.unique(grid[of_codes], axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(grid[of_codes[first]].mean(axis=1), kind="stable")
+    group = np.argsort(order)[group.ravel()]
+    values = categories.tolist()
+    groups = tuple(
+        tuple(values[code] for code in np.flatnonzero(group == number))
+        for number in range(len(order))
+    )
+    lines = np.concatenate([of_codes[first[order]], [bins.missing, bins.missing]])
+    return Axis(*name, groups=groups), lines, group
+
+
+def _with_missing(group: Indices, x: Floats, missing: int) -> Indices:
+    """Return the bin of each row, given the codes of its categories and the bin of each code."""
+    number = np.full(len(x), missing)
     is_known = ~np.isnan(x)
-    number[is_known] = group.ravel()[x[is_known].astype(np.intp)]
-    return variable, number
+    number[is_known] = group[x[is_known].astype(np.intp)]
+    return number
 
 
 def points_with_unseen(term: Variable | Pair, worst: Worst | None) -> tuple[int, ...]:

@@ -43,12 +43,14 @@ from sklearn_rank.scorecard._adverse import points_lost
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._choices import (
     BIN_SIZE,
+    PAIRS,
     RIDGE,
     SIGNS,
     Plan,
     check_frozen,
     set_stumps,
     sizes_up_to,
+    with_pairs,
     with_parameters,
 )
 from sklearn_rank.scorecard._folds import given_folds
@@ -177,6 +179,10 @@ class Scorecard(ExportsMixin, Predictor):
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
         and rare categories pooled, as in `Stumps`. "auto": .02, or .05 if that is better, which is
         tried where the ridge may be searched. A size that the ranker's `Stumps` has is kept.
+    max_pairs : "auto" or int in [0, inf), default=0
+        Maximum number of pairs of variables, each a grid of points that counts as one term (see
+        `Stumps`). "auto": 0 unless 1, 3 or 5 is better by one standard error, which is tried where
+        the ridge may be searched. 0 keeps the number that the ranker's `Stumps` has.
     monotonic_cst : array-like of int of shape (n_features,), dict, "auto" or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these. "auto": the direction of each feature's
@@ -321,6 +327,7 @@ class Scorecard(ExportsMixin, Predictor):
         "adverse": Choice(("auto", *ADVERSE)),
         "alpha": RIDGE,
         "min_bin_size": BIN_SIZE,
+        "max_pairs": PAIRS,
         "monotonic_cst": SIGNS,
     }
 
@@ -341,6 +348,7 @@ class Scorecard(ExportsMixin, Predictor):
         adverse: str = "auto",
         alpha: Any = "auto",
         min_bin_size: Any = "auto",
+        max_pairs: Any = 0,
         monotonic_cst: Any = None,
     ) -> None:
         self.ranker = ranker
@@ -357,6 +365,7 @@ class Scorecard(ExportsMixin, Predictor):
         self.adverse = adverse
         self.alpha = alpha
         self.min_bin_size = min_bin_size
+        self.max_pairs = max_pairs
         self.monotonic_cst = monotonic_cst
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
@@ -464,6 +473,7 @@ class Scorecard(ExportsMixin, Predictor):
         if self.max_terms is not None:
             set_stumps(ranker, max_thresholds=self.max_terms)
         with_parameters(ranker, self.alpha, self.min_bin_size, self.monotonic_cst)
+        with_pairs(ranker, self.max_pairs)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):

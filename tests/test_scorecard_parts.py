@@ -251,7 +251,7 @@ def test_too_few_rows_have_no_folds():
 
 def test_most_lost():
     lost = np.array([[3.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
-    assert most_lost(lost, ["a", "b", "c"], 2).tolist() == [["a", "b"], ["c", None]]
-    assert most_lost(-lost, ["a", "b", "c"], 4).tolist() == [[None] * 4] * 2
+    assert most_lost(lost, 2).tolist() == [[0, 1], [2, -1]]
+    assert most_lost(-lost, 4).tolist() == [[-1] * 4] * 2
     ties = np.array([[1.0, 2.0, 1.0 + 1e-12]])
-    assert most_lost(ties, ["a", "b", "c"], 3).tolist() == [["b", "a", "c"]]
+    assert most_lost(ties, 3).tolist() == [[1, 0, 2]]

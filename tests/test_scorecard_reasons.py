@@ -1,9 +1,11 @@
 """Reasons: the terms that lose most points, in the direction that is bad."""
 
+import json
 import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from cards import cards, rows_of
 from hypothesis import given, settings
@@ -123,3 +125,138 @@ def test_of_equal_best_bins_one_of_ordinary_values_is_named():
     pair = replace(pair, points=(0, 4, 4, 2, 4, 4))
     card = replace(card, pairs=(pair,))
     assert [pair.labels()[one] for one in best_bins(card, "x")] == ["a: > 0; b: any value"]
+
+
+# Texts, table, JSON ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted(credit):
+    return Scorecard(adverse="high", **QUICK).fit(credit.data, credit.target)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cards(with_pairs=True), st.sampled_from(["high", "low"]), st.integers(1, 5))
+def test_all_forms_say_the_same(card, adverse, k):
+    card = replace(card, adverse=adverse, feature_names=None)
+    scorecard, X = scorecard_of(card), rows_of(card)
+    names = scorecard.reasons(X, k=k)
+    table = scorecard.reasons(X, k=k, form="table")
+    document = json.loads(scorecard.reasons(X, k=k, form="json"))
+    assert len(document["rows"]) == len(X)
+    totals, bins = card.totals(X), card.bins(X)
+    position = {term.name: j for j, term in enumerate(card.terms)}
+    for row, one in enumerate(document["rows"]):
+        lines = table[table["row"] == row]
+        expected = [name for name in names[row] if name is not None]
+        assert lines["term"].tolist() == lines["text"].tolist() == expected
+        assert lines["rank"].tolist() == list(range(1, len(expected) + 1))
+        assert (one["row"], one["total"]) == (row, totals[row])
+        assert document["lowest_total"] <= one["total"] <= document["highest_total"]
+        for reason, (_, line) in zip(one["reasons"], lines.iterrows(), strict=True):
+            j = position[reason["term"]]
+            term, own = card.terms[j], bins[row, j]
+            best = slow_best(term, adverse)
+            assert reason["points"] == line["points"] == term.points[own]
+            assert reason["points_lost"] == line["points_lost"] == abs(term.points[own] - best)
+            assert (reason["bin"], reason["best_points"]) == (term.labels()[own], best)
+            assert best in [
+                points
+                for points, label in zip(term.points, term.labels(), strict=True)
+                if label == reason["best_bin"]
+            ]
+            assert list(reason["values"]) == list(line["values"])
+            assert list(reason["values"]) == [axis.name for axis in term.axes]
+            for axis in term.axes:
+                value = line["values"][axis.name]
+                given = X[row, axis.column]
+                assert value == given or (value is None and (given is None or np.isnan(given)))
+
+
+def test_texts_of_a_bin_come_before_those_of_its_term(fitted, credit):
+    rows = credit.data.iloc[:200]
+    table = fitted.reasons(rows, form="table")
+    term, label = table.loc[0, "term"], table.loc[0, "bin"]
+    unused = next(name for name in credit.data if name not in fitted.variables_)
+    texts = {term: "of the term", (term, label): "of the bin", unused: "not on the card"}
+    found = fitted.reasons(rows, form="table", texts=texts)
+    is_term, is_bin = table["term"] == term, (table["term"] == term) & (table["bin"] == label)
+    assert (found.loc[is_bin, "text"] == "of the bin").all()
+    assert (found.loc[is_term & ~is_bin, "text"] == "of the term").all()
+    assert (found.loc[~is_term, "text"] == found.loc[~is_term, "term"]).all()
+    names = fitted.reasons(rows, texts=texts)
+    assert [one for one in names.ravel() if one is not None] == found["text"].tolist()
+
+
+def test_a_pair_names_both_variables_and_their_values():
+    pair = Pair(Axis("age", 0, (30.0,)), Axis("debt", 1, (9.0,)), (0, 3, 3, 1, 1, 1, 2, 2, 2))
+    card = Card((), 0, 0, (0, 1), 2, ("age", "debt"), pairs=(pair,), adverse="high")
+    rows = pd.DataFrame({"debt": [20.0, np.nan], "age": [25, 40], "new": "text"})
+    document = json.loads(scorecard_of(card).reasons(rows, form="json"))
+    first, second = (one["reasons"][0] for one in document["rows"])
+    assert (first["term"], first["values"]) == ("age \u00d7 debt", {"age": 25, "debt": 20.0})
+    assert (first["bin"], first["best_bin"]) == ("age: <= 30; debt: > 9", "age: <= 30; debt: <= 9")
+    assert (second["values"], second["points_lost"]) == ({"age": 40, "debt": None}, 1)
+    infinite = json.loads(scorecard_of(card).reasons(rows.replace(20.0, np.inf), form="json"))
+    assert infinite["rows"][0]["reasons"][0]["values"]["debt"] == "inf"
+
+
+def test_the_document_has_the_score_its_range_and_the_risk(fitted, credit):
+    document = json.loads(fitted.reasons(credit.data.iloc[:3], k=2, form="json", against="mean"))
+    head = {key: one for key, one in document.items() if key != "rows"}
+    least = sum(min(one.points) for one in fitted.card_.terms) + fitted.card_.intercept
+    most = sum(max(one.points) for one in fitted.card_.terms) + fitted.card_.intercept
+    assert head == {
+        "format": "sklearn_rank.reasons",
+        "version": 1,
+        "adverse": "high",
+        "upper_class": 1,
+        "lowest_total": least,
+        "highest_total": most,
+        "against": "mean",
+    }
+    risk = [one["risk"] for one in document["rows"]]
+    np.testing.assert_allclose(risk, fitted.predict_risk(credit.data.iloc[:3]))
+    assert all(len(one["reasons"]) <= 2 for one in document["rows"])
+    assert set(document["rows"][0]) == {"row", "total", "risk", "reasons"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": "letter"}, "'form' parameter of reasons"),
+        ({"texts": ["a"]}, "texts of reasons must be a dict"),
+        ({"texts": {"no such term": "a"}}, "must have keys that are terms of the card"),
+        ({"texts": {("utilisation", "no such bin"): "a"}}, "the bins of 'utilisation' are"),
+        ({"texts": {("a", "b", "c"): "a"}}, "pairs of a term and the label of a bin"),
+        ({"texts": {"utilisation": " "}}, "strings that are not empty. Got ' '"),
+        ({"texts": {"utilisation": 3}}, "strings that are not empty. Got 3"),
+        ({"against": "worst"}, "against must be"),
+        ({"against": [0.0]}, "against must be 'best', 'mean', a finite float or"),
+        ({"against": np.inf}, "against must be"),
+    ],
+)
+def test_what_reasons_refuses(fitted, credit, options, message):
+    assert "utilisation" in fitted.terms_
+    with pytest.raises(ValueError, match=message):
+        fitted.reasons(credit.data, **options)
+
+
+def test_an_empty_table_needs_no_reasons(fitted, credit):
+    table = fitted.reasons(credit.data.iloc[:0], form="table")
+    assert (len(table), list(table)[:3]) == (0, ["row", "rank", "term"])
+
+
+def test_points_may_be_compared_with_those_of_other_rows(fitted, credit):
+    """One of the methods of Regulation B: the mean of applicants who have just passed."""
+    totals = fitted.card_.totals(credit.data)
+    passed = credit.data[(totals <= fitted.cut_) & (totals >= fitted.cut_ - 2)]
+    means = fitted.points_of(passed).mean(axis=0)
+    rows = credit.data.iloc[:50]
+    points, found = fitted.points_of(rows), fitted.reasons(rows, against=means)
+    for row in range(50):
+        lost = sorted((m - p, j) for j, (p, m) in enumerate(zip(points[row], means, strict=True)))
+        expected = [fitted.terms_[j] for difference, j in lost[:4] if difference < -1e-9]
+        assert [one for one in found[row] if one is not None] == expected
+    document = json.loads(fitted.reasons(rows, against=means, form="json"))
+    assert document["against"] == means.tolist()

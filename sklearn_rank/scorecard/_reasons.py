@@ -1,18 +1,76 @@
-"""Why a total is not better: the terms that lose most points."""
+"""Why a total is not better: the terms that lose most points, and their texts for a letter."""
 
 from __future__ import annotations
 
+import json
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Number
-from sklearn_rank.scorecard._adverse import best_points
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank._imports import import_extra
+from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Number,
+    check_floats,
+    check_parameters,
+    is_missing,
+)
+from sklearn_rank.scorecard._adverse import adverse_end, best_bins, best_points, points_lost
+from sklearn_rank.scorecard.card import Card, probability
+from sklearn_rank.scorecard.terms import NOT_SEEN, plain
 
 OWNER = "reasons"
+_FORMAT = "sklearn_rank.reasons"
+_VERSION = 1
 _ROUNDING = 1e-9
+_ALLOWED: dict[str, Constraint] = {
+    "k": Number(1, integer=True),
+    "form": Choice(("names", "table", "json")),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A term that loses a row points.
+
+    Attributes
+    ----------
+    row : int
+        Position of the row, from 0.
+    rank : int
+        1 for the term that loses most.
+    term : str
+        Its name.
+    text : str
+        The sentence for a letter; the name where none is given.
+    values : dict of str to object
+        The values of the row by feature, two of a pair; None if missing.
+    bin : str
+        Label of the bin that the row is in.
+    points : int
+        Its points.
+    points_lost : float
+        How much worse they are than those that they are compared with.
+    best_bin : str
+        Label of the best attainable bin of the term.
+    best_points : int
+        Its points.
+    """
+
+    row: int
+    rank: int
+    term: str
+    text: str
+    values: dict[str, Any]
+    bin: str
+    points: int
+    points_lost: float
+    best_bin: str
+    best_points: int
 
 
 def reference_points(card: Card, against: Any) -> Floats:
@@ -24,19 +82,283 @@ def reference_points(card: Card, against: Any) -> Floats:
             raise ValueError("against='mean' needs the counts of the bins, which this card lacks.")
         means = [np.average(one.points, weights=one.counts) for one in card.terms]
         return np.array(means, dtype=np.float64)
-    if not Number(-np.inf, closed="neither").allows(against):
-        raise ValueError(f"against must be 'best', 'mean' or a finite float. Got {against!r}.")
-    return np.full(len(card.terms), float(against))
+    if Number(-np.inf, closed="neither").allows(against):
+        return np.full(len(card.terms), float(against))
+    if np.ndim(against) == 1 and len(against) == len(card.terms):
+        found = check_floats(against, "against")
+        if np.isfinite(found).all():
+            return found
+    raise ValueError(
+        f"against must be 'best', 'mean', a finite float or {len(card.terms)} of them, one for "
+        f"each term. Got {against!r}."
+    )
 
 
-def most_lost(lost: Floats, names: list[str], k: int) -> Values:
-    """Return the names of the k terms that lose most, most first; None where none is left.
+def most_lost(lost: Floats, k: int) -> Indices:
+    """Return the numbers of the k terms that lose most, most first; -1 where none is left.
 
     Terms that lose the same come in the order of the card.
     """
-    reasons = np.full((len(lost), k), None, dtype=object)
     order = np.argsort(-np.round(lost, 9), axis=1, kind="stable")[:, :k]
+    found = np.full((len(lost), k), -1)
     is_lost = np.take_along_axis(lost, order, axis=1) > _ROUNDING
-    found = np.array([*names, None], dtype=object)[np.where(is_lost, order, len(names))]
-    reasons[:, : found.shape[1]] = found
-    return reasons
+    found[:, : order.shape[1]] = np.where(is_lost, order, -1)
+    return found
+
+
+class _Texts:
+    """The sentences of terms and of their bins.
+
+    Parameters
+    ----------
+    card : Card
+        The scorecard.
+    texts : dict or None
+        Sentences by term or by (term, label of the bin).
+    """
+
+    def __init__(self, card: Card, texts: Any) -> None:
+        given = {} if texts is None else texts
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"texts of {OWNER} must be a dict of sentences by term or by (term, label of the "
+                f"bin), or None. Got {texts!r}."
+            )
+        self.labels = {one.name: list(map(_known_label, one.labels())) for one in card.terms}
+        self.names = {*self.labels, *(card.feature_names or ())}
+        self.sentences = {self._checked(key): _sentence(key, one) for key, one in given.items()}
+
+    def _checked(self, key: Any) -> Any:
+        """Return a key of the texts."""
+        if not isinstance(key, tuple) and key in self.names:
+            return key
+        if not isinstance(key, tuple) or len(key) != 2 or key[0] not in self.labels:
+            raise ValueError(
+                f"texts of {OWNER} must have keys that are terms of the card, {list(self.labels)}, "
+                f"or pairs of a term and the label of a bin. Got {key!r}."
+            )
+        label = _known_label(str(key[1]))
+        if label not in self.labels[key[0]]:
+            raise ValueError(
+                f"texts of {OWNER}: the bins of {key[0]!r} are {self.labels[key[0]]}. "
+                f"Got {label!r}."
+            )
+        return key[0], label
+
+    def of(self, term: str, label: str) -> str:
+        """Return the sentence of a bin, that of its term, or the name of the term."""
+        found = self.sentences.get((term, _known_label(label)))
+        return found or self.sentences.get(term, term)
+
+
+def _sentence(key: Any, sentence: Any) -> str:
+    """Return a checked text."""
+    if not isinstance(sentence, str) or not sentence.strip():
+        raise ValueError(
+            f"texts of {OWNER} must be strings that are not empty. Got {sentence!r} for {key!r}."
+        )
+    return sentence
+
+
+def _known_label(label: str) -> str:
+    """Return the label of a bin, whether training has seen it or not."""
+    return label.removesuffix(NOT_SEEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """The reasons of some rows.
+
+    Attributes
+    ----------
+    card : Card
+        The scorecard.
+    columns : dict of int to ndarray
+        The values of the rows by column.
+    bins : ndarray of shape (n_rows, n_terms)
+        Their bins.
+    chosen : ndarray of shape (n_rows, k)
+        The numbers of the terms; -1 for none.
+    lost : ndarray of shape (n_rows, n_terms)
+        Points lost.
+    texts : _Texts
+        The sentences.
+    """
+
+    card: Card
+    columns: dict[int, Values]
+    bins: Indices
+    chosen: Indices
+    lost: Floats
+    texts: _Texts
+
+    @classmethod
+    def of(cls, card: Card, X: Any, k: int, against: Any, texts: Any) -> Letters:
+        """Return the reasons of checked rows."""
+        reference, bins = reference_points(card, against), card.bins(X)
+        lost = points_lost(card, card.points_in(bins), reference, OWNER)
+        columns, _ = card.columns_of(X)
+        return cls(card, columns, bins, most_lost(lost, k), lost, _Texts(card, texts))
+
+    def names(self) -> Values:
+        """Return the texts in an array of shape (n_rows, k); None where no reason is left."""
+        found = np.full(self.chosen.shape, None, dtype=object)
+        for number, term in enumerate(self.card.terms):
+            texts = [self.texts.of(term.name, label) for label in term.labels()]
+            rows, ranks = np.nonzero(self.chosen == number)
+            found[rows, ranks] = np.array(texts, dtype=object)[self.bins[rows, number]]
+        return found
+
+    def reasons(self) -> list[list[Reason]]:
+        """Return the reasons of each row, most points lost first."""
+        labels = [term.labels() for term in self.card.terms]
+        best = best_bins(self.card, OWNER)
+        return [
+            [
+                self._reason(row, rank, number, labels[number], best[number])
+                for rank, number in enumerate(chosen, 1)
+                if number >= 0
+            ]
+            for row, chosen in enumerate(self.chosen.tolist())
+        ]
+
+    def _reason(self, row: int, rank: int, number: int, labels: list[str], best: int) -> Reason:
+        term = self.card.terms[number]
+        own = int(self.bins[row, number])
+        return Reason(
+            row=row,
+            rank=rank,
+            term=term.name,
+            text=self.texts.of(term.name, labels[own]),
+            values={one.name: _shown(self.columns[one.column][row]) for one in term.axes},
+            bin=labels[own],
+            points=int(term.points[own]),
+            points_lost=float(self.lost[row, number]),
+            best_bin=labels[best],
+            best_points=int(term.points[best]),
+        )
+
+    def table(self) -> Any:
+        """Return the reasons as a pandas DataFrame."""
+        pandas = import_extra("pandas", "cli", "form='table' of reasons")
+        lines = [asdict(one) for reasons in self.reasons() for one in reasons]
+        return pandas.DataFrame(lines, columns=list(Reason.__dataclass_fields__))
+
+    def json(self, against: Any) -> str:
+        """Return the reasons as a JSON document, with the total and the risk of each row."""
+        card = self.card
+        totals = card.intercept + card.points_in(self.bins).sum(axis=1)
+        risk = probability(card, totals).tolist() if card.risk else [None] * len(totals)
+        rows = zip(totals.tolist(), risk, self.reasons(), strict=True)
+        document = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "adverse": adverse_end(card, OWNER),
+            "upper_class": plain(card.classes[1]),
+            "lowest_total": int(card.intercept + sum(min(one.points) for one in card.terms)),
+            "highest_total": int(card.intercept + sum(max(one.points) for one in card.terms)),
+            "against": against if isinstance(against, str) else np.asarray(against).tolist(),
+            "rows": [
+                {
+                    "row": row,
+                    "total": total,
+                    "risk": chance,
+                    "reasons": [_line(asdict(one)) for one in reasons],
+                }
+                for row, (total, chance, reasons) in enumerate(rows)
+            ],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _shown(value: Any) -> Any:
+    """Return a value of a row as a Python object; None if it is missing."""
+    return None if is_missing(value) else plain(value)
+
+
+def _line(reason: dict[str, Any]) -> dict[str, Any]:
+    """Return a reason as JSON has it, within its row."""
+    values = {name: _as_json(value) for name, value in reason["values"].items()}
+    return {key: one for key, one in (reason | {"values": values}).items() if key != "row"}
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value as JSON has it; numbers that are not finite become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+class ReasonsMixin:
+    """The method of a scorecard that says why the totals of rows are not better."""
+
+    def _fitted_card(self) -> Card:
+        raise NotImplementedError
+
+    def _rows(self, X: Any) -> Any:
+        raise NotImplementedError
+
+    def reasons(
+        self, X: Any, k: int = 4, against: Any = "best", *, texts: Any = None, form: str = "names"
+    ) -> Any:
+        """Return the terms that lose each row the most points: why its total is not better.
+
+        A term loses the distance from its points to the best attainable ones of the term: to the
+        smallest where high totals are bad, else to the largest. `adverse` says which end is bad.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Features.
+        k : int in [1, inf), default=4
+            Number of reasons.
+        against : {"best", "mean"}, float or array-like of shape (n_terms,), default="best"
+            The points to compare with: the best ones of the term (of bins that training rows
+            were in), their mean over the training rows, a number such as 0, or one for each term,
+            such as the mean of ``points_of`` over approved rows.
+        texts : dict or None, default=None
+            Sentences for a letter, by term or by (term, label of a bin). Where both are given that
+            of the bin is taken, and where none is the name of the term. Features of training that
+            are not on the card are allowed.
+        form : {"names", "table", "json"}, default="names"
+            "names": the texts. "table": a pandas DataFrame with a row for each reason, and columns
+            row (position, from 0), rank, term, text, values (of the row, by feature; two of a
+            pair), bin, points, points_lost, best_bin and best_points (of the best attainable bin).
+            "json": a document for another system (see Notes).
+
+        Returns
+        -------
+        ndarray of object of shape (n_samples, k), DataFrame or str
+            Most points lost first; ties are in the order of the card. In the array None if fewer
+            terms lose points.
+
+        Raises
+        ------
+        ValueError
+            When a parameter is not as described, or it is unknown which end of the totals is bad.
+
+        Notes
+        -----
+        The JSON document has "format" ("sklearn_rank.reasons"), "version" (1), "adverse" ("high"
+        or "low"), "upper_class" (what high totals mean), "lowest_total" and "highest_total" (what
+        the points of the card can sum up to), "against", and "rows": a list of objects with "row",
+        "total", "risk" (null on a card without risk table) and "reasons", objects with the columns
+        of the table but "row". Missing values are null, infinite ones "inf" and "-inf".
+
+        Examples
+        --------
+        >>> from sklearn_rank.datasets import make_credit
+        >>> from sklearn_rank.scorecard import Scorecard
+        >>> credit = make_credit(1000, random_state=0)
+        >>> scorecard = Scorecard(p=1, max_terms=4, adverse="high")
+        >>> scorecard = scorecard.fit(credit.data, credit.target)
+        >>> texts = {"utilisation": "Credit lines are used to a large part"}
+        >>> reasons = scorecard.reasons(credit.data, texts=texts, form="table")
+        >>> set(reasons["term"]) <= set(scorecard.terms_)
+        True
+        """
+        check_parameters(OWNER, {"k": k, "form": form}, _ALLOWED)
+        letters = Letters.of(self._fitted_card(), self._rows(X), int(k), against, texts)
+        if form == "names":
+            return letters.names()
+        return letters.table() if form == "table" else letters.json(against)

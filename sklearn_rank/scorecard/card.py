@@ -150,7 +150,7 @@ class Card:
         ValueError
             When X lacks a column, or a row has a value that `unseen` refuses.
         """
-        columns, n_rows = self._columns(X)
+        columns, n_rows = self.columns_of(X)
         bins = np.zeros((n_rows, len(self.terms)), dtype=np.intp)
         for number, term in enumerate(self.terms):
             bins[:, number] = term.bins(*(columns[one] for one in term.columns))
@@ -171,7 +171,10 @@ class Card:
 
     def points(self, X: Any) -> Indices:
         """Return the points of each row and term, shape (n_rows, n_terms)."""
-        bins = self.bins(X)
+        return self.points_in(self.bins(X))
+
+    def points_in(self, bins: Indices) -> Indices:
+        """Return the points of the bins of some rows, as `bins` returns them."""
         points = np.zeros(bins.shape, dtype=np.intp)
         for number, term in enumerate(self.terms):
             points[:, number] = np.array(term.points, dtype=np.intp)[bins[:, number]]
@@ -181,8 +184,11 @@ class Card:
         """Return the total of each row."""
         return self.intercept + self.points(X).sum(axis=1)
 
-    def _columns(self, X: Any) -> tuple[dict[int, Values], int]:
-        """Return the values of each feature on the card by its column, and the number of rows."""
+    def columns_of(self, X: Any) -> tuple[dict[int, Values], int]:
+        """Return the values of each feature on the card by its column, and the number of rows.
+
+        X is as in `bins`.
+        """
         names, features = [str(name) for name in getattr(X, "columns", ())], self.features
         is_by_name = bool(names) and self.feature_names is not None
         places = {column: column for column in features}

@@ -39,7 +39,6 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard._adverse import points_lost
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._choices import (
     BIN_SIZE,
@@ -56,7 +55,7 @@ from sklearn_rank.scorecard._choices import (
 from sklearn_rank.scorecard._folds import given_folds
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
-from sklearn_rank.scorecard._reasons import OWNER, most_lost, reference_points
+from sklearn_rank.scorecard._reasons import ReasonsMixin
 from sklearn_rank.scorecard._recalibration import recalibrated
 from sklearn_rank.scorecard._refits import refitted_table
 from sklearn_rank.scorecard._scaling import SCALING
@@ -114,7 +113,7 @@ def _has_risk(scorecard: Any) -> bool:
     )
 
 
-class Scorecard(ExportsMixin, Predictor):
+class Scorecard(ExportsMixin, ReasonsMixin, Predictor):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its
@@ -756,38 +755,6 @@ class Scorecard(ExportsMixin, Predictor):
         rows = refitted_table(self, X, y, is_upper, weight, qid, int(n_fits))
         pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
         return pandas.DataFrame(rows, columns=["total", "risk", "low", "high"])
-
-    def reasons(self, X: Any, k: int = 4, against: Any = "best") -> Values:
-        """Return the terms that lose each row the most points: why its total is not better.
-
-        A term loses the distance from its points to the best attainable ones of the term: to the
-        smallest where high totals are bad, else to the largest. `adverse` says which end is bad.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-            Features.
-        k : int in [1, inf), default=4
-            Number of reasons.
-        against : {"best", "mean"} or float, default="best"
-            The points to compare with: the best ones of the term (of bins that training rows
-            were in), their mean over the training rows, or a number such as 0.
-
-        Returns
-        -------
-        ndarray of object of shape (n_samples, k)
-            Names of terms, most points lost first; ties are in the order of the card. None if
-            fewer terms lose points.
-
-        Raises
-        ------
-        ValueError
-            When k or against is not as described, or it is unknown which end of the totals is bad.
-        """
-        check_parameters("reasons", {"k": k}, {"k": Number(1, integer=True)})
-        card = self._fitted_card()
-        lost = points_lost(card, self.points_of(X), reference_points(card, against), OWNER)
-        return most_lost(lost, self.terms_, int(k))
 
     def score_rows(self, X: Floats) -> Floats:
         """Return the totals of checked rows.

@@ -42,13 +42,19 @@ def cells(
         needed = min_bin_size * weight.sum() * (1 - 1e-9)
         return weight[mask].sum() >= needed and events[mask].sum() >= min_bin_events * (1 - 1e-9)
 
+    n_rows = max(weight.sum(), weight.sum() ** 2 / (weight**2).sum())
+    rows_by_category = 2.5 * weight.sum() / n_rows if min_bin_size > 0 else 0
     found = []
     for j, x in enumerate(X.T):
         codes = (special_values or {}).get(j, [])
         is_missing = np.isnan(x)
         is_value = ~is_missing & ~np.isin(x, codes)
         if j in categorical_features:
-            groups, lost = groups_of_categories(x[is_value], lambda c, x=x: is_enough(x == c))
+            needed = rows_by_category * len(set(x[is_value].tolist())) * (1 - 1e-9)
+            groups, lost = groups_of_categories(
+                x[is_value],
+                lambda c, x=x, n=needed: is_enough(x == c) and weight[x == c].sum() >= n,
+            )
             groups = [g for g in groups if is_enough(np.isin(x, list(g)))]
             lost |= set(x[is_value].tolist()) - set(chain(*groups))
             is_missing |= np.isin(x, list(lost))

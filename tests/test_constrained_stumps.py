@@ -489,7 +489,7 @@ def posed_columns(n, copies, is_missing_rare):
     weight = np.tile(np.append(np.ones(n), 0.1 if is_missing_rare else 1.0), copies)
     size = 0.9 * copies / weight.sum() if is_missing_rare else 0.0
     constraints = StumpConstraints(n_categories={0: n}, min_bin_size=size)
-    rows = unlabelled(codes[:, None], weight)
+    rows = unlabelled(codes[:, None], 1000 * weight)  # enough rows of each category
     return Stumps().on_rows(FitRows(rows, ThreadPool(1)), constraints)
 
 

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_credit
+from sklearn_rank.metrics import auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.scorecard._choices import sizes_up_to
@@ -210,3 +211,47 @@ def test_constraints_do_not_change_the_algorithm():
     for variable in card.card_.variables:
         sign = credit.monotonic_cst.get(variable.name, 0)
         assert (sign * np.diff(variable.points[: variable.n_values]) >= 0).all()
+
+
+# Categories that tell nothing ----------------------------------------------------------------
+
+
+def cost_of_noise(n_levels, seed, **options):
+    """AUC without a category of pure noise less AUC with it, 1,000 rows and one signal."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=6000)
+    y = random.random(6000) < 1 / (1 + np.exp(-1.2 * x))
+    frame = pd.DataFrame({"x": x})
+    noisy = frame.assign(level=pd.Categorical(random.integers(0, n_levels, 6000)))
+    figures = []
+    for table in (frame, noisy):
+        card = Scorecard(random_state=0, **options).fit(table[:1000], y[:1000])
+        figures.append(auc_score(y[1000:], card.decision_function(table[1000:])))
+    return figures[0] - figures[1]
+
+
+@pytest.mark.parametrize("n_levels", [20, 200])
+def test_a_category_of_noise_costs_little(n_levels):
+    fixed = {"p": 1, "alpha": 0.005, "cv": 2}
+    costs = [cost_of_noise(n_levels, seed, **fixed) for seed in range(3)]
+    before = cost_of_noise(n_levels, 0, **fixed, min_bin_size=0)
+    assert np.mean(costs) <= 0.01 < before
+
+
+def test_each_category_pays_for_all_of_them():
+    """Of 1,000 rows and 20 categories the rare ones are pooled: 50 rows are enough, 49 are not."""
+    sizes = np.array([350, 50, 49, *[551 // 17] * 16, 551 - 16 * (551 // 17)])
+    level = np.repeat(np.arange(len(sizes)), sizes)
+    table = pd.DataFrame({"level": pd.Categorical(level)})
+    y = (level > 0) & (np.arange(1000) % 3 > 0)
+    stumps = Stumps(min_bin_size=0.02, max_thresholds=8)
+    ranker = PNormPushRanker(**CORRECTIVE, p=1, weak_ranker=stumps).fit(table, y)
+    group = ranker.step_functions_[0].bins.categories
+    assert len({*group[:3].tolist()}) == 3
+    assert len({*group[2:].tolist()}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_levels", [20, 60, 200])
+def test_a_category_of_noise_costs_little_by_default(n_levels):
+    assert np.mean([cost_of_noise(n_levels, seed) for seed in range(10)]) <= 0.01

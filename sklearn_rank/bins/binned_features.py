@@ -277,6 +277,8 @@ class BinSizes:
         The least that a bin must have of each; 0 for any.
     rows : Sums
         Sums over all rows, if they are not all here.
+    least_by_level : float
+        The least that a category must weigh for each category of its feature.
     """
 
     weight: Floats
@@ -284,6 +286,7 @@ class BinSizes:
     least_weight: float = 0.0
     least_events: float = 0.0
     rows: Sums = ALL_HERE
+    least_by_level: float = 0.0
 
     @property
     def are_any(self) -> bool:
@@ -336,7 +339,9 @@ class BinSizes:
     def _categories(self, sums: Floats) -> Indices:
         """Return the bin of each category: of its own, that of all rare ones, or -1."""
         seen = sums[0] > 0
-        is_large = self.are_enough(sums) & seen
+        # The best set of many categories that tell nothing fits their noise: each pays for all.
+        least = self.least_by_level * np.count_nonzero(seen)
+        is_large = self.are_enough(sums) & (sums[0] >= least) & seen
         group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         rare = seen & ~is_large
         if rare.any() and self.are_enough(sums[:, rare].sum(axis=1)):

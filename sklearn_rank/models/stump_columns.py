@@ -17,6 +17,7 @@ from sklearn_rank.models.pair_columns import PairColumns
 from sklearn_rank.models.pair_search import Slopes
 from sklearn_rank.models.stump_rules import StumpRules, shared_by_pairs
 from sklearn_rank.rows import FitRows, shared_property
+from sklearn_rank.rows.distinct import number_of_rows
 
 _BELOW, _ALL_BUT_ONE = 1, 2
 """The sides of a subset of categories where h is 1 for those below a place, or all but one."""
@@ -24,6 +25,9 @@ _BELOW, _ALL_BUT_ONE = 1, 2
 Subset = tuple[int, Mask]
 """The feature of a subset of categories, and which of its bins are members."""
 
+
+ROWS_BY_LEVEL = 2.5
+"""Rows that a category needs for each category of its feature, where bins have a smallest size."""
 
 SIZE_ROUNDING = 1e-9
 """How much less, relatively, sums of weights and shares of a size may be than they should."""
@@ -90,10 +94,13 @@ class StumpConstraints:
         """Return the least that a bin must weigh, of these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
-        least = self.min_bin_size
+        least, by_level = self.min_bin_size, 0.0
         if least > 0:
-            least *= float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
-        return BinSizes(weight, events, least, self.min_bin_events * (1 - SIZE_ROUNDING), rows)
+            total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
+            least *= total
+            by_level = ROWS_BY_LEVEL * total / number_of_rows(weight, rows)
+        least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
+        return BinSizes(weight, events, least, least_events, rows, by_level)
 
     def pairs(self, binned: BinnedFeatures, rows: FitRows) -> PairColumns | None:
         """Return the pairs of a fit, none of them found; None if there are to be none."""

@@ -17,6 +17,7 @@ import pytest
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from test_pairs import OF_MIXED, mixed, with_pairs
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.dask import DaskRanker, _mailbox
@@ -106,6 +107,20 @@ def test_the_model_is_that_of_one_process(client):
     expected = alone.score(X, y, sample_weight=weight)
     assert ranker.score(dX, dy, sample_weight=dw) == pytest.approx(expected, abs=1e-12)
     assert not _BOXES
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [RankBoost(n_estimators=12), PNormPushRanker(solver="corrective", alpha=0.01, n_estimators=4)],
+    ids=repr,
+)
+def test_pairs_of_features_are_those_of_one_process(client, ranker):
+    X, y = mixed(400)
+    ranker = with_pairs(ranker, 2, **OF_MIXED)
+    alone = clone(ranker).fit(X, y)
+    found = DaskRanker(ranker, client=client).fit(*chunked(3, X, y))
+    assert alone.pair_functions_
+    assert_same(found.estimator_, alone, alone.check_rows(X))
 
 
 def test_a_stored_ranker_has_no_client(client):

@@ -307,7 +307,8 @@ def _choose_features(
 ) -> Indices:
     """Return columns, the most important first."""
     if features is None:
-        chosen = np.unique(ranker.weak_rankers_.feature)
+        used = ranker.weak_rankers_.feature
+        chosen = np.unique(used[used < len(names)])  # pairs of features come after them
     else:
         columns = [names.index(one) if one in names else one for one in features]
         unknown = [one for one in columns if one not in range(len(names))]

@@ -217,6 +217,9 @@ def test_the_risk_table_of_an_edited_card_is_refused(change):
     for use in (found.predict_risk, found.predict_proba, lambda X: found.risk_table_):
         with pytest.raises(ValueError, match=r"the card was edited.*recalibrate"):
             use(X)
+    assert "SELECT" in found.to_sql(table="loans", points=True)
+    with pytest.raises(ValueError, match="the card was edited"):
+        found.to_sql(table="loans", risk=True)
     for text in (found.to_text(80), found.to_html()):
         assert "edited after the risk table was made" in text
         assert "interval" not in text.replace("risk interval", "")

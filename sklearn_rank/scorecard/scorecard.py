@@ -159,7 +159,7 @@ class Scorecard(ExportsMixin, ReasonsMixin, Predictor):
         Number of processes for the fits of the folds; None means 1, -1 all processors, as in
         joblib.
     random_state : int, RandomState or None, default=None
-        Seed for the division of the rows into folds. It has no other effect.
+        Seed for the division of the rows into folds, and of the draws of `risk_intervals`.
     unseen : {"neutral", "worst", "refuse"}, default="neutral"
         What is done with a value that training has not seen: a category, or a missing value or
         special code in a variable without one. "neutral": it has the points, rounded, that would
@@ -202,7 +202,7 @@ class Scorecard(ExportsMixin, ReasonsMixin, Predictor):
     terms_ : list of str
         The terms of the card: variables by column, then pairs, such as "age × debt".
     cut_ : int
-        A total above it has a risk above one half; 0 without scaling.
+        A total above it has a risk above one half; 0 without scaling, until `recalibrate`.
     p_ : float or None
         The p of the ranker; None if it has none.
     alpha_ : float or None

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank.scorecard._adverse import adverse_end, best_points, points_lost
 from sklearn_rank.scorecard._sql.dialects import DIALECTS, Sqlite
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import Card, known_risk
 from sklearn_rank.scorecard.terms import Pair, Variable
 
 _MOST_REASONS = 4
@@ -127,8 +127,8 @@ def _check(card: Card, table: Any, risk: bool, asked: dict[str, Any]) -> None:
     named = " and ".join(key for key, value in asked.items() if value)
     if table is None and named:
         raise ValueError(f"to_sql with {named} writes a query: it needs the name of the table.")
-    if risk and not card.risk:
-        raise ValueError("This scorecard has no risk table, and so no probabilities.")
+    if risk:
+        known_risk(card)  # raises an error where it has none, or one of other points
 
 
 def _parts(table: Any) -> list[Any]:

@@ -25,6 +25,7 @@ from sklearn_rank.scorecard._scaling import (
     round_steps,
     scaled_points,
 )
+from sklearn_rank.scorecard._statements import fit_statements
 from sklearn_rank.scorecard._training import BinnedTraining
 from sklearn_rank.scorecard._variables import make_pairs, make_variables
 from sklearn_rank.scorecard.card import Card
@@ -208,6 +209,7 @@ class CardBuilder:
             "scaling": "pdo" if scaling else self.scaling,
             **{name: float(scaling[name]) for name in ("pdo", "score", "odds") if name in scaling},
             "risk_rows": "training rows" if self.held_out is None else "rows held out",
+            **fit_statements(self.data, self.known, self.held_out),
         }
 
 

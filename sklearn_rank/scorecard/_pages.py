@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,23 +12,87 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank._release import __version__
+from sklearn_rank._validation import Described, check_parameters
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
-from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.monitoring import StabilityTable
-from sklearn_rank.scorecard.terms import class_label
+from sklearn_rank.scorecard.terms import NOT_SEEN, Bin, Pair, Variable, class_label
 
 _MAX_RISKS = 90
 
+_EVENT = Described(
+    "a str that is not empty, or None",
+    lambda one: one is None or bool(one and isinstance(one, str)),
+)
 
-def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
+_FIGURES = {
+    "held_out_auc": "AUC",
+    "held_out_ks": "Kolmogorov-Smirnov",
+    "held_out_pauc_5": "Area up to 5 % of negatives",
+}
+"""The figures that a page shows in boxes."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A term as a page shows it: the lines of a variable, or the lines of cells of a pair.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    rows : list of Bin
+        The bins in their order.
+    heads : (str, str)
+        Of a pair: the names of both features.
+    above, beside : list of str
+        Of a pair: how the bins of the second and of the first feature read.
+    unseen : frozenset of int
+        The bins that no training row was in.
+    """
+
+    name: str
+    rows: list[Bin]
+    heads: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    unseen: frozenset[int] = frozenset()
+
+    @property
+    def lines(self) -> list[list[Bin]]:
+        """The cells of a pair, row by row."""
+        width = len(self.above)
+        return [self.rows[start : start + width] for start in range(0, len(self.rows), width)]
+
+
+def _table(card: Card, term: Variable | Pair) -> _Table:
+    """Return a term as a page shows it."""
+    name, rows, unseen = card.term_name(term), term.listed(), frozenset(term.unseen_bins())
+    if isinstance(term, Variable):
+        return _Table(name, rows, unseen=unseen)
+    cells = np.arange(term.n_bins).reshape(term.first.n_bins, term.second.n_bins)
+    above, beside = (
+        tuple(
+            one.label + (NOT_SEEN if unseen.issuperset(line.tolist()) else "")
+            for one, line in zip(axis.places(), lines, strict=True)
+        )
+        for axis, lines in ((term.second, cells.T), (term.first, cells))
+    )
+    heads = tuple(card.column_name(axis) for axis in term.axes)
+    return _Table(name, rows, heads, above, beside, unseen)
+
+
+def to_html(
+    card: Card, *, title: str = "Scorecard", event: str | None = None, page: bool = True
+) -> str:
     """Return the card as self-contained HTML.
 
     It explains what a high total means and how to score a row by hand, lists the points, counts and
-    event rates of each bin, the risk table and the details, and has lines for signatures.
+    event rates of each bin, the risk table and the details, and has lines for signatures. A pair is
+    a grid, with the bins of the first variable down and those of the second across.
 
     Parameters
     ----------
@@ -35,6 +100,8 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
         The scorecard.
     title : str, default="Scorecard"
         The heading.
+    event : str, default=None
+        What ``classes[1]`` is in words, such as "default within 12 months". None: the class alone.
     page : bool, default=True
         Whether to return a whole page. False: a fragment for another page.
 
@@ -51,19 +118,24 @@ def to_html(card: Card, *, title: str = "Scorecard", page: bool = True) -> str:
     >>> "A total above 0 means" in to_html(card)
     True
     """
-    _, *tables = tables_of(card)
+    check_parameters("to_html", {"event": event}, {"event": _EVENT})
+    upper = class_label(card.classes[1])
     return _render(
         "A scorecard as HTML",
         "card.html",
         title=title,
         page=page,
         card=card,
-        tables=tables,
+        upper=upper,
+        event=upper if event is None else f"{event} ({upper})",
+        tables=[_table(card, one) for one in card.terms],
         largest=card.largest_points or 1,
         has_counts=any(one.counts for one in card.terms),
         has_special=any(axis.special for one in card.terms for axis in one.axes),
         risks=_text.thinned(card.risk, _MAX_RISKS),
         edited=EDITED,
+        figures={name: card.details[key] for key, name in _FIGURES.items() if key in card.details},
+        details={key: one for key, one in card.details.items() if key not in _FIGURES},
     )
 
 

@@ -26,7 +26,12 @@ from sklearn_rank.scorecard.monitoring import (
     StabilityTable,
 )
 
-_EVENT, _OTHER = COLOURS[1], COLOURS[0]
+_EVENT, _OTHER = COLOURS[:2]
+"""Blue is towards the event, as on the card, and orange away from it."""
+
+_ROWS = "0.3"
+"""Of figures of both classes."""
+
 _MANY_TOTALS = 40
 _SLANTED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
 """How long labels stand below an axis."""
@@ -152,7 +157,7 @@ def calibration(table: CalibrationTable) -> Picture:
         *(table.predicted, table.observed, ends),
         fmt="o",
         markersize=4,
-        color=_OTHER,
+        color=_ROWS,
         capsize=2,
         label="band, 95 % interval",
     )
@@ -168,7 +173,7 @@ def stability(table: StabilityTable) -> Picture:
     ax = _new_axes()
     place, width = np.arange(len(table.low)), 0.4
     ax.bar(place - width / 2, table.reference, width, color="0.7", label="reference")
-    ax.bar(place + width / 2, table.current, width, color=_OTHER, label="these rows")
+    ax.bar(place + width / 2, table.current, width, color=_ROWS, label="these rows")
     ax.set_xticks(place, limit_labels(table.low, table.high), **_SLANTED)
     said = f"Shares of the reference and of these rows; PSI {table.psi:.3f}"
     return _finished(ax, "total", "share of the rows", said, n_columns=2, handlelength=1.5)
@@ -184,7 +189,7 @@ def groups(name: str, table: GroupReport) -> Picture:
     left.set_xlabel("selected")
     left.set_xlim(0, 1)
     ends = [table.auc - table.auc_low, table.auc_high - table.auc]
-    right.errorbar(*(table.auc, place), xerr=np.nan_to_num(ends), fmt="o", color=_OTHER, capsize=3)
+    right.errorbar(*(table.auc, place), xerr=np.nan_to_num(ends), fmt="o", color=_ROWS, capsize=3)
     right.set_xlabel("AUC")
     show_percent(left.xaxis, "report")
     for ax in (left, right):

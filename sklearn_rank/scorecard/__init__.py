@@ -1,5 +1,6 @@
 """Scorecards: a ranker as a table of integer points."""
 
+from sklearn_rank.scorecard._compare import CardComparison, compare_cards
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
 from sklearn_rank.scorecard._pages import report, to_html
 from sklearn_rank.scorecard._pmml import to_pmml
@@ -13,11 +14,13 @@ from sklearn_rank.scorecard.terms import Axis, Pair, Variable
 __all__ = [
     "Axis",
     "Card",
+    "CardComparison",
     "Pair",
     "Scorecard",
     "Variable",
     "card_from_json",
     "card_to_json",
+    "compare_cards",
     "report",
     "to_csv",
     "to_excel",

@@ -6,6 +6,7 @@ from sklearn_rank.scorecard._pages import report, to_html
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
+from sklearn_rank.scorecard._test_rows import test_rows
 from sklearn_rank.scorecard._text import to_text
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.scorecard import Scorecard
@@ -22,6 +23,7 @@ __all__ = [
     "card_to_json",
     "compare_cards",
     "report",
+    "test_rows",
     "to_csv",
     "to_excel",
     "to_frame",

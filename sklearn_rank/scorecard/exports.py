@@ -16,6 +16,7 @@ from sklearn_rank.scorecard._pages import to_html
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
+from sklearn_rank.scorecard._test_rows import test_rows
 from sklearn_rank.scorecard._text import to_text
 from sklearn_rank.scorecard.card import Card, known_risk
 from sklearn_rank.scorecard.card_graph import to_onnx
@@ -103,6 +104,7 @@ class ExportsMixin:
     to_html = _method(to_html)
     to_text = _method(to_text)
     to_onnx = _method(to_onnx)
+    test_rows = _method(test_rows)
 
     @property
     def table_(self) -> Any:

@@ -17,7 +17,7 @@ from sklearn_rank._validation import (
     is_upper_label,
 )
 from sklearn_rank.metrics import compare_auc
-from sklearn_rank.scorecard._report_figures import Estimate, stability_of_totals
+from sklearn_rank.scorecard._report_figures import Estimate
 from sklearn_rank.scorecard.monitoring._bands import (
     FiguresTable,
     band_of,
@@ -26,6 +26,7 @@ from sklearn_rank.scorecard.monitoring._bands import (
     ratio,
 )
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
+from sklearn_rank.scorecard.monitoring._stability import stability_in_tenths
 from sklearn_rank.scorecard.terms import class_label
 
 SIDES = ("above both", "above a only", "above b only", "above neither")
@@ -282,7 +283,7 @@ def _comparison(
         auc_a=aucs[0],
         auc_b=aucs[1],
         auc_difference=gain,
-        psi=stability_of_totals(first, second, weight, weight).psi,
+        psi=stability_in_tenths(first, second, weight, weight).psi,
         swaps=_swaps([one > cut for one, cut in zip(totals, cuts, strict=True)], event, weight),
         moves=_moves(band, event, weight),
     )

@@ -30,6 +30,7 @@ from sklearn_rank.scorecard.monitoring import (
     stability_table,
 )
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
+from sklearn_rank.scorecard.monitoring._stability import stability_in_tenths
 
 TOP = 0.05
 """False positive rate up to which the top of the list goes."""
@@ -233,17 +234,7 @@ def _total_stability(
     if not len(reference):
         raise ValueError("reference of report must have rows. Got a table without any.")
     before = scorecard.decision_function(reference) + scorecard.cut_
-    return stability_of_totals(before, totals, None, weight)
-
-
-def stability_of_totals(
-    before: Floats, totals: Floats, before_weight: Floats | None, weight: Floats
-) -> StabilityTable:
-    """Return how totals have moved, in ten bins of the former ones."""
-    only = np.unique(before)
-    bins: Any = 10 if len(only) > 1 else [only[0] - 1, only[0]]
-    weights = {"reference_weight": before_weight, "sample_weight": weight}
-    return stability_table(before, totals, bins=bins, **weights)
+    return stability_in_tenths(before, totals, None, weight)
 
 
 def _variable_shifts(scorecard: Any, reference: Any, X: Any, weight: Floats) -> list[VariableShift]:

@@ -11,6 +11,14 @@ from sklearn_rank.scorecard.monitoring._gains import (
     gains_table,
 )
 from sklearn_rank.scorecard.monitoring._group_figures import GroupReport, group_report
+from sklearn_rank.scorecard.monitoring._periods import (
+    CutoffTable,
+    PeriodTable,
+    VintageTable,
+    cutoff_table,
+    period_table,
+    vintage_table,
+)
 from sklearn_rank.scorecard.monitoring._stability import (
     CharacteristicStability,
     StabilityTable,
@@ -22,13 +30,19 @@ from sklearn_rank.scorecard.monitoring._stability import (
 __all__ = [
     "CalibrationTable",
     "CharacteristicStability",
+    "CutoffTable",
     "GainsTable",
     "GroupReport",
+    "PeriodTable",
     "StabilityTable",
+    "VintageTable",
     "calibration_table",
     "characteristic_stability",
+    "cutoff_table",
     "gains_table",
     "group_report",
+    "period_table",
     "population_stability_index",
     "stability_table",
+    "vintage_table",
 ]

@@ -174,6 +174,16 @@ def population_stability_index(
     return _stability(owner, reference, current, bins, reference_weight, sample_weight).psi
 
 
+def stability_in_tenths(
+    before: Floats, now: Floats, before_weight: Floats | None, weight: Floats | None
+) -> StabilityTable:
+    """Return how scores have moved, in ten bins of the former ones, which may be all the same."""
+    only = np.unique(before)
+    bins: Any = 10 if len(only) > 1 else [only[0] - 1, only[0]]
+    weights = {"reference_weight": before_weight, "sample_weight": weight}
+    return stability_table(before, now, bins=bins, **weights)
+
+
 def _stability(
     owner: str, reference: Any, current: Any, bins: Any, reference_weight: Any, sample_weight: Any
 ) -> StabilityTable:

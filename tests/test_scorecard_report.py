@@ -174,6 +174,37 @@ def test_groups_of_several_attributes():
     )
 
 
+MONTHS = pandas.date_range("2026-01-01", periods=NEW.sum(), freq="4h")
+
+
+def test_periods_vintages_and_cutoffs():
+    totals, event = fitted().decision_function(X[NEW]), Y[NEW] == "will default"
+    found = figures(time=MONTHS, reference=X[OLD], cut=-1)
+    before = fitted().decision_function(X[OLD])
+    for name, wanted in (
+        ("periods", monitoring.period_table(event, totals, MONTHS, reference=before, cut=-1)),
+        ("vintages", monitoring.vintage_table(event, totals, MONTHS)),
+        ("cutoffs", monitoring.cutoff_table(event, totals)),
+    ):
+        for key, column in wanted.to_dict().items():
+            np.testing.assert_array_equal(getattr(found, name).to_dict()[key], column)
+    page = report(fitted(), X[NEW], Y[NEW], time=MONTHS, selected="below")
+    checker = Checker(page)
+    text = " ".join("".join(checker.text).split())
+    for part in (
+        "Periods",
+        "2026-01",
+        "2026-04",
+        "earliest period",
+        "Vintages",
+        "up to",
+        "Cut-offs",
+    ):
+        assert part in text, part
+    assert any("by period" in one["alt"] for one in checker.images)
+    assert "Vintages" not in report(fitted(), X[NEW], Y[NEW])
+
+
 def test_another_cut():
     totals = fitted().decision_function(X[NEW])
     found = figures(groups=CREDIT.group[NEW], cut=-3).groups["group"]

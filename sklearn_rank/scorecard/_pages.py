@@ -148,6 +148,7 @@ def report(
     groups: Any = None,
     cut: float | None = None,
     selected: str = "above",
+    time: Any = None,
     sample_weight: Any = None,
     title: str = "Scorecard report",
 ) -> str:
@@ -155,8 +156,8 @@ def report(
 
     For validation pass rows that the card was not fitted to, for monitoring rows of a recent
     period. The report shows the quality of the ranking (AUC, Gini coefficient, Kolmogorov-Smirnov
-    distance), gains by band of the total, calibration, stability of the total and of each variable,
-    and metrics by group.
+    distance), gains by band of the total, cut-offs, calibration, stability of the total and of each
+    variable, metrics by group, and with `time` figures by period.
 
     Parameters
     ----------
@@ -176,8 +177,12 @@ def report(
         the card, above which a row is predicted as ``classes_[1]``. With rare events nearly all
         rows are below it: pass the cut-off that you use for decisions.
     selected : {"above", "below"}, default="above"
-        On which side of the cut the favourable decision is, for `groups`: "below" where high totals
-        mean a risk that is refused.
+        On which side of the cut the favourable decision is, for `groups` and the table of cut-offs:
+        "below" where high totals mean a risk that is refused.
+    time : array-like of shape (n_samples,), default=None
+        Dates of the rows, of which the months are the periods, or periods: numbers or text that
+        sorts. There are then AUC, event rate and stability by period, compared with the
+        reference or the earliest period, and the event rates of bands by period (vintages).
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities. With weights other than 0 and 1 there are no intervals of AUC and
         Kolmogorov-Smirnov distance.
@@ -202,6 +207,9 @@ def report(
     sklearn_rank.scorecard.monitoring.calibration_table : Those of calibration.
     sklearn_rank.scorecard.monitoring.stability_table : Those of stability.
     sklearn_rank.scorecard.monitoring.group_report : Those of groups.
+    sklearn_rank.scorecard.monitoring.cutoff_table : Those of cut-offs.
+    sklearn_rank.scorecard.monitoring.period_table : Those of periods.
+    sklearn_rank.scorecard.monitoring.vintage_table : Those of periods and bands.
 
     Examples
     --------
@@ -223,6 +231,7 @@ def report(
         cut=cut,
         selected=selected,
         sample_weight=sample_weight,
+        time=time,
     )
     card = scorecard.card_
     with pictures.picture_style():

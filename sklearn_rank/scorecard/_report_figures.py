@@ -21,13 +21,19 @@ from sklearn_rank._validation import (
 from sklearn_rank.metrics import ks_interval, partial_auc_score, tpr_at_fpr_score
 from sklearn_rank.scorecard.monitoring import (
     CalibrationTable,
+    CutoffTable,
     GainsTable,
     GroupReport,
+    PeriodTable,
     StabilityTable,
+    VintageTable,
     calibration_table,
+    cutoff_table,
     gains_table,
     group_report,
+    period_table,
     stability_table,
+    vintage_table,
 )
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.monitoring._stability import stability_in_tenths
@@ -94,6 +100,12 @@ class ReportFigures:
         Empty where neither a reference nor counts of training rows are known.
     groups : dict of str to GroupReport
         By attribute.
+    cutoffs : CutoffTable
+        What each of up to twenty cuts would select.
+    periods : PeriodTable or None
+        By period; None without times.
+    vintages : VintageTable or None
+        By period, in five bands.
     """
 
     totals: Floats
@@ -111,6 +123,20 @@ class ReportFigures:
     stability: StabilityTable | None
     variables: list[VariableShift]
     groups: dict[str, GroupReport]
+    cutoffs: CutoffTable
+    periods: PeriodTable | None
+    vintages: VintageTable | None
+
+    @property
+    def vintage_lines(self) -> tuple[list[str], list[tuple[Any, Floats]]]:
+        """How the bands of the vintages read, and each period with its rates by band."""
+        found = self.vintages
+        assert found is not None
+        periods = list(dict.fromkeys(found.period.tolist()))
+        rates = found.rate.reshape(len(periods), -1)
+        n_bands = rates.shape[1]
+        ends = zip(found.above[:n_bands], found.up_to[:n_bands], strict=True)
+        return [_band(*one) for one in ends], list(zip(periods, rates, strict=True))
 
     @property
     def gini(self) -> Estimate:
@@ -146,6 +172,7 @@ def figures_of(
     cut: float | None,
     selected: str,
     sample_weight: Any,
+    time: Any = None,
 ) -> ReportFigures:
     """Check the rows and compute the figures."""
     check_parameters("report", {"cut": cut}, {"cut": _CUT})
@@ -178,7 +205,26 @@ def figures_of(
         stability=_total_stability(scorecard, reference, totals, weight),
         variables=_variable_shifts(scorecard, reference, X, weight),
         groups=_group_reports(groups, event, totals, cut=cut, selected=selected, **weighted),
+        cutoffs=cutoff_table(event, totals, selected=selected, **weighted),
+        periods=None
+        if time is None
+        else period_table(
+            *(event, totals, time),
+            reference=None
+            if reference is None
+            else scorecard.decision_function(reference) + scorecard.cut_,
+            cut=cut,
+            **weighted,
+        ),
+        vintages=None if time is None else vintage_table(event, totals, time, **weighted),
     )
+
+
+def _band(above: float, up_to: float) -> str:
+    """Return how a band of totals reads."""
+    if np.isinf(above):
+        return "all" if np.isinf(up_to) else f"up to {up_to:g}"
+    return f"above {above:g}" if np.isinf(up_to) else f"above {above:g} up to {up_to:g}"
 
 
 def _group_reports(

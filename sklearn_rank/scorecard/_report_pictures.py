@@ -23,6 +23,7 @@ from sklearn_rank.scorecard.monitoring import (
     CalibrationTable,
     GainsTable,
     GroupReport,
+    PeriodTable,
     StabilityTable,
 )
 
@@ -177,6 +178,23 @@ def stability(table: StabilityTable) -> Picture:
     ax.set_xticks(place, limit_labels(table.low, table.high), **_SLANTED)
     said = f"Shares of the reference and of these rows; PSI {table.psi:.3f}"
     return _finished(ax, "total", "share of the rows", said, n_columns=2, handlelength=1.5)
+
+
+def periods(table: PeriodTable, name: str) -> Picture:
+    """Draw AUC and event rate by period."""
+    left, right = _new_axes(2, height=0.9 + 0.25 * len(table.period))
+    place = np.arange(len(table.period))[::-1]
+    ends = [table.auc - table.auc_low, table.auc_high - table.auc]
+    left.errorbar(*(table.auc, place), xerr=np.nan_to_num(ends), fmt="o", color=_ROWS, capsize=3)
+    left.set_yticks(place, [_short(str(one)) for one in table.period])
+    left.set_ylim(-0.6, len(place) - 0.4)
+    left.set_xlabel("AUC")
+    right.barh(place, table.rate, height=0.6, color=_EVENT)
+    right.set_xlabel(f"share of {_short(name, 24)}")
+    show_percent(right.xaxis, "report")
+    for ax in (left, right):
+        use_light_frame(ax)
+    return _picture(left, f"AUC and share of {name} by period")
 
 
 def groups(name: str, table: GroupReport) -> Picture:

@@ -1,6 +1,5 @@
 """Scorecards: a ranker as a table of integer points."""
 
-from sklearn_rank.scorecard._compare import CardComparison, compare_cards
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
 from sklearn_rank.scorecard._pages import report, to_html
 from sklearn_rank.scorecard._pmml import to_pmml
@@ -8,6 +7,7 @@ from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._test_rows import test_rows
 from sklearn_rank.scorecard._text import to_text
+from sklearn_rank.scorecard._two_cards import CardComparison, compare_cards
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.scorecard import Scorecard
 from sklearn_rank.scorecard.terms import Axis, Pair, Variable

@@ -16,6 +16,7 @@ from sklearn_rank._validation import Described, check_parameters
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard import _report_pictures as pictures
 from sklearn_rank.scorecard import _text
+from sklearn_rank.scorecard._log import edit_texts, other_details
 from sklearn_rank.scorecard._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.monitoring import StabilityTable
@@ -135,7 +136,8 @@ def to_html(
         risks=_text.thinned(card.risk, _MAX_RISKS),
         edited=EDITED,
         figures={name: card.details[key] for key, name in _FIGURES.items() if key in card.details},
-        details={key: one for key, one in card.details.items() if key not in _FIGURES},
+        details={k: one for k, one in other_details(card).items() if k not in _FIGURES},
+        edits=edit_texts(card),
     )
 
 

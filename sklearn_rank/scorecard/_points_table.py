@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
+from sklearn_rank.scorecard._log import edit_texts, other_details
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Bin, Pair, Variable, number_text, plain
 
@@ -185,7 +186,8 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     about = [
         ["a high total means", card.classes[1]],
         [f"a total above {card.cut} means", card.classes[1]],
-        *card.details.items(),
+        *other_details(card).items(),
+        *(("edited", one) for one in edit_texts(card)),
     ]
     _fill(book.create_sheet("about"), ("what", "value"), about, widths=(36, 40))
     book.save(path)

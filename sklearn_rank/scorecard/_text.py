@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank.scorecard._log import edit_texts, other_details
 from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.terms import Bin, class_label, plain
@@ -191,6 +192,8 @@ def _risks(card: Card, width: int) -> Iterator[str]:
 
 def _details(card: Card, width: int) -> Iterator[str]:
     """Yield what else the card states."""
-    for key, value in card.details.items():
+    for key, value in other_details(card).items():
         name = printable(str(key)).replace("_", " ")
         yield from _wrapped(f"{name}: {detail_text(value)}", width, rest="  ")
+    for one in edit_texts(card):
+        yield from _wrapped(f"edited: {printable(one)}", width, rest="  ")

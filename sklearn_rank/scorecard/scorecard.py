@@ -52,6 +52,7 @@ from sklearn_rank.scorecard._choices import (
     with_pairs,
     with_parameters,
 )
+from sklearn_rank.scorecard._edit import EditsMixin
 from sklearn_rank.scorecard._folds import given_folds
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
@@ -113,7 +114,7 @@ def _has_risk(scorecard: Any) -> bool:
     )
 
 
-class Scorecard(ExportsMixin, ReasonsMixin, Predictor):
+class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its

@@ -1,5 +1,6 @@
 """Scorecards: a ranker as a table of integer points."""
 
+from sklearn_rank.scorecard._counterfactuals import Change, Counterfactual, counterfactuals
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
 from sklearn_rank.scorecard._pages import report, to_html
 from sklearn_rank.scorecard._pmml import to_pmml
@@ -16,12 +17,15 @@ __all__ = [
     "Axis",
     "Card",
     "CardComparison",
+    "Change",
+    "Counterfactual",
     "Pair",
     "Scorecard",
     "Variable",
     "card_from_json",
     "card_to_json",
     "compare_cards",
+    "counterfactuals",
     "report",
     "test_rows",
     "to_csv",

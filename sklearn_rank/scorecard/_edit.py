@@ -184,8 +184,8 @@ def _counted(card: Card, number: int, rows: Any) -> Card:
     term = card.terms[number]
     bins = replace(card, unseen="neutral").bins(X)[:, number]
     counts, events = (np.bincount(bins, one, term.n_bins).tolist() for one in (None, event))
-    known = {"counts": tuple(map(float, counts)), "events": tuple(events)}
-    return _with_term(card, number, replace(term, **known))
+    known = replace(term, counts=tuple(map(float, counts)), events=tuple(events))
+    return _with_term(card, number, known)
 
 
 def _bin_of(term: Variable | Pair, given: Any) -> int:

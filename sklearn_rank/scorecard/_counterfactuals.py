@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Indices
-from sklearn_rank._validation import Choice, Number, check_parameters
+from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.scorecard._adverse import adverse_end
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Axis
 
-_ALLOWED = {
+_ALLOWED: dict[str, Constraint] = {
     "total": Number(-np.inf, closed="neither"),
     "end": Choice(("auto", "high", "low")),
     "max_changes": Number(1, integer=True, other=(None,)),
@@ -41,6 +41,12 @@ class Change:
         How its bin reads now.
     bin : str
         How the bin reads that it moves to: a range, or categories of which any will do.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Change
+    >>> Change("debt", present="> 900", bin="<= 900").bin
+    '<= 900'
     """
 
     variable: str
@@ -60,6 +66,13 @@ class Counterfactual:
         Its total after the changes.
     changes : tuple of Change
         In the order of the columns; none where the total is reached already.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Change, Counterfactual
+    >>> found = Counterfactual(-1, 3, (Change("debt", present="> 900", bin="<= 900"),))
+    >>> found.reached - found.total
+    4
     """
 
     total: int

@@ -106,6 +106,17 @@ class CardComparison:
         Rows by their sides of the cuts.
     moves : MovesTable
         Rows by their bands.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json, compare_cards
+    >>> cards = [
+    ...     Card((Variable("age", 0, (0, 1, 0), (end,)),), 0, 0, (0, 1), 1) for end in (2.5, 1.5)
+    ... ]
+    >>> a, b = (Scorecard.from_json(card_to_json(one)) for one in cards)
+    >>> found = compare_cards(a, b, [[1], [2], [3], [4]], [0, 0, 1, 1], bands=[0])
+    >>> found.changed, found.swaps.count
+    (0.25, array([2., 0., 1., 1.]))
     """
 
     event: str

@@ -54,6 +54,12 @@ class PeriodTable(FiguresTable):
     psi, expected : ndarray of shape (n_periods,)
         Population stability index against the reference, and its mean without any change; NaN
         for the period that is the reference.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard.monitoring import period_table
+    >>> period_table([0, 1, 0, 1], [1, 2, 3, 4], [2025, 2025, 2026, 2026]).mean
+    array([1.5, 3.5])
     """
 
     period: Values
@@ -83,6 +89,12 @@ class VintageTable(FiguresTable):
         Weight of the rows, and of those with an event.
     rate : ndarray of shape (n_lines,)
         Share of the rows with an event; NaN without rows.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard.monitoring import vintage_table
+    >>> vintage_table([0, 1, 0, 1], [1, 2, 1, 2], [2025, 2025, 2026, 2026], bands=[1]).up_to
+    array([ 1., inf,  1., inf])
     """
 
     period: Values
@@ -107,6 +119,12 @@ class CutoffTable(FiguresTable):
         Share of the selected rows, and of all others, with an event; NaN without rows.
     events_selected : ndarray of shape (n_cuts,)
         Share of all events that are among the selected rows.
+
+    Examples
+    --------
+    >>> from sklearn_rank.scorecard.monitoring import cutoff_table
+    >>> cutoff_table([0, 0, 1, 1], [1, 2, 3, 4], cuts=[1, 2, 3]).events_selected
+    array([1. , 1. , 0.5])
     """
 
     cut: Floats

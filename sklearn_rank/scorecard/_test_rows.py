@@ -92,7 +92,7 @@ test_rows.__test__ = False  # type: ignore[attr-defined]  # it is no test of pyt
 
 
 def _seed(random_state: Any) -> Any:
-    """Return what seeds a generator."""
+    """Return the seed of a generator; of an old one it is drawn."""
     is_old = isinstance(random_state, np.random.RandomState)
     return random_state.randint(2**31 - 1) if is_old else random_state
 

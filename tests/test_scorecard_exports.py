@@ -25,7 +25,9 @@ from sklearn_rank._validation import is_missing
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
+    Axis,
     Card,
+    Pair,
     Scorecard,
     Variable,
     card_from_json,
@@ -318,10 +320,14 @@ def test_excel(tmp_path):
 # Text and HTML -------------------------------------------------------------------------
 
 
-@given(cards(), st.integers(50, 120))
-def test_text_fits_and_is_complete(card, width):
-    bare = replace(card, variables=tuple(replace(v, counts=(), events=()) for v in card.variables))
-    for one in (card, bare):
+@given(cards(with_pairs=True), st.booleans(), st.integers(50, 120))
+def test_text_fits_and_is_complete(card, is_refusing, width):
+    variables, pairs = (
+        tuple(replace(one, counts=(), events=()) for one in terms)
+        for terms in (card.variables, card.pairs)
+    )
+    bare = replace(card, variables=variables, pairs=pairs)
+    for one in (card, bare, refusing(card) if is_refusing else card):
         text = to_text(one, width)
         assert max(map(len, text.splitlines())) <= width
         assert all(line.isprintable() for line in text.split("\n"))
@@ -330,6 +336,29 @@ def test_text_fits_and_is_complete(card, width):
         for label, points in zip(variable.labels(), variable.points, strict=True):
             number = f"{points:+d}" if points else "0"
             assert number + re.sub(r"\s", "", label) in written
+
+
+def test_a_pair_is_printed_as_a_grid():
+    """Long names fit, refused cells have no points, and wide grids are divided."""
+    age = Axis("age", 0, (25.5, 40.0))
+    job = Axis("job", 1, groups=(("a category that is long",) * 3, ("clerk",)))
+    counts = (5, 5, 0, 0) * 3 + (0,) * 4
+    pair = Pair(age, job, tuple(range(-8, 8)), tuple(map(float, counts)), (0.0,) * 16)
+    card = Card((), 1, 0, (0, 1), 2, ("age", "job"), pairs=(pair,), unseen="refuse")
+    lines = to_text(card, 50).split("\n")
+    start = lines.index("age \u00d7 job")
+    assert lines[start + 1] == "  column 1: a category that is long, a category"
+    assert lines[start + 3] == "  column 2: clerk"
+    assert lines[start + 4] == "  column 3: missing (not seen in training)"
+    head, *rows = lines[start + 6 :]
+    assert head.split() == ["1", "2", "3", "4"]
+    assert rows[0].split() == ["<=", "25.5", "-8", "-7", "none", "none"]
+    assert rows[1].split()[-4:] == ["-4", "-3", "none", "none"]
+    assert " ".join(rows[3:][0].split()[-4:]) == "none none none none"
+    huge = replace(pair, points=tuple(10**9 + one for one in range(16)))
+    divided = to_text(replace(card, pairs=(huge,)), 50).split("\n")
+    assert sum(line.split()[:1] == ["<="] for line in divided) == 2
+    assert max(map(len, divided)) <= 50
 
 
 def test_text_has_room_for_bins_beside_huge_numbers():

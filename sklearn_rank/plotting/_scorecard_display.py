@@ -19,6 +19,9 @@ _BAR = 0.21
 _FONT = 8.0
 _TITLE_ROOM = 0.62
 _LONGEST_LABEL, _LONGEST_TITLE = 34, 48
+_LONGEST_COLUMN, _COLUMN_ROOM = 30, 1.3
+"""Of the labels above a grid: characters, and height in inches."""
+
 _COUNT_PLACE, _RATE_PLACE = 42, 98
 """Right ends of the columns of text, in points to the right of the axes."""
 
@@ -26,6 +29,8 @@ _COUNT_PLACE, _RATE_PLACE = 42, 98
 @dataclass(kw_only=True, eq=False, repr=False)
 class ScorecardDisplay:
     """Plot the points of a scorecard, with counts and event rates of the bins.
+
+    A pair of variables is a grid of its cells, coloured by their points, which stand in them.
 
     Parameters
     ----------
@@ -38,11 +43,14 @@ class ScorecardDisplay:
     counts, event_rates : sequence of ndarray
         Weight of the training rows in each bin, and share of ``classes_[1]`` among them. NaN
         where unknown.
+    grids : sequence of tuple or None, default=()
+        Of each pair the labels of its rows and of its columns; None for a variable. Empty: no
+        pairs.
 
     Attributes
     ----------
-    bars_ : list of matplotlib BarContainer
-        One for each variable.
+    bars_ : list of matplotlib BarContainer or AxesImage
+        One for each variable: bars; of a pair the image.
     axes_ : ndarray of matplotlib Axes
         One for each variable.
     ax_, figure_ : matplotlib Axes and Figure
@@ -68,6 +76,7 @@ class ScorecardDisplay:
     points: Sequence[Values]
     counts: Sequence[Floats]
     event_rates: Sequence[Floats]
+    grids: Sequence[tuple[list[str], list[str]] | None] = ()
 
     @classmethod
     def from_estimator(
@@ -129,6 +138,7 @@ class ScorecardDisplay:
             points=[np.array([one.points for one in of_one]) for of_one in bins],
             counts=[np.array([one.count for one in of_one]) for of_one in bins],
             event_rates=[np.array([one.event_rate for one in of_one]) for of_one in bins],
+            grids=[known[name].line_labels() for name in wanted],
         )
         return display.plot(ax, **options)
 
@@ -150,30 +160,76 @@ class ScorecardDisplay:
         self : ScorecardDisplay
             With `axes_`, `ax_`, `figure_` and `bars_` set.
         """
-        n_bins = [len(points) for points in self.points]
-        tallest = [
-            max(n_bins[start : start + n_columns]) for start in range(0, len(n_bins), n_columns)
+        grids = list(self.grids) or [None] * len(self.points)
+        n_lines = [
+            len(points) if grid is None else len(grid[0])
+            for points, grid in zip(self.points, grids, strict=True)
         ]
+        starts = range(0, len(n_lines), n_columns)
+        tallest = [max(n_lines[start : start + n_columns]) for start in starts]
+        has_grid = [any(grids[start : start + n_columns]) for start in starts]
         self.axes_ = panels(
             type(self).__name__,
             ax,
-            len(n_bins),
+            len(n_lines),
             n_columns=n_columns,
             size=(5.2, 0.0),
-            row_heights=[_TITLE_ROOM + _BAR * number for number in tallest],
+            row_heights=[
+                _TITLE_ROOM + _BAR * number + _COLUMN_ROOM * is_grid
+                for number, is_grid in zip(tallest, has_grid, strict=True)
+            ],
         )
         self.bars_: list[Any] = []
         ends = np.concatenate([[0], *self.points])
         room = 0.17 * (np.ptp(ends) or 1)
         for number, panel in enumerate(self.axes_):
             # Without given axes every panel of a row is as tall as the longest of them.
-            n_lines = n_bins[number] if ax is not None else tallest[number // n_columns]
-            step = 1 if ax is None else _label_step(panel, n_lines)
+            n_shown = n_lines[number] if ax is not None else tallest[number // n_columns]
+            grid = grids[number]
+            if grid is not None:
+                self._draw_grid(panel, number, *grid, np.abs(ends).max())
+                panel.set_ylim(n_shown - 0.4, -0.6)
+                continue
+            step = 1 if ax is None else _label_step(panel, n_shown)
             self._draw_variable(panel, number, step, bar_options)
             panel.set_xlim(ends.min() - room, ends.max() + room)
-            panel.set_ylim(n_lines - 0.4, -0.6)
+            panel.set_ylim(n_shown - 0.4, -0.6)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
+
+    def _draw_grid(
+        self, panel: Any, number: int, rows: list[str], columns: list[str], largest: float
+    ) -> None:
+        """Draw the cells of a pair, with their points inside."""
+        colours = import_matplotlib(type(self).__name__, "colors")
+        scale = colours.LinearSegmentedColormap.from_list("", [COLOURS[1], "white", COLOURS[0]])
+        cells = np.reshape(self.points[number], (len(rows), len(columns)))
+        largest = largest or 1.0
+        image = panel.imshow(cells, cmap=scale, vmin=-largest, vmax=largest, aspect="auto")
+        self.bars_.append(image)
+        for (i, j), one in np.ndenumerate(cells):
+            is_dark = abs(one) > 0.6 * largest
+            text = f"{one:+d}" if one else "0"
+            colour = "white" if is_dark else "black"
+            panel.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=colour)
+        labels = [shortened(one, _LONGEST_LABEL) for one in rows]
+        panel.set_yticks(range(len(rows)), labels, fontsize=_FONT, parse_math=False)
+        labels = [shortened(one, _LONGEST_COLUMN) for one in columns]
+        panel.xaxis.tick_top()
+        style = {"rotation": 35, "ha": "left", "rotation_mode": "anchor", "parse_math": False}
+        panel.set_xticks(range(len(columns)), labels, fontsize=_FONT, **style)
+        self._write_title(panel, number)
+        panel.tick_params(left=False, top=False)
+        panel.spines[:].set_visible(False)
+
+    def _write_title(self, panel: Any, number: int) -> None:
+        panel.set_title(
+            shortened(self.names[number], _LONGEST_TITLE),
+            fontsize=_FONT + 2,
+            loc="left",
+            pad=14,
+            parse_math=False,
+        )
 
     def _draw_variable(
         self, panel: Any, number: int, step: int, bar_options: dict[str, Any]
@@ -190,13 +246,7 @@ class ScorecardDisplay:
         panel.axvline(0.0, color="0.4", linewidth=1.0)
         labels = [shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
         panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
-        panel.set_title(
-            shortened(self.names[number], _LONGEST_TITLE),
-            fontsize=_FONT + 2,
-            loc="left",
-            pad=14,
-            parse_math=False,
-        )
+        self._write_title(panel, number)
         panel.tick_params(left=False, bottom=False, labelbottom=False)
         panel.spines[:].set_visible(False)
         for place in places[::step]:

@@ -18,6 +18,9 @@ from sklearn_rank.scorecard.terms import Bin, Pair, Variable, number_text, plain
 _PLACE = ("kind", "above", "up_to", "values")
 COLUMNS = ("variable", "bin", "points", "count", "event_rate")
 
+_WIDEST = 80
+"""Characters of a column of Excel."""
+
 _STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -175,9 +178,12 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     points = book.active
     points.title = "points"
     lines = [_columns(*line) for line in _lines(card)]
+    is_refusing = any(line[2] is None for line in lines)
     for line in lines:
-        line[2] = "refused" if line[2] is None else line[2]
-    _fill(points, COLUMNS, lines, widths=(28, 40, 10, 12, 12))
+        line[2] = "none" if line[2] is None else line[2]
+    texts = [line[:2] for line in lines]
+    widths = [min(max(map(len, column)) + 2, _WIDEST) for column in zip(*texts, strict=True)]
+    _fill(points, COLUMNS, lines, widths=(*(max(one, 28) for one in widths), 10, 12, 12))
     for cell in points["E"][1:]:
         cell.number_format = "0.0%"
     if card.risk and not card.is_edited:
@@ -186,6 +192,7 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
     about = [
         ["a high total means", card.classes[1]],
         [f"a total above {card.cut} means", card.classes[1]],
+        *([["a row whose points are 'none'", "is not scored"]] if is_refusing else []),
         *other_details(card).items(),
         *(("edited", one) for one in edit_texts(card)),
     ]

@@ -20,6 +20,10 @@ _WIDE = 76
 
 _LONGEST_BAR = 10
 _LONGEST_LABEL = 48
+_SHORTEST_LABEL = 20
+_NONE = "none"
+"""Stands for the points of a bin whose rows are not scored."""
+
 _MAX_RISKS = 15
 
 
@@ -121,7 +125,11 @@ def _head(card: Card, width: int) -> list[str]:
     use = "The total of a row is the sum of the points that fit it, one line of each block"
     if any(axis.special for term in card.terms for axis in term.axes):
         use += "; a line with 'is' goes before the ranges"
+    if card.pairs:
+        use += ", and of two variables the cell whose row and column fit"
     use += f". A total above {card.cut} means {upper}."
+    if any(card.refused_bins(term) for term in card.terms):
+        use += f" A row whose points are '{_NONE}' is not scored."
     if any(one.counts for one in card.terms):
         use += f" Counts are those of training rows, event rates the share of {upper} among them."
     title = _wrapped(f"SCORECARD: a high total means {upper}", width)
@@ -131,7 +139,7 @@ def _head(card: Card, width: int) -> list[str]:
 def _points(card: Card, width: int) -> Iterator[str]:
     """Yield the table of points."""
     tables = tables_of(card)
-    bins = [one for _, of_one in tables for one in of_one]
+    bins = [one for _, of_one in tables for one in of_one if one.kind != "cell"]
     has_counts = not all(math.isnan(one.count) for one in bins)
     heads = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
     widths = [max(map(len, column)) for column in zip(heads, *map(_cells, bins), strict=True)]
@@ -149,10 +157,14 @@ def _points(card: Card, width: int) -> Iterator[str]:
         return "  ".join([*parts, bar])
 
     yield line(heads[0], "Bin", *heads[1:])
-    for name, of_one in tables:
+    labels = [None, *(term.line_labels() for term in card.terms)]
+    for (name, of_one), of_grid in zip(tables, labels, strict=True):
         if of_one[0].kind != "intercept":
             yield ""
             yield from _wrapped(printable(name), width)
+        if of_grid is not None:
+            yield from _grid(of_one, of_grid, width)
+            continue
         for one in of_one:
             points, count, rate = _cells(one)
             label, *more = _wrapped(_label(one), room) or [""]
@@ -161,8 +173,35 @@ def _points(card: Card, width: int) -> Iterator[str]:
                 yield line("", part, "", "")
 
 
+def _grid(cells: list[Bin], labels: tuple[list[str], list[str]], width: int) -> Iterator[str]:
+    """Yield the points of a pair: its columns are numbered, so that every grid fits."""
+    rows, columns = (list(map(printable, one)) for one in labels)
+    n_columns = len(columns)
+    for number, label in enumerate(columns, start=1):
+        yield from _wrapped(label, width, f"  column {number}: ", " " * 4)
+    starts = range(0, len(cells), n_columns)
+    texts = [[_points_text(one) for one in cells[start : start + n_columns]] for start in starts]
+    size = max(len(text) for row in texts for text in row)
+    size = max(size, len(f"{n_columns}")) + 2
+    room = min(max(map(len, rows)), max(_SHORTEST_LABEL, width - 2 - n_columns * size))
+    room = min(room, _LONGEST_LABEL)
+    at_once = max(1, (width - 2 - room) // size)
+    for start in range(0, n_columns, at_once):
+        shown = range(start, min(start + at_once, n_columns))
+        yield " " * (2 + room) + "".join(f"{number + 1}".rjust(size) for number in shown)
+        for label, row in zip(rows, texts, strict=True):
+            first, *more = _wrapped(label, room) or [""]
+            yield "  " + first.ljust(room) + "".join(row[number].rjust(size) for number in shown)
+            yield from (f"    {part}" for part in more)
+
+
+def _points_text(line: Bin) -> str:
+    """Return the points of a bin as they are printed."""
+    return _NONE if line.is_refused else points_text(line.points)
+
+
 def _cells(line: Bin) -> tuple[str, str, str]:
-    return points_text(line.points), count_text(line.count), rate_text(line.event_rate)
+    return _points_text(line), count_text(line.count), rate_text(line.event_rate)
 
 
 def _label(line: Bin) -> str:
@@ -171,7 +210,7 @@ def _label(line: Bin) -> str:
 
 def _bar(line: Bin, largest: int, width: int) -> str:
     """Return the points as a bar of signs, proportional to the largest points."""
-    if line.kind == "intercept" or not width:
+    if line.kind == "intercept" or line.is_refused or not width:
         return ""
     length = round(width * abs(line.points) / largest)
     return ("+" if line.points > 0 else "-") * length

@@ -246,6 +246,10 @@ class Term:
         """Return how each bin reads on the card."""
         return [one.label for one in self.listed()]
 
+    def line_labels(self) -> tuple[list[str], list[str]] | None:
+        """Return how the rows and the columns of a grid read; None for a variable."""
+        return None
+
     def unseen_bins(self) -> list[int]:
         """Return the bins of values that no training row has.
 
@@ -380,6 +384,20 @@ class Pair(Term):
         width = self.second.n_bins
         starts = range(0, self.n_bins, width)
         return tuple(tuple(self.points[start : start + width]) for start in starts)
+
+    def line_labels(self) -> tuple[list[str], list[str]]:
+        """Return how the rows and the columns of the grid read."""
+        unseen, width = set(self.unseen_bins()), self.second.n_bins
+        cells = [[i * width + j in unseen for j in range(width)] for i in range(self.first.n_bins)]
+        lines = (list(map(all, cells)), list(map(all, zip(*cells, strict=True))))
+        rows, columns = (
+            [
+                place.label + (NOT_SEEN if is_unseen else "")
+                for place, is_unseen in zip(axis.places(), lines[number], strict=True)
+            ]
+            for number, axis in enumerate((self.first, self.second))
+        )
+        return rows, columns
 
     def bins(self, x: Values, z: Values) -> Indices:
         """Return the cell of each row, given the values of both features."""

@@ -86,8 +86,8 @@ def to_sql(
     ------
     ValueError
         When the card, or a name, cannot be written in the dialect; when columns are asked for
-        without a table, the risk of a card that has no risk table, or reasons while it is unknown
-        which end of the totals is bad.
+        without a table, the risk of a card whose risk table is missing or for other points, or
+        reasons while it is unknown which end of the totals is bad.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _risk(sql: Sqlite, card: Card, total: str) -> str:
     """Return the probability of a total: that of the table, interpolated as NumPy does."""
-    rows = [(float(one[0]), float(one[1])) for one in card.risk]
+    rows = known_risk(card)[:, :2].tolist()
     lines = [
         f"WHEN {total} IS NULL THEN NULL",
         f"WHEN {total} <= {sql.number(rows[0][0])} THEN {sql.double(rows[0][1])}",

@@ -19,6 +19,13 @@ from sklearn_rank.scorecard.monitoring._periods import (
     period_table,
     vintage_table,
 )
+from sklearn_rank.scorecard.monitoring._signs import (
+    EvidenceTable,
+    StepTable,
+    TermTable,
+    ValidationTables,
+    validation_tables,
+)
 from sklearn_rank.scorecard.monitoring._stability import (
     CharacteristicStability,
     StabilityTable,
@@ -31,10 +38,14 @@ __all__ = [
     "CalibrationTable",
     "CharacteristicStability",
     "CutoffTable",
+    "EvidenceTable",
     "GainsTable",
     "GroupReport",
     "PeriodTable",
     "StabilityTable",
+    "StepTable",
+    "TermTable",
+    "ValidationTables",
     "VintageTable",
     "calibration_table",
     "characteristic_stability",
@@ -44,5 +55,6 @@ __all__ = [
     "period_table",
     "population_stability_index",
     "stability_table",
+    "validation_tables",
     "vintage_table",
 ]

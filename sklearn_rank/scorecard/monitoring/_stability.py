@@ -218,6 +218,19 @@ def _numbers(values: Any, name: str, weight: Any, weight_name: str) -> tuple[Flo
 
 def _index(old: Floats, new: Floats) -> tuple[Floats, float, float]:
     """Return the parts of the bins of two tables, the expected sum, and the p-value of the sum."""
+    _, index = log_ratios(old, new)
+    filled = (old > 0) | (new > 0)
+    unit, freedom = 1 / float(old.sum()) + 1 / float(new.sum()), int(filled.sum()) - 1
+    p_value = float(stats.chi2.sf(index.sum() / unit, freedom)) if freedom else 1.0
+    return index, freedom * unit, p_value
+
+
+def log_ratios(old: Floats, new: Floats) -> tuple[Floats, Floats]:
+    """Return the logarithms of the ratios of shares, new to old, and the parts of their index.
+
+    A bin without a row of one table has the share of half a row; without a row of either it adds
+    nothing.
+    """
     masses = [np.where(one > 0, one, 0.5 * _row(one)) for one in (old, new)]
     totals = [one.sum() for one in (old, new)]
     p, q = (mass / total for mass, total in zip(masses, totals, strict=True))
@@ -226,10 +239,7 @@ def _index(old: Floats, new: Floats) -> tuple[Floats, float, float]:
         np.log(mass) - np.log(total) for mass, total in zip(masses, totals, strict=True)
     )
     filled = (old > 0) | (new > 0)
-    index = np.where(filled, (q - p) * (log_q - log_p), 0.0)
-    unit, freedom = 1 / float(old.sum()) + 1 / float(new.sum()), int(filled.sum()) - 1
-    p_value = float(stats.chi2.sf(index.sum() / unit, freedom)) if freedom else 1.0
-    return index, freedom * unit, p_value
+    return log_q - log_p, np.where(filled, (q - p) * (log_q - log_p), 0.0)
 
 
 def _row(weight: Floats) -> float:

@@ -1,7 +1,6 @@
 """Databases that run a card's SQL: those that are installed, started for the tests alone."""
 
 import contextlib
-import importlib
 import math
 import os
 import pwd
@@ -28,7 +27,6 @@ TYPES = {
     "postgresql": {"number": "DOUBLE PRECISION", "bool": "BOOLEAN", "str": "TEXT"},
     "duckdb": {"number": "DOUBLE", "bool": "BOOLEAN", "str": "VARCHAR"},
     "mariadb": {"number": "DOUBLE", "bool": "BOOLEAN", "str": "LONGTEXT CHARACTER SET utf8mb4"},
-    "spark": {"number": "DOUBLE", "bool": "BOOLEAN", "str": "STRING"},
 }
 
 
@@ -178,49 +176,9 @@ def mariadb():
                 yield Database("mariadb", connection, "%s", has_specials=False)
 
 
-class Spark:
-    """Spark in this process's machine."""
-
-    dialect = "spark"
-
-    def __init__(self, session):
-        self.session = session
-
-    def answers(self, card, X, **options):
-        """Return the rows of the result, with names, for a table that has the rows of X."""
-        types = importlib.import_module("pyspark.sql.types")
-        kinds = {"number": "Double", "float": "Double", "int": "Long", "bool": "Boolean"}
-        names, used = column_names(card), list(card.features)
-        fields = [types.StructField(ROW, types.LongType())]
-        for j in used:
-            kind = getattr(types, kinds.get(card.kind_of(j), "String") + "Type")
-            fields.append(types.StructField(names[j], kind()))
-        rows = [(number, *(row[j] for j in used)) for number, row in enumerate(X.tolist())]
-        self.session.createDataFrame(rows, types.StructType(fields)).createOrReplaceTempView(
-            "cards"
-        )
-        result = self.session.sql(to_sql(card, "spark", table="cards", keep=ROW, **options))
-        found = sorted(tuple(row) for row in result.collect())
-        return result.columns[1:], [row[1:] for row in found]
-
-
-@contextlib.contextmanager
-def spark():
-    """Yield Spark with one worker."""
-    module = pytest.importorskip("pyspark.sql")
-    _program("java")
-    built = module.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    session = built.config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    try:
-        yield Spark(session)
-    finally:
-        session.stop()
-
-
 DATABASES = {
     "sqlite": sqlite,
     "duckdb": duckdb,
     "postgresql": postgresql,
     "mariadb": mariadb,
-    "spark": spark,
 }

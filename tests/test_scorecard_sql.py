@@ -95,7 +95,7 @@ def database(request):
 @settings(max_examples=400)
 @given(card=cards(with_pairs=True), is_refusing=st.booleans(), seed=st.integers(0, 99))
 def test_databases_give_totals_points_and_risk(database, card, is_refusing, seed):
-    """Those that are installed; Spark takes seconds for a card."""
+    """Those that are installed."""
     card = refusing(card, seed) if is_refusing else card
     assert_right(database, card, rows_of(card, seed))
 

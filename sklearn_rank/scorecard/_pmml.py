@@ -40,7 +40,7 @@ def to_pmml(card: Card, *, name: str = "score") -> str:
     in words that those of one Characteristic refer to one field, but its schema and the readers
     that we know (PyPMML, with the evaluator of PMML4S) take them. For a row with a value that
     ``unseen="refuse"`` refuses no Attribute of a Characteristic holds, so that the result is
-    invalid: PyPMML gives no score.
+    invalid: PyPMML raises an error.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ def to_sql(
     Oracle and Snowflake compare their case. SQLite treats a quoted name that is not a column of the
     table as a string, without an error.
 
-    The tests run the SQL for SQLite and, where they are installed, for PostgreSQL, DuckDB, MariaDB
-    and Spark. That for the others is only parsed.
+    The tests run the SQL for SQLite and, where they are installed, for PostgreSQL, DuckDB and
+    MariaDB. That for the others is only parsed.
 
     Parameters
     ----------

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics import auc_score, ks_score, partial_auc_score
 from sklearn_rank.rows import Rows
 
@@ -64,14 +62,3 @@ def fingerprint(data: Rows) -> str:
     for one, kind in ((code[starts], "<u8"), (y[starts], "<u1"), (summed, "<f8")):
         digest.update(one.astype(kind).tobytes())
     return digest.hexdigest()[:16]
-
-
-def search_path(scores: Mapping[str, Mapping[Any, Floats]]) -> dict[str, str]:
-    """Return the mean score of each candidate of each setting, in the order of the search."""
-    return {
-        f"search_for_{name}": "; ".join(
-            f"{value:g}: {float(np.mean(of_one)):.4f}" for value, of_one in tried.items()
-        )
-        for name, tried in scores.items()
-        if tried
-    }
